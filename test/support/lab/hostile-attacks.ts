@@ -104,12 +104,14 @@ export async function tunnelsByOtherMeans(lab: HostileLab): Promise<readonly Sen
   ] as const) {
     const { namespace, addresses } = lab.on(key);
     const gateway = macOf((addresses[0] ?? '').replace(/\d+$/, '1'));
+    // What no filter is about, and does no harm: nodes have nothing that takes it.
+    const harmless = key === 'blue/attacker' ? await lab.firstHop('blue') : {};
     for (const [index, node] of nodeAddresses('n2').entries()) {
       const between = { from: addresses[index] ?? '', to: node };
-      const add = (id: string, packet: Buffer): void => {
+      const add = (id: string, packet: Buffer, where: { wanted?: string } = {}): void => {
         const type = ethertypeOf(node);
         const frame = { device, to: gateway, type, packet: packet.toString('hex') };
-        sends.push({ id, from: namespace, frame });
+        sends.push({ id, from: namespace, frame, ...where });
       };
       const ip = (next: number, body: Buffer, fragment = 0): Buffer =>
         familyOf(node) === 'v4'
@@ -147,9 +149,9 @@ export async function tunnelsByOtherMeans(lab: HostileLab): Promise<readonly Sen
         add(atomic, ip(PROTOCOL.fragment, Buffer.concat([alone, body])));
       }
       const vx = id('VXLAN');
-      add(vx, ip(PROTOCOL.udp, udp(between, 40_000, VXLAN_PORT, vxlan(1, framed(vx)))));
+      add(vx, ip(PROTOCOL.udp, udp(between, 40_000, VXLAN_PORT, vxlan(1, framed(vx)))), harmless);
       const stt = id('STT');
-      add(stt, ip(PROTOCOL.tcp, tcp(between, 40_000, STT_PORT, 0x18, framed(stt))));
+      add(stt, ip(PROTOCOL.tcp, tcp(between, 40_000, STT_PORT, 0x18, framed(stt))), harmless);
       // Connections without ports are told apart by their addresses alone, which of two networks of a node are the same: what n2
       // answers to the second one goes to the first. So each sends another protocol (docs/security.md, "What is not held").
       if (key === 'plain/attacker') {
@@ -158,7 +160,7 @@ export async function tunnelsByOtherMeans(lab: HostileLab): Promise<readonly Sen
       } else {
         const gre = id('GRE');
         const greHeader = Buffer.from([0, 0, ...shortBytes(ethertypeOf(inside))]);
-        add(gre, ip(PROTOCOL.gre, Buffer.concat([greHeader, inner(gre)])));
+        add(gre, ip(PROTOCOL.gre, Buffer.concat([greHeader, inner(gre)])), harmless);
       }
     }
     // A route that names the victim after the gateway, which is to forward it.

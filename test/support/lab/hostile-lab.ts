@@ -134,6 +134,13 @@ export class HostileLab implements AsyncDisposable {
     return this.#mode === 'shared' || (await this.portOf(namespaceName)) !== '';
   }
 
+  /** Namespace where what a primary network sends to another node comes first: in local gateway mode a VRF knows no way but the next hop, which sends it on. */
+  async firstHop(namespaceName: string): Promise<{ wanted?: string }> {
+    return this.#mode === 'local' && (await this.reachesOutside(namespaceName))
+      ? { wanted: 'ext' }
+      : {};
+  }
+
   /** Has the nodes in this mode, from whatever they were in before. */
   async enter(gatewayMode: GatewayMode): Promise<void> {
     this.#mode = gatewayMode;
@@ -279,11 +286,14 @@ export class HostileLab implements AsyncDisposable {
       ...Object.keys(PODS).map((key) => this.onDefault(key as HostilePod).namespace),
       'ext',
     ];
-    const { seen } = await sendFrames(this.record, sends, watch, this.#seconds);
-    const arrivals = (where: (send: Send) => readonly string[]): string[] =>
-      sends.map((send) => `${send.id}: ${where(send).join(', ') || 'nowhere'}`);
-    expect(arrivals(({ id }) => seen[id] ?? [])).toEqual(
-      arrivals(({ wanted }) => (wanted === undefined ? [] : [wanted])),
-    );
+    const { seen, errors } = await sendFrames(this.record, sends, watch, this.#seconds);
+    const where = (names: readonly string[]): string => names.join(', ') || 'nowhere';
+    const wrong = sends.flatMap(({ id, wanted }) => {
+      const arrived = where(seen[id] ?? []);
+      const right = where(wanted === undefined ? [] : [wanted]);
+      const why = errors[id] === undefined ? '' : ` (${errors[id]})`;
+      return arrived === right ? [] : [`${id}: ${arrived}, not ${right}${why}`];
+    });
+    expect(wrong).toEqual([]);
   }
 }

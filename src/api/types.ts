@@ -36,10 +36,8 @@ export type UserDefinedNetworkSpec = UserDefinedNetworkFields['spec'];
 export type ClusterNetworkSpec = ClusterUserDefinedNetworkFields['spec']['network'];
 export type Layer3Config = Part<ClusterNetworkSpec['layer3']>;
 export type Layer3Subnet = Layer3Config['subnets'][number];
-export type NetworkRole = Layer3Config['role'];
-export type Layer2Config = Part<ClusterNetworkSpec['layer2']>;
+type Layer2Config = Part<ClusterNetworkSpec['layer2']>;
 export type IpamConfig = Part<Layer2Config['ipam']>;
-export type LocalnetConfig = Part<ClusterNetworkSpec['localnet']>;
 export type Vrf = Part<Part<ClusterNetworkSpec['evpn']>['macVRF']>;
 
 export interface UserDefinedNetwork extends KubeObject {
@@ -53,11 +51,6 @@ export interface ClusterUserDefinedNetwork extends KubeObject {
   readonly spec: ClusterUserDefinedNetworkFields['spec'];
   readonly status?: Part<ClusterUserDefinedNetworkFields['status']>;
 }
-
-export type NetworkSelector = ClusterNetworkConnectFields['spec']['networkSelectors'][number];
-export type NetworkSelectionType = NetworkSelector['networkSelectionType'];
-export type ConnectSubnet = ClusterNetworkConnectFields['spec']['connectSubnets'][number];
-export type ConnectivityType = Part<ClusterNetworkConnectFields['spec']['connectivity']>[number];
 
 export interface ClusterNetworkConnect extends KubeObject {
   readonly kind: 'ClusterNetworkConnect';
@@ -121,7 +114,7 @@ export interface Node extends KubeObject {
 }
 
 /** A port that a container of a pod declares; one with a name can be meant by it. */
-export interface ContainerPort {
+interface ContainerPort {
   readonly name?: string;
   readonly containerPort: number;
   /** `TCP` where the pod says nothing. */
@@ -148,7 +141,7 @@ export interface Pod extends KubeObject {
 
 export type Protocol = 'TCP' | 'UDP' | 'SCTP';
 
-export interface ServicePort {
+interface ServicePort {
   readonly name?: string;
   readonly protocol?: Protocol;
   readonly port: number;

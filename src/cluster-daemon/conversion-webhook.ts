@@ -43,7 +43,7 @@ export function conversionService(): { readonly name: string; readonly namespace
 }
 
 /** Milliseconds. */
-export interface ConversionTiming {
+interface ConversionTiming {
   /** Between reconciles of certificate and definitions. */
   readonly interval: number;
   /** From the moment when definitions name a new certificate until it is shown: API servers have to hear of it. */

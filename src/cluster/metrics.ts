@@ -12,7 +12,7 @@ import type { DropLimit } from '../store/event-writer.ts';
 import { roleOf, topologyOf } from './networks/network-objects.ts';
 
 /** Room for node subnets of a network in one family. */
-export interface SubnetUsage {
+interface SubnetUsage {
   readonly network: string;
   readonly family: Family;
   readonly capacity: number;

@@ -1,13 +1,8 @@
 /** A plan for a fresh database as commands of ovn-nbctl and ovn-sbctl, one for each transaction. */
 import { visibleJson } from '../api/visible-text.ts';
 import type { Atom, Datum } from 'ovsdb-client-ts';
-import {
-  isMap,
-  isSet,
-  type Plan,
-  type PlannedChange,
-  type PlannedColumn,
-} from '../desired/ovsdb/index.ts';
+import type { Plan, PlannedChange, PlannedColumn } from '../desired/ovsdb/changes.ts';
+import { isMap, isSet } from '../desired/ovsdb/column-values.ts';
 
 /** Words that the programs would take for something else than text. */
 const RESERVED = /^(true|false)$/;

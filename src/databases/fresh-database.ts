@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parseSchema, Replica, type JsonValue } from 'ovsdb-client-ts';
-import type { Plan } from '../desired/ovsdb/index.ts';
+import type { Plan } from '../desired/ovsdb/changes.ts';
 import { creationCommands } from './creation-commands.ts';
 import type { ZoneDatabaseOptions, OpenDatabase } from './open-database.ts';
 

@@ -28,7 +28,7 @@ export interface RowTarget {
 }
 
 /** Something about an object that is not as it should be. */
-export interface UnitProblem {
+interface UnitProblem {
   readonly object: string;
   readonly message: string;
 }

@@ -13,7 +13,7 @@ export class RowReference {
   }
 }
 
-export type DesiredAtom = string | number | bigint | boolean | RowReference;
+type DesiredAtom = string | number | bigint | boolean | RowReference;
 
 /**
  * Value of a column: a scalar (also for an optional column), a set as an array or, if it is large, as a version of a set that facts keep,

@@ -9,13 +9,10 @@ import { isSame } from './same.ts';
 import { FailedFact } from './unreadable.ts';
 
 /** Buckets of an index that a fact belongs into. */
-export type IndexBy<V> = (value: V, key: string) => Iterable<string>;
+type IndexBy<V> = (value: V, key: string) => Iterable<string>;
 
 /** Members that a fact adds to sets, each with the bucket of its set. */
-export type MembersBy<V> = (
-  value: V,
-  key: string,
-) => Iterable<readonly [bucket: string, member: string]>;
+type MembersBy<V> = (value: V, key: string) => Iterable<readonly [bucket: string, member: string]>;
 
 export interface FactTableOptions<V> {
   /** Number of texts that a key is made of; default 1. */

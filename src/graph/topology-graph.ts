@@ -33,7 +33,7 @@ export interface Line {
   readonly label: string;
 }
 
-export interface NetworkGraph {
+interface NetworkGraph {
   /** `default`, `blue_blue`; `connection all` for the routers of a ClusterNetworkConnect. */
   readonly network: string;
   readonly boxes: readonly Box[];
@@ -103,7 +103,7 @@ export function partOf(
 }
 
 /** What a connection is called among the networks of a graph. */
-export const connectionGraph = (name: string): string => `connection ${name}`;
+const connectionGraph = (name: string): string => `connection ${name}`;
 
 /** Networks that a connection of this name joins here, and the connection itself; none where there is no such connection. */
 export function joinedBy({ networks, links }: TopologyGraph, name: string): ReadonlySet<string> {

@@ -83,7 +83,7 @@ export function endpoints(
 }
 
 /** `reached`: that pod answered; `other`: another one with the same address did; `none`: nobody did. */
-export type Reach = 'reached' | 'other' | 'none';
+type Reach = 'reached' | 'other' | 'none';
 
 export interface Cell {
   readonly from: string;

@@ -73,15 +73,6 @@ export async function startDaemon(
   await outputInside(lab, ['lab-daemon', node, DAEMON, 'start', ...argv]);
 }
 
-/** Ends the daemon of a node, by SIGTERM or SIGKILL, and waits until it is gone. */
-export async function stopDaemon(
-  lab: LabRecord,
-  node: string,
-  how: 'stop' | 'kill' = 'stop',
-): Promise<void> {
-  await outputInside(lab, ['lab-daemon', node, DAEMON, how]);
-}
-
 /** Throws where the lab's objects are those of its API server: its manifests say nothing of what runs. */
 export function expectManifests({ name }: LabRecord): void {
   if (hasKubernetes(name))

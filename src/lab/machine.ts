@@ -48,7 +48,7 @@ const acceleration = (): string[] =>
     ? ['-accel', 'tcg,thread=multi', '-cpu', 'max']
     : ['-accel', 'kvm', '-cpu', 'host'];
 
-export interface MachineOptions {
+interface MachineOptions {
   /** Where its sockets and console log go. */
   readonly folder: string;
   readonly nodes: number;

@@ -9,10 +9,6 @@ export type Families = 'v4' | 'v6' | 'dual';
 
 const numberOf = (node: string): number => Number(node.slice(1));
 
-/** `system-id` of the node's Open vSwitch; the same for node n<i> of every lab. */
-export const chassisId = (node: string): string =>
-  `1ab00000-0000-4000-8000-${String(numberOf(node)).padStart(12, '0')}`;
-
 /** The outside host, next hop of every node. */
 export const OUTSIDE = { v4: '172.18.0.100', v6: 'fd00:172:18::100' } as const;
 

@@ -4,7 +4,7 @@ import { hasKubernetes, kubeconfigFile } from './kubernetes/files.ts';
 import { nodeSockets, stateFolder, type LabKind, type NodeSockets } from './paths.ts';
 import type { LabRecord } from './state-file.ts';
 
-export interface NodeStatus {
+interface NodeStatus {
   readonly name: string;
   readonly address: string;
   /** Process number inside the lab of each service; null when it does not run. */

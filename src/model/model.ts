@@ -152,14 +152,14 @@ export interface AllowedDefaultService {
   readonly clusterIps: readonly string[];
 }
 
-export interface FeatureFlags {
+interface FeatureFlags {
   readonly egressIp: boolean;
   readonly egressFirewall: boolean;
   readonly multicast: boolean;
 }
 
 /** How policies are carried out (reference/topology.md §16.1). */
-export interface PolicySettings {
+interface PolicySettings {
   /** ICMP passes whatever policies say. */
   readonly passesIcmp: boolean;
   /** Policies may ask for rules without connection tracking. */

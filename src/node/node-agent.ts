@@ -4,7 +4,9 @@
  */
 import { claimsOf, type RowTarget } from '../desired/engine.ts';
 import type { Feature } from '../desired/features.ts';
-import { commitPlan, Reconciler, type Plan, type PlanProblem } from '../desired/ovsdb/index.ts';
+import type { Plan, PlanProblem } from '../desired/ovsdb/changes.ts';
+import { commitPlan } from '../desired/ovsdb/commit.ts';
+import { Reconciler } from '../desired/ovsdb/reconciler.ts';
 import type { ZoneFacts } from '../model/zone/facts.ts';
 import type { Claims } from './reconcile/claims.ts';
 import type { ConnectionDriver, ConnectionProblem } from './conntrack/connection-driver.ts';

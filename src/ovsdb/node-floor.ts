@@ -4,7 +4,7 @@
 const FLOOR = 24;
 
 /** Why a Node.js of this version can't run the client, if so. */
-export const belowFloor = (version: string): string | undefined =>
+const belowFloor = (version: string): string | undefined =>
   Number(version.split('.')[0]) >= FLOOR
     ? undefined
     : `the OVSDB client needs Node.js ${FLOOR} or newer, and this is ${version}`;

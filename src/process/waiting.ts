@@ -1,5 +1,4 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { OvsdbError } from 'ovsdb-client-ts';
 
 /** Between polls of a condition that nothing announces. */
 const POLL = 20;
@@ -49,7 +48,3 @@ export async function within<T>(
   const timeout = AbortSignal.timeout(limit);
   return task(outer === undefined ? timeout : AbortSignal.any([timeout, outer]));
 }
-
-/** True for failures that time or the other side explain, not a fault of ours. */
-export const isForPeople = (error: unknown): error is Error =>
-  error instanceof TimedOutError || error instanceof OvsdbError;

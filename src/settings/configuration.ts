@@ -36,7 +36,7 @@ import {
 import { smallSubnet } from './subnet-sizes.ts';
 
 /** Settings that the cluster manager alone has. */
-export type ManagerSettings = Pick<ClusterManagerSettings, 'limits' | 'noHostSubnetNodes'>;
+type ManagerSettings = Pick<ClusterManagerSettings, 'limits' | 'noHostSubnetNodes'>;
 
 export interface Configuration {
   readonly manifests?: string;
@@ -87,7 +87,7 @@ export interface Configuration {
 export type GivenOptions = Readonly<Partial<Record<OptionName, string>>>;
 
 /** Name and text of a configuration file, already read. */
-export interface ConfigurationFile {
+interface ConfigurationFile {
   readonly name: string;
   readonly text: string;
 }

@@ -1,6 +1,6 @@
 /** Every setting of a process: one table gives the flags, the environment variables, the keys of the file and the help. */
 
-export type OptionGroup = 'where' | 'tls' | 'control' | 'cluster' | 'behaviour';
+type OptionGroup = 'where' | 'tls' | 'control' | 'cluster' | 'behaviour';
 
 /** One setting: `--name` on the command line, `HEDDLE_NAME` in the environment, `name:` in the configuration file. */
 export interface OptionSpec {

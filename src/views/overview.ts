@@ -70,7 +70,7 @@ export interface NetworkOverview {
   readonly siblings: readonly string[];
 }
 
-export interface NodeOverview {
+interface NodeOverview {
   readonly name: string;
   readonly id?: number;
   readonly observedAt?: string;

@@ -1,15 +1,8 @@
 /** A plan for people and for programs. */
 import { visibleText } from '../api/visible-text.ts';
 import type { Atom, ColumnType, Datum, JsonValue } from 'ovsdb-client-ts';
-import {
-  isMap,
-  isSet,
-  membersOf,
-  without,
-  type Plan,
-  type PlannedChange,
-  type PlannedColumn,
-} from '../desired/ovsdb/index.ts';
+import type { Plan, PlannedChange, PlannedColumn } from '../desired/ovsdb/changes.ts';
+import { isMap, isSet, membersOf, without } from '../desired/ovsdb/column-values.ts';
 
 type BaseType = ColumnType['key'];
 

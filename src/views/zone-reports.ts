@@ -3,7 +3,8 @@ import type { ZoneProblem } from '../api/zone-status.ts';
 import type { ClusterSettings } from '../model/model.ts';
 import { featureOf } from '../desired/engine.ts';
 import type { Feature, Rule } from '../desired/features.ts';
-import type { Plan, UnmarkedRow } from '../desired/ovsdb/index.ts';
+import type { Plan } from '../desired/ovsdb/changes.ts';
+import type { UnmarkedRow } from '../desired/ovsdb/reconciler.ts';
 import { hostPlanToJson, renderHostPlan } from '../node/reconcile/host-plan-text.ts';
 import { OPENFLOW } from '../node/openflow/flow-rows.ts';
 import { LINUX } from '../node/linux/linux-rows.ts';
@@ -18,7 +19,7 @@ import { overviewOf, type Overview, type OverviewObjects } from './overview.ts';
 import { readOverviewObjects, unprogrammedProblems } from './overview-objects.ts';
 
 /** A problem, and where its object is written. */
-export interface PlacedProblem extends ZoneProblem {
+interface PlacedProblem extends ZoneProblem {
   /** `FILE:LINE`. */
   readonly place?: string;
 }

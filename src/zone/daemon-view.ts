@@ -17,7 +17,7 @@ export interface DaemonState {
   readonly passes: Exclusive;
 }
 
-export function daemonView(runtime: ZoneRuntime, { notReady, passes }: DaemonState): ZoneView {
+function daemonView(runtime: ZoneRuntime, { notReady, passes }: DaemonState): ZoneView {
   const { configuration, controller, store } = runtime;
   const betweenPasses = <T>(report: () => Promise<T>): Promise<T> =>
     passes.run(async () => {

@@ -1,6 +1,6 @@
 /** The host of a node as the configuration names it: the local Open_vSwitch database, and the kernel. */
 import { claimsOf } from '../desired/engine.ts';
-import { claimedSelection } from '../desired/ovsdb/index.ts';
+import { claimedSelection } from '../desired/ovsdb/selection.ts';
 import { kernelCgroups } from '../node/nftables/cgroups.ts';
 import { ConnectionDriver } from '../node/conntrack/connection-driver.ts';
 import { Conntrack } from '../node/conntrack/conntrack.ts';

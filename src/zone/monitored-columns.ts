@@ -1,6 +1,6 @@
 /** Tables, columns and rows of the zone's databases that are monitored: those that the features claim, and those that confirm a change. */
 import { claimsOf } from '../desired/engine.ts';
-import { claimedSelection } from '../desired/ovsdb/index.ts';
+import { claimedSelection } from '../desired/ovsdb/selection.ts';
 import type { SelectTables } from 'ovsdb-client-ts';
 import { zoneFeatures } from '../topology/features.ts';
 import { CONFIRMATION_COLUMNS } from './confirmation.ts';

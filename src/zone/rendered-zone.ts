@@ -11,7 +11,7 @@ import { planReport, type PlanReport } from '../views/zone-reports.ts';
 import { ZoneRuntime } from './zone-runtime.ts';
 
 /** A row that is wanted. */
-export interface RenderedRow {
+interface RenderedRow {
   readonly table: string;
   readonly key: string;
   readonly object: string;

@@ -6,14 +6,9 @@ import type { ZoneProblem } from '../api/zone-status.ts';
 import { claimsOf, Engine, type RowTarget, type WantedUnit } from '../desired/engine.ts';
 import type { Feature } from '../desired/features.ts';
 import { connectObject } from '../topology/connect/connect-rows.ts';
-import {
-  commitPlan,
-  Reconciler,
-  type MayBeWanted,
-  type Plan,
-  type PlanProblem,
-  type UnmarkedRow,
-} from '../desired/ovsdb/index.ts';
+import type { Plan, PlanProblem } from '../desired/ovsdb/changes.ts';
+import { commitPlan } from '../desired/ovsdb/commit.ts';
+import { Reconciler, type MayBeWanted, type UnmarkedRow } from '../desired/ovsdb/reconciler.ts';
 import type { FoundRow } from '../desired/rows.ts';
 import type { ZoneFacts } from '../model/zone/facts.ts';
 import type { Topology } from '../model/model.ts';

@@ -1,6 +1,6 @@
 /** Whether databases are those of a node, and fit to keep networks apart: told by their name, chassis and schema. Pure. */
 import { claimsOf } from '../desired/engine.ts';
-import { missingFor } from '../desired/ovsdb/index.ts';
+import { missingFor } from '../desired/ovsdb/selection.ts';
 import type { ReplicaView } from 'ovsdb-client-ts';
 import { zoneFeatures } from '../topology/features.ts';
 import { mapOf, textOf } from '../topology/rows/found.ts';

@@ -1,7 +1,7 @@
 /** How far networks and connections are in the zone: what of them is wrong or waited for, what is committed, and what the data plane has. */
 import type { NetworkState, ZoneConnectStatus, ZoneNetworkStatus } from '../api/zone-status.ts';
 import type { Engine } from '../desired/engine.ts';
-import type { PlanProblem } from '../desired/ovsdb/index.ts';
+import type { PlanProblem } from '../desired/ovsdb/changes.ts';
 import { linkFailure } from '../model/read/connects.ts';
 import type { ZoneFacts } from '../model/zone/facts.ts';
 import type { FlowProblem } from '../node/openflow/flow-plan.ts';

@@ -7,7 +7,7 @@ import type { UnderlayReport } from '../node/chassis/underlay-report.ts';
 import type { PlanFormat, PlanReport, StatusReport } from '../views/zone-reports.ts';
 
 /** Which daemon answers, and the options that it was given. */
-export interface ZoneAbout {
+interface ZoneAbout {
   readonly node: string;
   readonly pid: number;
   readonly options: GivenOptions;

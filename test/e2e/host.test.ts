@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { startDaemon, stopDaemon } from '../../src/lab/daemons.ts';
+import { startDaemon } from '../../src/lab/daemons.ts';
+import { stopDaemon } from '../support/lab/lab-daemons.ts';
 import { probe, type Endpoint } from '../../src/lab/connectivity.ts';
 import { outputInside, runInside } from '../../src/lab/exec.ts';
 import { OUTSIDE } from '../../src/lab/node-facts.ts';

@@ -1,9 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import { nodes as nodeKind } from '../../src/api/kinds.ts';
 import { openStore } from '../../src/settings/object-store.ts';
-import { objectsState, startDaemon, stopDaemon } from '../../src/lab/daemons.ts';
+import { objectsState, startDaemon } from '../../src/lab/daemons.ts';
+import { stopDaemon } from '../support/lab/lab-daemons.ts';
 import { heddleCommand, outputInside } from '../../src/lab/exec.ts';
-import { chassisId, manifestsFolder } from '../../src/lab/node-facts.ts';
+import { manifestsFolder } from '../../src/lab/node-facts.ts';
+import { chassisId } from '../support/lab/chassis-id.ts';
 import { nodePrerequisites } from '../support/lab/node-prerequisites.ts';
 import { testLab, whyNoLab } from '../support/lab/lab.ts';
 

@@ -3,15 +3,10 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { stringify } from 'yaml';
-import { stopDaemon } from '../../src/lab/daemons.ts';
+import { stopContainerd, stopDaemon } from '../support/lab/lab-daemons.ts';
 import { outputInside, runInside } from '../../src/lab/exec.ts';
 import { addManifests } from '../../src/lab/objects.ts';
-import {
-  cniSocket,
-  openRuntime,
-  startContainerd,
-  stopContainerd,
-} from '../../src/lab/runtime/containerd.ts';
+import { cniSocket, openRuntime, startContainerd } from '../../src/lab/runtime/containerd.ts';
 import type { ContainerRuntime } from '../../src/lab/runtime/cri.ts';
 import type { LabRecord } from '../../src/lab/state-file.ts';
 import { testLab, whyNoLab, type TestLab } from '../support/lab/lab.ts';

@@ -141,7 +141,6 @@ const ANNOTATIONS: readonly (readonly [
     node.nodeTransitAddresses,
     '{"ipv4":"100.88.0.2/16","ipv6":"fd97::2/64"}',
   ],
-  ['k8s.ovn.org/network-ids', node.networkIds, '{"default":"0","blue_net":"5"}'],
   [node.GATEWAY_CONFIG, node.gatewayConfig, GATEWAY],
   [node.CHASSIS_ID, node.chassisId, '89f7a4c5-3c9c-4e3e-a5d6-7e6c6b5a4f3e'],
   [node.PRIMARY_ADDRESSES, node.primaryAddresses, '{"ipv4":"172.18.0.3/16"}'],

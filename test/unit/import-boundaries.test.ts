@@ -14,7 +14,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   // Types of rows.
   topology: ['model', 'desired', 'facts', 'api', 'allocators', 'ovsdb'],
   store: ['model', 'api', 'allocators'],
-  process: ['store', 'api', 'allocators', 'ovsdb'],
+  process: ['store', 'api', 'allocators'],
   databases: ['process', 'desired', 'api', 'ovsdb'],
   // Of pods: what the cluster manager and the nodes share.
   addresses: ['store', 'model', 'api', 'allocators'],

@@ -2,8 +2,8 @@
 import { formatValue } from '../validation/field-errors.ts';
 import { problem, readAnnotation, type Annotated, type Reading } from './annotations.ts';
 
-export const INGRESS_BANDWIDTH = 'kubernetes.io/ingress-bandwidth';
-export const EGRESS_BANDWIDTH = 'kubernetes.io/egress-bandwidth';
+const INGRESS_BANDWIDTH = 'kubernetes.io/ingress-bandwidth';
+const EGRESS_BANDWIDTH = 'kubernetes.io/egress-bandwidth';
 
 /** Bits per second; what is not there is not limited. */
 export interface Bandwidth {

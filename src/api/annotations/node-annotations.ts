@@ -26,7 +26,6 @@ import { own } from '../plain-object.ts';
 export const NODE_SUBNETS = 'k8s.ovn.org/node-subnets'; // cluster manager
 export const NODE_ID = 'k8s.ovn.org/node-id'; // cluster manager
 export const NODE_TRANSIT_ADDRESSES = 'k8s.ovn.org/node-transit-switch-port-ifaddr'; // cluster manager
-const NETWORK_IDS = 'k8s.ovn.org/network-ids'; // legacy
 export const GATEWAY_CONFIG = 'k8s.ovn.org/l3-gateway-config'; // node
 export const CHASSIS_ID = 'k8s.ovn.org/node-chassis-id'; // node
 export const PRIMARY_ADDRESSES = 'k8s.ovn.org/node-primary-ifaddr'; // node
@@ -43,7 +42,6 @@ const BY_NODE = 'remove the annotation: the node writes it again';
 /** Node ids 0 and 1 are reserved (reference/api.md §6.1). */
 const LEAST_NODE_ID = 2;
 const MOST_NODE_ID = 5000;
-const MOST_NETWORK_ID = 4095;
 
 /**
  * Subnets of the node by network name; IPv4 first. A single subnet may be written as plain text. What reads as one of `known`
@@ -82,10 +80,6 @@ export const nodeTransitAddresses = (node: Annotated): Reading<FamilyCidrs> =>
   readAnnotation(node, NODE_TRANSIT_ADDRESSES, BY_MANAGER, (text) =>
     asFamilyCidrs(parseJson(text)),
   );
-
-/** Legacy network ids by network name. */
-export const networkIds = (node: Annotated): Reading<ReadonlyMap<string, number>> =>
-  readEntries(node, NETWORK_IDS, BY_MANAGER, (value) => asInteger(value, 0, MOST_NETWORK_ID));
 
 export type GatewayConfig =
   | { readonly mode: 'disabled' }

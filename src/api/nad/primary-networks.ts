@@ -15,7 +15,7 @@ export interface PrimaryNetwork {
   readonly namespaceSelector?: LabelSelector;
 }
 
-export type PrimaryConflictReason =
+type PrimaryConflictReason =
   | 'PrimaryNetworkExists'
   | 'MixedPrimaryNetworks'
   | 'NamespaceSelectorMismatch'

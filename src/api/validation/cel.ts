@@ -84,7 +84,7 @@ function kubernetesEnvironment(): Environment {
     );
 }
 
-export interface CelVariables {
+interface CelVariables {
   readonly self: unknown;
   readonly oldSelf?: unknown;
 }

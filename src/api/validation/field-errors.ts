@@ -2,7 +2,7 @@
 import { clipped } from '../visible-text.ts';
 import { nearestName } from './nearest-name.ts';
 
-export type FieldErrorType =
+type FieldErrorType =
   | 'Required'
   | 'Invalid'
   | 'TypeInvalid'

@@ -10,7 +10,7 @@ import { isPlainObject, own } from '../plain-object.ts';
 import { validateObject } from './validate.ts';
 
 /** A place in a file; line and column count from 1. */
-export interface Position {
+interface Position {
   readonly file: string;
   readonly line: number;
   readonly column: number;
@@ -39,13 +39,13 @@ export interface ManifestError extends Position {
   readonly message: string;
 }
 
-export interface RefusedObject {
+interface RefusedObject {
   /** As in its errors. */
   readonly object: string;
   readonly written: PlainObject;
 }
 
-export interface UnknownKind extends Position {
+interface UnknownKind extends Position {
   readonly apiVersion: string;
   readonly kind: string;
   readonly object: string;

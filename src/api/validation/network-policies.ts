@@ -90,7 +90,7 @@ export function selectorErrors(selector: LabelSelector | undefined, path: FieldP
 
 const MAX_PORT = 65535;
 const PORT_RANGE = `must be between 1 and ${MAX_PORT}, inclusive`;
-export const isPort = (value: unknown): value is number =>
+const isPort = (value: unknown): value is number =>
   typeof value === 'number' && Number.isInteger(value) && value >= 1 && value <= MAX_PORT;
 
 /** Names of ports as IANA has them: the longest ones have 15 characters. */

@@ -18,7 +18,7 @@ import type {
 } from '../nad/network-config.ts';
 import { fail, familyCidrs, succeed } from '../nad/network-config.ts';
 
-export type SubnetType =
+type SubnetType =
   | 'cluster subnet'
   | 'service subnet'
   | 'built-in join subnet'

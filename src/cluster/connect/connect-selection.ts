@@ -19,7 +19,7 @@ import type { ClusterSettings } from '../../model/model.ts';
 import type { NodeAddresses } from '../../api/validation/overlap.ts';
 import { matchesSelector, NAME_LABEL } from '../../api/selectors.ts';
 
-export type ConnectReason =
+type ConnectReason =
   | 'ConnectSubnetExhausted'
   | 'OverlappingNetworkSubnets'
   | 'ConnectSubnetConflict'

@@ -20,7 +20,7 @@ export interface GrowthContext extends NewNetworkContext {
 }
 
 /** A range that an object asks for and its network does not get, or that it has and the object does not name any more. */
-export interface SubnetRefusal extends NetworkRefusalText {
+interface SubnetRefusal extends NetworkRefusalText {
   /** As written in the object. */
   readonly cidr: string;
 }

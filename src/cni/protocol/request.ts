@@ -37,7 +37,7 @@ const NETNS = /^\/[\w./:-]{1,255}$/;
 const NAD = /^[^/]+\/[^/]+$/;
 
 /** The pod whose sandbox it is, as kubelet's runtimes say. */
-export interface RequestedPod {
+interface RequestedPod {
   readonly namespace: string;
   readonly name: string;
   readonly uid: string | undefined;
@@ -82,11 +82,11 @@ export interface GcRequest extends Configured {
   readonly containers: ReadonlySet<string>;
 }
 
-export interface StatusRequest extends Configured {
+interface StatusRequest extends Configured {
   readonly command: 'STATUS';
 }
 
-export interface VersionRequest {
+interface VersionRequest {
   readonly command: 'VERSION';
   readonly version: string;
 }

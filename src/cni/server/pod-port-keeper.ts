@@ -54,7 +54,7 @@ const DEBOUNCE = 50;
 /** Milliseconds until what failed is tried again, if no event comes before that. */
 const RETRY = 5000;
 
-export class PodPortKeeper implements Disposable {
+class PodPortKeeper implements Disposable {
   readonly #options: PodPortKeeperOptions;
   readonly #stops: readonly (() => void)[];
   /** Uids of pods whose links lack ports, and that have to come, or to change, before they can have them. */

@@ -14,7 +14,7 @@ import { Entry } from './entry.ts';
 import { isCompared, referencesOf } from './selection.ts';
 
 /** Which differences of a column are ours to repair. */
-export type ColumnKind =
+type ColumnKind =
   | 'exact' //    the whole value
   | 'shared' //   members that we want
   | 'members'; // references: told by the rows that belong into the set, not by the row that holds it

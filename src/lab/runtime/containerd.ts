@@ -14,7 +14,7 @@ const BOX_ARCHIVE = '/usr/share/heddle-lab/box.tar';
 const DAEMON = 'containerd';
 const START_LIMIT_MS = 60_000;
 
-export const runtimeSocket = (lab: LabRecord, node: string): string =>
+const runtimeSocket = (lab: LabRecord, node: string): string =>
   join(stateFolder(lab.name), node, 'containerd.sock');
 
 /** Socket of the node's daemon for the CNI plugin. */
@@ -53,20 +53,10 @@ export async function startContainerd(lab: LabRecord, node: string): Promise<voi
   }
 }
 
-/** Ends containerd; containers go on. */
-export const stopContainerd = (
-  lab: LabRecord,
-  node: string,
-  how: 'stop' | 'kill' = 'stop',
-): Promise<string> => outputInside(lab, ['lab-daemon', node, DAEMON, how]);
-
-function heddleCni(lab: LabRecord, node: string, ...args: string[]): Promise<string> {
-  return outputInside(lab, ['on', node, ...heddleCommand(lab, ['cni', ...args])]);
-}
-
 /** `heddle cni install` as on any node, for the socket of this one. */
 export const installPlugin = (lab: LabRecord, node: string): Promise<string> =>
-  heddleCni(lab, node, 'install', `--cni-socket=${cniSocket(lab, node)}`);
-
-export const uninstallPlugin = (lab: LabRecord, node: string): Promise<string> =>
-  heddleCni(lab, node, 'uninstall');
+  outputInside(lab, [
+    'on',
+    node,
+    ...heddleCommand(lab, ['cni', 'install', `--cni-socket=${cniSocket(lab, node)}`]),
+  ]);

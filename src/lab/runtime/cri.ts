@@ -5,7 +5,7 @@ import { loadSync } from '@grpc/proto-loader';
 import { checkout, LabError } from '../paths.ts';
 
 /** Whose sandbox it is: what the runtime tells the CNI plugin as K8S_POD_NAMESPACE, …_NAME and …_UID. */
-export interface SandboxMetadata {
+interface SandboxMetadata {
   readonly namespace: string;
   readonly name: string;
   readonly uid: string;
@@ -19,7 +19,7 @@ export interface SandboxConfig {
   readonly annotations?: Readonly<Record<string, string>>;
 }
 
-export interface Sandbox {
+interface Sandbox {
   readonly id: string;
   readonly metadata: SandboxMetadata;
   readonly state: 'SANDBOX_READY' | 'SANDBOX_NOTREADY';

@@ -12,7 +12,7 @@ export interface Endpoint {
   readonly state: 'ready' | 'ending' | 'unready';
 }
 
-export interface SlicePort {
+interface SlicePort {
   readonly name: string;
   readonly protocol: Protocol;
   readonly port: number;

@@ -26,7 +26,7 @@ export function reading<T>(read: () => T): ObjectReading<T> {
   }
 }
 
-export const refuse = (message: string): never => {
+const refuse = (message: string): never => {
   throw new Stop({ kind: 'problem', message });
 };
 

@@ -50,7 +50,7 @@ export interface Layer2Names extends LocalNames {
 }
 
 export const clusterRouter = (prefix: string): string => `${prefix}ovn_cluster_router`;
-export const joinSwitch = (prefix: string): string => `${prefix}join`;
+const joinSwitch = (prefix: string): string => `${prefix}join`;
 export const transitSwitch = (prefix: string): string => `${prefix}transit_switch`;
 export const transitRouter = (prefix: string): string => `${prefix}transit_router`;
 export const layer2Switch = (prefix: string): string => `${prefix}ovn_layer2_switch`;
@@ -60,7 +60,7 @@ export const localnetPort = (prefix: string): string => `${prefix}ovn_localnet_p
 /** Port of a Layer2 network's transit router that leads to a gateway router, of this node or of another one. */
 export const transitRouterToGateway = (gateway: string): string => `trtor-${gateway}`;
 export const gatewayRouter = (prefix: string, node: string): string => `GR_${prefix}${node}`;
-export const externalSwitch = (prefix: string, node: string): string => `ext_${prefix}${node}`;
+const externalSwitch = (prefix: string, node: string): string => `ext_${prefix}${node}`;
 /** Port of a node on the transit switch, the same on every zone. */
 export const transitPort = (prefix: string, node: string): string => `${prefix}tstor-${node}`;
 /** The port of the external switch that leads to the bridge; ovn-controller derives the patch port from it. */

@@ -35,7 +35,7 @@ import type { ObjectReading } from '../read/reading.ts';
 export const SELECTED_PRIMARY = 'k8s.ovn.org/selected-primary-udn';
 
 /** What a pod asks of an attachment. */
-export interface AttachmentRequest {
+interface AttachmentRequest {
   /** Addresses as written: with or without prefix length. */
   readonly ips: readonly string[];
   readonly mac?: string;

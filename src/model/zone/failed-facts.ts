@@ -111,7 +111,7 @@ const ofSelectionText: AboutKey = (facts, [selection = '']) =>
 export const namespaceOf = (key: string): string => key.slice(0, key.indexOf('/'));
 
 /** By the names of the tables. A test holds that each has its entry. */
-const ABOUT: Readonly<Record<string, AboutKey>> = {
+export const ABOUT: Readonly<Record<string, AboutKey>> = {
   nodeAdmissions: ofNode,
   remoteNodes: ofNode,
   networks: ofNetwork,
@@ -148,9 +148,6 @@ const ABOUT: Readonly<Record<string, AboutKey>> = {
   selected: (facts, [, pod = '']) => ofPod(facts, JSON.parse(pod) as readonly string[]),
   namedNumbers: ofSelectionText,
 };
-
-/** Names of the tables of which it is known what their facts are about. */
-export const tablesAbout: readonly string[] = Object.keys(ABOUT);
 
 export function aboutFailure(facts: ZoneFacts, { table, key }: FactFailure): About {
   return ABOUT[table]?.(facts, key) ?? { object: `Node ${facts.nodeName}` };

@@ -58,7 +58,7 @@ export interface ChassisSetting {
 export const MARK = 'heddle-set-';
 
 export const ENCAP_IP = 'ovn-encap-ip';
-export const ENCAP_TYPE = 'geneve';
+const ENCAP_TYPE = 'geneve';
 export const SOUTHBOUND_REMOTE = 'ovn-remote';
 
 const listOf = (text: string): readonly string[] => text.split(',').map((part) => part.trim());

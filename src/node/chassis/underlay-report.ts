@@ -27,7 +27,7 @@ export interface TunnelEndReport {
   readonly sharedWith: readonly string[];
 }
 
-export interface PeerReport {
+interface PeerReport {
   readonly node: string;
   readonly addresses: readonly string[];
   /** Why there is no tunnel to it; absent when there is one. */

@@ -3,7 +3,7 @@ import { isPlainObject, type PlainObject } from '../../api/plain-object.ts';
 import { MAIN_TABLE } from '../numbers.ts';
 import type { IpProgram } from '../programs/ip-program.ts';
 
-export interface HostAddress {
+interface HostAddress {
   /** With prefix length. */
   readonly address: string;
   /** False for one that the node is not known by: a second one of a subnet, a deprecated, temporary or virtual one. */

@@ -64,15 +64,6 @@ export interface SysctlColumns {
   readonly otherwise?: string;
 }
 
-export interface LinuxRows {
-  readonly link: LinkColumns;
-  readonly address: AddressColumns;
-  readonly route: RouteColumns;
-  readonly rule: RuleColumns;
-  readonly neighbour: NeighbourColumns;
-  readonly sysctl: SysctlColumns;
-}
-
 /** Metric of an IPv6 route that names none. */
 const IPV6_METRIC = 1024;
 

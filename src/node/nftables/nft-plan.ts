@@ -15,7 +15,7 @@ import { keptRules } from './kept-rules.ts';
 import type { FoundNftTable, FoundRule } from './nft-state.ts';
 import type { ElementText } from './nft-text.ts';
 
-export interface NftCommand {
+interface NftCommand {
   readonly step: number;
   readonly text: string;
 }

@@ -11,12 +11,12 @@ export interface FoundRule {
   readonly packets?: number;
 }
 
-export interface FoundChain {
+interface FoundChain {
   readonly columns: ChainColumns;
   readonly rules: FoundRule[];
 }
 
-export interface FoundSet {
+interface FoundSet {
   readonly columns: SetColumns;
   /** By their keys. */
   readonly elements: ReadonlyMap<string, ElementText>;

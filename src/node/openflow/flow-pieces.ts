@@ -5,7 +5,7 @@
 import type { FlowChange } from './flow-plan.ts';
 
 /** Open vSwitch 3.5 takes some 0.2 s for so many on a slow machine. */
-export const PIECE = 1000;
+const PIECE = 1000;
 
 /**
  * What drops comes before what it protects, and goes after it. What comes does so from the highest priority down: a flow that decides on some

@@ -52,7 +52,7 @@ export interface FlowChange {
   readonly command: string;
 }
 
-export type FlowProblemKind = 'held-by-other' | 'name-taken' | 'awaited' | 'refused';
+type FlowProblemKind = 'held-by-other' | 'name-taken' | 'awaited' | 'refused';
 
 export interface FlowProblem {
   readonly kind: FlowProblemKind;
@@ -125,12 +125,7 @@ export function unfloodedPorts(text: string): ReadonlySet<string> {
   return found;
 }
 
-export const flowText = ({
-  table,
-  priority,
-  match,
-  actions,
-}: Omit<FlowColumns, 'bridge'>): string =>
+const flowText = ({ table, priority, match, actions }: Omit<FlowColumns, 'bridge'>): string =>
   `${flowKey({ table, priority, match, actions, cookie: '' })} actions=${actions}`;
 
 const addLine = (flow: Omit<FlowColumns, 'bridge'>): string => {

@@ -8,7 +8,7 @@ import { Program, type Ended, type ProgramOptions, type Words } from './program.
 export type IpFamily = 'inet' | 'inet6' | 'any';
 
 /** `ip` could not be run, or gave what can't be understood. */
-export class IpError extends Error {
+class IpError extends Error {
   readonly code = 'IP_FAILED';
 }
 

@@ -59,7 +59,7 @@ const DEVICE_POLL = 20;
 const IS_GONE = /Cannot assign requested address|Address not found|No such device/;
 
 /** The external bridge could not be set up, and what was there before is there again, unless it says otherwise. */
-export class UplinkError extends Error {
+class UplinkError extends Error {
   readonly code = 'UPLINK_FAILED';
 }
 

@@ -2,7 +2,7 @@ import type { DatabaseSchema } from '../data/schema.ts';
 import type { Atom, Datum, Uuid, Writable } from '../data/value.ts';
 
 /** A row as the database holds it: optional → value or undefined, set → array, map → Map. */
-export interface FoundRow {
+interface FoundRow {
   readonly uuid: string;
   column(name: string): unknown;
 }

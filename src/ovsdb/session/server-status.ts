@@ -39,7 +39,7 @@ export interface DatabaseStatus {
   readonly index: Integer | undefined;
 }
 
-export function databaseStatus(row: ReplicaRow): DatabaseStatus {
+function databaseStatus(row: ReplicaRow): DatabaseStatus {
   return {
     generation: row.uuid,
     name: row.column('name') as string,

@@ -17,7 +17,7 @@ export function addressOf(kind: ResourceKind, key: ObjectKey): Address {
   return { id: objectId({ ...kind, namespace, name }), path: recordPath(kind, namespace, name) };
 }
 
-export interface WriteDurability {
+interface WriteDurability {
   /** Must survive a power failure (an allocation), not only the end of the process (a status). */
   readonly durable: boolean;
 }

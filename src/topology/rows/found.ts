@@ -29,7 +29,7 @@ export function isSet(row: FoundRow, column: string): boolean {
   return Array.isArray(value) ? value.length > 0 : value !== undefined && value !== '';
 }
 
-export const nameKey = (row: FoundRow): string | undefined => textOf(row, 'name');
+const nameKey = (row: FoundRow): string | undefined => textOf(row, 'name');
 
 /** Key of a row that is known by an object id, wherever it hangs. */
 export const idKey = (row: FoundRow): string | undefined => idsOf(row).get(OBJECT_ID);

@@ -4,7 +4,7 @@ import type { Network } from '../../model/model.ts';
 import { isDefault } from '../../model/rules/names.ts';
 
 export const NETWORK_ID = 'k8s.ovn.org/network';
-export const TOPOLOGY_ID = 'k8s.ovn.org/topology';
+const TOPOLOGY_ID = 'k8s.ovn.org/topology';
 export const ROLE_ID = 'k8s.ovn.org/role';
 export const NAD_ID = 'k8s.ovn.org/nad';
 export const OWNER_CONTROLLER_ID = 'k8s.ovn.org/owner-controller';

@@ -29,7 +29,7 @@ export interface LoadBalancer {
 }
 
 /** `Service_blue/web_TCP_cluster`, behind the prefix of the network (reference/topology.md §1.2). */
-export const loadBalancerName = (
+const loadBalancerName = (
   prefix: string,
   service: string,
   protocol: string,

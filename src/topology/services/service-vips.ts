@@ -143,11 +143,11 @@ export const IP_FAMILY: Readonly<Record<Family, string>> = { v4: 'IPv4', v6: 'IP
 const REFERENCE = '^';
 
 /** Variable with the `index`-th address of the chassis' host in the family. */
-export const nodeAddressVariable = (family: Family, index: number): string =>
+const nodeAddressVariable = (family: Family, index: number): string =>
   `NODEIP_${IP_FAMILY[family]}_${index}`;
 
 /** Variable with the targets that a node port has at the gateway router: other characters than these OVN doesn't take. */
-export const targetsVariable = (
+const targetsVariable = (
   service: string,
   { protocol, nodePort }: Pick<BackedPort, 'protocol' | 'nodePort'>,
   family: Family,

@@ -1,7 +1,7 @@
 /** What pods and host processes try with packets; each is what `lab-frames` sends. */
 import { familyOf, macOf } from '../../../src/allocators/addresses.ts';
 import { OUTSIDE } from '../../../src/lab/node-facts.ts';
-import { marker, type Send } from '../../../src/lab/frames.ts';
+import { marker, type Send } from './frames.ts';
 import {
   addressBytes,
   ethernet,

@@ -3,7 +3,7 @@
  * ours between it and OVN.
  */
 import { outputInside } from '../../../src/lab/exec.ts';
-import { chassisId } from '../../../src/lab/node-facts.ts';
+import { chassisId } from '../lab/chassis-id.ts';
 import { nodeNames } from '../../../src/lab/paths.ts';
 import type { LabRecord } from '../../../src/lab/state-file.ts';
 import { nodeAddress } from '../../../src/lab/status.ts';

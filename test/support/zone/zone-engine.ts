@@ -2,7 +2,8 @@
 
 import { claimsOf, Engine } from '../../../src/desired/engine.ts';
 import type { Feature } from '../../../src/desired/features.ts';
-import { Reconciler, type Plan } from '../../../src/desired/ovsdb/index.ts';
+import type { Plan } from '../../../src/desired/ovsdb/changes.ts';
+import { Reconciler } from '../../../src/desired/ovsdb/reconciler.ts';
 import type { ZoneFacts } from '../../../src/model/zone/facts.ts';
 import type { ReplicaView } from 'ovsdb-client-ts';
 import { zoneFeatures } from '../../../src/topology/features.ts';

@@ -67,7 +67,7 @@ export const CLAIMS: ReadonlyMap<string, TableClaim> = new Map([
 export type Place = readonly [table: string, key: string, column: string];
 
 /** The object for which all rows of the tests are there, unless they say otherwise. */
-export const OBJECT = 'Test one';
+const OBJECT = 'Test one';
 
 /** Our mark, as the database holds it. */
 export const MARKED = { heddle: OBJECT } as const;

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { commitPlan, type Plan } from '../../../src/desired/ovsdb/index.ts';
+import type { Plan } from '../../../src/desired/ovsdb/changes.ts';
+import { commitPlan } from '../../../src/desired/ovsdb/commit.ts';
 import { parseSchema, type JsonValue } from 'ovsdb-client-ts';
 import { MemoryDatabase } from '../../support/ovsdb/memory-database.ts';
 import {

@@ -1,6 +1,6 @@
 /** Packets that nobody would send by chance, and where they come. */
-import { outputInside } from './exec.ts';
-import type { LabRecord } from './state-file.ts';
+import { outputInside } from '../../../src/lab/exec.ts';
+import type { LabRecord } from '../../../src/lab/state-file.ts';
 
 /** What `lab-frames` sends, in rounds; the packet has its id in it, as `marker` makes it. */
 export type Send = {

@@ -1,5 +1,6 @@
 /** The part of address management that a node's daemon runs: its own pods, from its own subnets. */
 import { orAborted } from '../store/abort.ts';
+import type { NadRegistry } from '../api/nad/nad-registry.ts';
 import { systemClock, type Clock } from '../store/clock.ts';
 import type { Informers } from '../store/informers.ts';
 import type { ClusterSettings } from '../model/model.ts';
@@ -14,6 +15,8 @@ export interface NodePodAddressesOptions {
   /** Of the daemon, which runs them. */
   readonly informers: Informers;
   readonly node: string;
+  /** The NADs of the daemon, kept by the intake of its zone. */
+  readonly registry: NadRegistry;
   readonly settings: ClusterSettings;
   readonly log: Log;
   readonly clock?: Clock;
@@ -32,7 +35,7 @@ export class NodePodAddresses {
 
   constructor(options: NodePodAddressesOptions) {
     this.#options = options;
-    const { settings, log, node, clock = systemClock, randomBytes } = options;
+    const { settings, log, node, registry, clock = systemClock, randomBytes } = options;
     const { store } = options.informers;
     this.#views = new PodInformers(options.informers, options.signal);
     this.#events = new EventWriter({
@@ -50,6 +53,7 @@ export class NodePodAddresses {
         event: async (event) => this.#events.emit(event),
       },
       informers: this.#views,
+      registry,
       scope: { kind: 'node', node },
       settings,
       clock,

@@ -5,6 +5,7 @@ import { explain } from '../api/annotations/annotations.ts';
 import { PRIMARY_NETWORK_LABEL } from '../api/annotations/network-annotations.ts';
 import { pods as podKind } from '../api/kinds.ts';
 import { nadOfKey } from '../api/nad/nad-key.ts';
+import type { NadRegistry } from '../api/nad/nad-registry.ts';
 import { DEFAULT_NETWORK } from '../api/nad/network-name.ts';
 import { NODE_SUBNETS } from '../api/annotations/node-annotations.ts';
 import { objectKey } from '../api/objects.ts';
@@ -48,7 +49,9 @@ import type { Log } from '../store/log.ts';
 
 export interface PodAddressesOptions {
   readonly store: Pick<Store, 'patchStatus' | 'event'>;
-  readonly informers: Pick<PodInformers, 'pods' | 'namespaces' | 'nodes' | 'nads'>;
+  readonly informers: Pick<PodInformers, 'pods' | 'namespaces' | 'nodes'>;
+  /** The NADs of this process; all that exist are there before pods are followed. */
+  readonly registry: NadRegistry;
   readonly scope: PodScope;
   readonly settings: ClusterSettings;
   readonly clock: Clock;
@@ -75,7 +78,7 @@ export class PodAddresses {
 
   constructor(options: PodAddressesOptions) {
     this.#options = options;
-    this.#nads = new ServedNads(options.settings);
+    this.#nads = new ServedNads(options.registry);
     this.#pools = new PodPools({
       ...options,
       nads: this.#nads,
@@ -114,9 +117,8 @@ export class PodAddresses {
 
   /** Follows the pods from now on, oldest first. The informers must be synchronised. */
   follow(): void {
-    const { pods, namespaces, nodes, nads } = this.#options.informers;
-    nads.onChange((change) => {
-      const { nads: changed, networks } = this.#nads.update(change);
+    const { pods, namespaces, nodes } = this.#options.informers;
+    this.#nads.follow(({ nads: changed, networks }) => {
       for (const network of networks) this.#pools.networkChanged(network);
       this.#options.claims?.served(new Set(changed.map(namespaceOf)));
       this.#retry(

@@ -1,77 +1,68 @@
 /** NADs as pods refer to them: those that stand for a network that has an id. */
-import { NadRegistry } from '../api/nad/nad-registry.ts';
-import type { ClusterAddressing } from '../api/nad/network-config.ts';
-import { readNad, type RegisteredNad } from '../api/nad/registered-nad.ts';
-import { objectKey } from '../api/objects.ts';
-import type { NetworkAttachmentDefinition } from '../api/types.ts';
-import type { Change } from '../store/informer.ts';
+import { isDeepStrictEqual } from 'node:util';
+import type { NadRegistry } from '../api/nad/nad-registry.ts';
+import type { RegisteredNad } from '../api/nad/registered-nad.ts';
 
 export interface ServedChange {
+  /** Keys of the NADs of which pods see a difference. */
   readonly nads: readonly string[];
+  /** Networks that are others now, or gone. */
   readonly networks: readonly string[];
 }
 
+type Served = RegisteredNad | 'other' | undefined;
+
 export class ServedNads {
-  readonly #settings: ClusterAddressing;
-  readonly #registry = new NadRegistry();
-  /** NADs of other plugins. */
-  readonly #others = new Set<string>();
-  /** NADs that counted for their network when it was last looked at. */
-  readonly #counting = new Set<string>();
+  readonly #registry: NadRegistry;
+  /** What pods were told of each NAD. */
+  readonly #told = new Map<string, RegisteredNad | 'other'>();
 
-  constructor(settings: ClusterAddressing) {
-    this.#settings = settings;
+  /** `registry`: the one of the process. */
+  constructor(registry: NadRegistry) {
+    this.#registry = registry;
   }
 
-  /** Takes in a change; returns the keys of the NADs of which pods may see a difference, and networks that are others now, or gone. */
-  update({ before, after }: Change<NetworkAttachmentDefinition>): ServedChange {
-    const nad = after ?? before;
-    if (nad === undefined) return { nads: [], networks: [] };
-    const key = objectKey(nad.metadata);
-    const known = this.#others.has(key) ? 'other' : this.#registry.nad(key);
-    const next = after === undefined ? undefined : this.#read(after);
-    if (next === 'other') this.#others.add(key);
-    else this.#others.delete(key);
-    if (JSON.stringify(known) === JSON.stringify(next)) return { nads: [], networks: [] };
-    const networks = this.#registry.set(key, next === 'other' ? undefined : next);
-    this.#counting.delete(key);
-    return { nads: [key, ...this.#countAnew(networks)], networks };
+  /** Calls `listener` with all that is there, and with each change from now on. */
+  follow(listener: (change: ServedChange) => void): void {
+    const tell = (keys: Iterable<string>, networks: readonly string[]): void => {
+      const nads = [...new Set(keys)].filter((key) => this.#isAnother(key));
+      if (nads.length + networks.length > 0) listener({ nads, networks });
+    };
+    tell(
+      this.#registry.nads().map(({ key }) => key),
+      [],
+    );
+    this.#registry.onChange((key, networks) =>
+      tell([key, ...networks.flatMap((network) => this.#registry.keysOf(network))], networks),
+    );
   }
 
-  /** NADs of these networks that count now and did not, or the other way round. */
-  #countAnew(networks: readonly string[]): readonly string[] {
-    return networks.flatMap((network) => {
-      const refused = this.#registry.refusedNads(network);
-      return this.#registry.keysOf(network).filter((key) => {
-        const [counts, counted] = [!refused.has(key), this.#counting.has(key)];
-        if (counts) this.#counting.add(key);
-        else this.#counting.delete(key);
-        return counts !== counted;
-      });
-    });
+  #isAnother(key: string): boolean {
+    const [before, after] = [this.#told.get(key), this.get(key)];
+    if (after === undefined) this.#told.delete(key);
+    else this.#told.set(key, after);
+    return before !== after && !isDeepStrictEqual(before, after);
   }
 
   /** The NAD of that key if it stands for its network; `other` for one of another plugin. */
-  get(key: string): RegisteredNad | 'other' | undefined {
-    if (this.#others.has(key)) return 'other';
+  get(key: string): Served {
+    if (this.#registry.isOther(key)) return 'other';
     const nad = this.#registry.nad(key);
-    return nad !== undefined && this.#registry.counts(nad) ? nad : undefined;
+    return nad !== undefined && this.#isServed(nad) ? nad : undefined;
   }
 
   /** Primary networks of a namespace, the first one first. */
   primariesOf(namespace: string): readonly RegisteredNad[] {
-    return this.#registry.primariesOf(namespace).filter((nad) => this.#registry.counts(nad));
+    return this.#registry.primariesOf(namespace).filter((nad) => this.#isServed(nad));
   }
 
   /** NADs that stand for a network. */
   ofNetwork(name: string): readonly RegisteredNad[] {
-    return this.#registry.network(name)?.nads ?? [];
+    const nads = this.#registry.network(name)?.nads ?? [];
+    return nads.filter((nad) => this.#registry.isServed(nad));
   }
 
-  #read(nad: NetworkAttachmentDefinition): RegisteredNad | 'other' | undefined {
-    const read = readNad(nad, this.#settings);
-    if (read.kind === 'other') return 'other';
-    if (read.kind === 'invalid' || read.nad.networkId === undefined) return undefined;
-    return read.nad;
+  #isServed(nad: RegisteredNad): boolean {
+    return this.#registry.isServed(nad) && this.#registry.counts(nad);
   }
 }

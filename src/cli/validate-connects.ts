@@ -3,7 +3,7 @@ import { parsePrefix } from '../allocators/addresses.ts';
 import type { ConnectRange } from '../allocators/connect-subnets.ts';
 import { PRIMARY_NETWORK_LABEL } from '../api/annotations/network-annotations.ts';
 import { connectivityOf } from '../api/connectivity.ts';
-import { parseNad, renderNad } from '../api/nad/nad.ts';
+import { renderNad } from '../api/nad/nad.ts';
 import type { ClusterAddressing } from '../api/nad/network-config.ts';
 import type { NetworkObject } from '../api/nad/network-spec.ts';
 import { objectKey } from '../api/objects.ts';
@@ -64,9 +64,8 @@ export function previewConnects(
   );
   const networkOf = (network: NetworkObject): ConnectableNetwork | undefined => {
     const nad = renderNad(network, network.metadata.namespace ?? 'default', settings);
-    const parsed = nad.ok ? parseNad(nad.value, settings) : undefined;
-    return parsed?.outcome === 'network'
-      ? { title: objectKey(network.metadata), id: ids.get(network) ?? 0, config: parsed.config }
+    return nad.ok
+      ? { title: objectKey(network.metadata), id: ids.get(network) ?? 0, config: nad.value.config }
       : undefined;
   };
   const primariesOf = (namespace: string): readonly ConnectableNetwork[] =>

@@ -12,6 +12,7 @@ import {
   pods,
   services,
 } from '../api/kinds.ts';
+import type { NadRegistry } from '../api/nad/nad-registry.ts';
 import type { KubeObject, ObjectKey, ResourceKind } from '../api/objects.ts';
 import type { Pod } from '../api/types.ts';
 import { ObjectIntake, type ModelChange } from '../model/zone/intake.ts';
@@ -70,6 +71,11 @@ export class ZoneInformers {
       if (areWanted) this.#followOtherPods();
       else this.#leaveOtherPods();
     });
+  }
+
+  /** The NADs as the zone has them. */
+  get registry(): NadRegistry {
+    return this.#intake.registry;
   }
 
   /** Resolves when everything that existed at the start is known. */

@@ -194,7 +194,9 @@ export class ZoneRuntime implements AsyncDisposable {
     const { onEventDropped = () => undefined } = options;
     const common = { store: store.objects, informers, log, signal, onEventDropped };
     const mayWrite = mode === 'write' || (mode === 'dry-run' && store.isEmbedded);
-    if (mayWrite) this.#podAddresses = new NodePodAddresses({ ...common, node, settings });
+    const { registry } = this.#zoneInformers;
+    if (mayWrite)
+      this.#podAddresses = new NodePodAddresses({ ...common, node, settings, registry });
     const { host, southbound } = this;
     const { gatewayInterface } = configuration;
     if (host !== undefined) {

@@ -26,6 +26,9 @@ interface Verdict {
   readonly refused: RefusedNads;
 }
 
+/** Called when a NAD is another one or gone, with the networks whose decision may change. */
+type NadListener = (key: string, networks: readonly string[]) => void;
+
 export class NadRegistry {
   readonly #nads = new Map<string, RegisteredNad>();
   readonly #byNetwork = new Map<string, Set<string>>();
@@ -33,10 +36,27 @@ export class NadRegistry {
   /** Verdicts on networks and on the primary networks of namespaces, until one of their NADs changes. */
   readonly #verdicts = new Map<string, Verdict>();
   readonly #primaries = new Map<string, Verdict>();
+  /** NADs of other plugins. */
+  readonly #others = new Set<string>();
+  readonly #listeners = new Set<NadListener>();
 
   /** The NAD of that key, whether or not it counts for its network. */
   nad(key: string): RegisteredNad | undefined {
     return this.#nads.get(key);
+  }
+
+  /** True for a NAD of another plugin. */
+  isOther(key: string): boolean {
+    return this.#others.has(key);
+  }
+
+  /** True for a NAD whose network has an id: pods may be on it if it counts. */
+  isServed({ networkId }: RegisteredNad): boolean {
+    return networkId !== undefined;
+  }
+
+  onChange(listener: NadListener): void {
+    this.#listeners.add(listener);
   }
 
   /** Every NAD: those that were served before come first, then the older ones. */
@@ -65,7 +85,10 @@ export class NadRegistry {
   }
 
   /** Puts in the NAD, or takes it out. Returns the names of the networks whose decision may change. */
-  set(key: string, nad: RegisteredNad | undefined): readonly string[] {
+  set(key: string, found: RegisteredNad | 'other' | undefined): readonly string[] {
+    const nad = found === 'other' ? undefined : found;
+    if (found === 'other') this.#others.add(key);
+    else this.#others.delete(key);
     const before = this.#nads.get(key);
     const affected = new Set(this.#networksNear(before));
     if (before !== undefined) {
@@ -82,7 +105,9 @@ export class NadRegistry {
     }
     for (const name of this.#networksNear(nad)) affected.add(name);
     for (const name of affected) this.#verdicts.delete(name);
-    return [...affected];
+    const networks = [...affected];
+    for (const listener of this.#listeners) listener(key, networks);
+    return networks;
   }
 
   /** The network of that name; undefined when no NAD counts for it. */

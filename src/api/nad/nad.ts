@@ -125,7 +125,7 @@ function renderConfig(
   namespace: string,
   settings: ClusterAddressing,
   features: RenderFeatures,
-): Outcome<string> {
+): Outcome<{ readonly text: string; readonly config: NetworkConfig }> {
   if (namespace === '') return fail('namespace should not be empty');
   const outcome = networkSpecOf(object);
   if (!outcome.ok) return outcome;
@@ -144,12 +144,10 @@ function renderConfig(
   const config = canonicalJson(configKeys(spec, nadKey, transit.value, settings));
   const parsed = parseNetworkConfig(config, nadKey, settings);
   if (parsed.outcome === 'invalid') return fail(parsed.error);
+  if (parsed.outcome !== 'network') return fail('it would be taken for one of another plugin');
   const isExternal = object.kind === 'OVNSecondaryNetwork' && spec.topology === 'localnet';
-  const clash =
-    isExternal && parsed.outcome === 'network'
-      ? externalOverlap(parsed.config.subnets, settings)
-      : undefined;
-  return clash === undefined ? succeed(config) : fail(clash);
+  const clash = isExternal ? externalOverlap(parsed.config.subnets, settings) : undefined;
+  return clash === undefined ? succeed({ text: config, config: parsed.config }) : fail(clash);
 }
 
 /**
@@ -178,6 +176,12 @@ const inheritedAnnotations = (
   return kept.length === 0 ? undefined : Object.fromEntries(kept);
 };
 
+/** A NAD to be, and the network that it stands for. */
+export interface RenderedNad {
+  readonly nad: NetworkAttachmentDefinition;
+  readonly config: NetworkConfig;
+}
+
 /**
  * The NAD that an object wants in a namespace, or why there can't be one. The text of the configuration is the same
  * for the same input, so that a string comparison shows whether a NAD is up to date.
@@ -187,7 +191,7 @@ export function renderNad(
   namespace: string,
   settings: ClusterAddressing,
   features: RenderFeatures = {},
-): Outcome<NetworkAttachmentDefinition> {
+): Outcome<RenderedNad> {
   const config = renderConfig(object, namespace, settings, features);
   if (!config.ok) {
     return fail(
@@ -196,7 +200,7 @@ export function renderNad(
   }
   const { name, uid = '' } = object.metadata;
   const annotations = inheritedAnnotations(object);
-  return succeed({
+  const nad: NetworkAttachmentDefinition = {
     apiVersion: networkAttachmentDefinitions.apiVersion,
     kind: 'NetworkAttachmentDefinition',
     metadata: {
@@ -216,8 +220,9 @@ export function renderNad(
         },
       ],
     },
-    spec: { config: config.value },
-  });
+    spec: { config: config.value.text },
+  };
+  return succeed({ nad, config: config.value.config });
 }
 
 /** What network a NAD stands for. */

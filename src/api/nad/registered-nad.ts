@@ -32,23 +32,28 @@ export function readNad(nad: NetworkAttachmentDefinition, settings: ClusterAddre
   const parsed = parseNad(nad, settings);
   if (parsed.outcome === 'invalid') return { kind: 'invalid', error: parsed.error };
   if (parsed.outcome !== 'network') return { kind: 'other' };
+  return { kind: 'network', nad: registeredNad(nad, parsed.config) };
+}
+
+/** A NAD whose configuration says `config`. */
+export function registeredNad(
+  nad: NetworkAttachmentDefinition,
+  config: NetworkConfig,
+): RegisteredNad {
   const { metadata } = nad;
   const owner = metadata.ownerReferences?.find(({ controller }) => controller === true);
   return {
-    kind: 'network',
-    nad: {
-      key: objectKey(metadata),
-      namespace: metadata.namespace ?? '',
-      name: metadata.name,
-      uid: metadata.uid ?? '',
-      creationTimestamp: metadata.creationTimestamp ?? '',
-      ownerKind: owner?.kind,
-      ownerUid: owner?.uid,
-      config: parsed.config,
-      // An unreadable annotation is written again.
-      networkId: networkId(nad).value,
-      tunnelKeys: tunnelKeys(nad).value,
-    },
+    key: objectKey(metadata),
+    namespace: metadata.namespace ?? '',
+    name: metadata.name,
+    uid: metadata.uid ?? '',
+    creationTimestamp: metadata.creationTimestamp ?? '',
+    ownerKind: owner?.kind,
+    ownerUid: owner?.uid,
+    config,
+    // An unreadable annotation is written again.
+    networkId: networkId(nad).value,
+    tunnelKeys: tunnelKeys(nad).value,
   };
 }
 

@@ -43,6 +43,8 @@ export class IdentityController {
   /** What was reported of a NAD, by its key; the same problem is reported once. */
   readonly #reported = new Map<string, string>();
   readonly #problems = new Map<string, string>();
+  /** NADs of ours that can't be read, with the reason. */
+  readonly #unreadable = new Map<string, string>();
   /** NADs that came when their namespace had as many networks as it may, with what to do. */
   readonly #beyondLimit = new Map<string, string>();
 
@@ -132,6 +134,8 @@ export class IdentityController {
     const { name, namespace = '', uid } = nad.metadata;
     const key = `${namespace}/${name}`;
     const read = after === undefined ? undefined : readNad(after, settings.cluster);
+    if (read?.kind === 'invalid') this.#unreadable.set(key, read.error);
+    else this.#unreadable.delete(key);
     const stoodFor =
       read?.kind === 'invalid' ? after?.metadata.annotations?.[NETWORK_NAME] : undefined;
     // Nobody holds the allocations of a network that was never theirs.
@@ -142,7 +146,8 @@ export class IdentityController {
     const excess = found && isNew ? overLimit(namespace, { registry, ...settings }) : undefined;
     if (excess === undefined) this.#beyondLimit.delete(key);
     else this.#beyondLimit.set(key, excess.message);
-    const affected = registry.observe(key, uid, excess === undefined ? found : undefined);
+    const counting = excess === undefined ? found : undefined;
+    const affected = registry.observe(key, uid, read?.kind === 'other' ? 'other' : counting);
     return [...affected, ...unreadable];
   }
 
@@ -155,14 +160,12 @@ export class IdentityController {
 
   /** Reports a NAD of ours that can't be read, or is one too many. */
   async #checkNad(key: string): Promise<void> {
-    const { informers, settings } = this.#options;
-    const nad = informers.nads.get(key);
-    const read = nad === undefined ? undefined : readNad(nad, settings.cluster);
     const excess = this.#beyondLimit.get(key);
+    const error = this.#unreadable.get(key);
     if (excess !== undefined) await this.#emitEvent(key, excess, excess, LIMIT_REACHED);
-    else if (read?.kind === 'invalid')
-      await this.#emitEvent(key, read.error, `Failed to parse network config: ${read.error}`);
-    else if (read?.kind !== 'network') this.#forget(key);
+    else if (error !== undefined)
+      await this.#emitEvent(key, error, `Failed to parse network config: ${error}`);
+    else if (this.#options.registry.nad(key) === undefined) this.#forget(key);
   }
 
   async #serve(name: string, signal: AbortSignal): Promise<void> {

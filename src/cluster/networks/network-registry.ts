@@ -35,7 +35,7 @@ export class NetworkRegistry extends NadRegistry {
     this.#onFreed = listener;
   }
 
-  #replace(key: string, nad: RegisteredNad | undefined): readonly string[] {
+  #replace(key: string, nad: RegisteredNad | 'other' | undefined): readonly string[] {
     const before = this.nad(key);
     const affected = this.set(key, nad);
     if (before !== undefined) this.#onFreed(before.namespace);
@@ -48,10 +48,14 @@ export class NetworkRegistry extends NadRegistry {
   }
 
   /**
-   * Takes in what the informer shows of a NAD: `nad` undefined = gone or unreadable. Returns the networks that are
+   * Takes in what the informer shows of a NAD: `nad` undefined = gone or unreadable, `other` = of another plugin. Returns the networks that are
    * affected. An older life of a NAD that we have just written is left out.
    */
-  observe(key: string, uid: string | undefined, nad: RegisteredNad | undefined): readonly string[] {
+  observe(
+    key: string,
+    uid: string | undefined,
+    nad: RegisteredNad | 'other' | undefined,
+  ): readonly string[] {
     this.#reserved.delete(key);
     if (this.#ahead.has(key)) {
       if (uid !== this.nad(key)?.uid) return [];
@@ -69,6 +73,10 @@ export class NetworkRegistry extends NadRegistry {
   /** True for a NAD that is about to be created. */
   isReserved(key: string): boolean {
     return this.#reserved.has(key);
+  }
+
+  override isServed(nad: RegisteredNad): boolean {
+    return super.isServed(nad) && !this.isReserved(nad.key);
   }
 
   /** Takes out a NAD that could not be created, unless it is there all the same; its network's id is free then. */

@@ -4,13 +4,13 @@ import { networkAttachmentDefinitions, pods as podKind } from '../../api/kinds.t
 import { NETWORK_FINALIZER, renderNad } from '../../api/nad/nad.ts';
 import { invalidPrimaryNetwork } from '../../api/nad/primary-networks.ts';
 import { PRIMARY_NETWORK_LABEL } from '../../api/annotations/network-annotations.ts';
-import { objectKey } from '../../api/objects.ts';
+import { objectKey, type ObjectMeta } from '../../api/objects.ts';
 import type { NetworkAttachmentDefinition, Pod } from '../../api/types.ts';
 import { StoreError, type Store } from '../../store/store.ts';
 import type { NetworkObject } from '../../api/nad/network-spec.ts';
 import { networkObjectKey, networkOf, roleOf, unsupportedNetwork } from './network-objects.ts';
 import type { ClusterInformers } from '../informers.ts';
-import { readNad, type RegisteredNad } from '../../api/nad/registered-nad.ts';
+import { registeredNad, type RegisteredNad } from '../../api/nad/registered-nad.ts';
 import { correctNad, withIdentity } from './nads.ts';
 import type { NetworkProblem } from './network-outcome.ts';
 import type { NetworkRegistry } from './network-registry.ts';
@@ -56,6 +56,8 @@ export type NadDecision =
       readonly kind: 'create';
       readonly key: string;
       readonly nad: NetworkAttachmentDefinition;
+      /** As it is in the registry until it is made. */
+      readonly registered: RegisteredNad;
     };
 
 const foreign = (key: string): NetworkRefusal =>
@@ -118,10 +120,10 @@ export class OwnedNads {
       .some(({ ownerUid }) => ownerUid === object.metadata.uid);
     if (!isNew || this.of(object).length > 0) return [];
     return namespaces.flatMap((namespace) => {
-      const nad = renderNad(object, namespace, settings.cluster);
-      const read = nad.ok ? readNad(nad.value, settings.cluster) : undefined;
-      if (read?.kind !== 'network') return [];
-      const refusal = refusalEverywhere(object, namespace, read.nad.config, this.#context);
+      const rendered = renderNad(object, namespace, settings.cluster);
+      if (!rendered.ok) return [];
+      const { config } = rendered.value;
+      const refusal = refusalEverywhere(object, namespace, config, this.#context);
       return refusal === undefined ? [] : [{ namespace, ...refusal }];
     });
   }
@@ -140,7 +142,7 @@ export class OwnedNads {
     if (unsupported !== undefined) throw new NetworkRefusal(unsupported);
     const desired = renderNad(object, namespace, settings.cluster);
     if (!desired.ok) throw new NetworkRefusal(desired.error);
-    const nad = desired.value;
+    const { nad, config } = desired.value;
     const key = objectKey(nad.metadata);
     const existing = informers.nads.get(key);
     if (existing !== undefined) {
@@ -160,13 +162,13 @@ export class OwnedNads {
       // The informer has yet to show it.
       return { kind: 'ready' };
     }
-    const read = this.#read(nad);
-    const { config } = read;
     const refusal = refusalOfNew(object, namespace, config, this.#context);
     if (refusal !== undefined) throw new NetworkRefusal(refusal.message, refusal.reason);
     const identity = registry.identify(config.name, config);
-    registry.reserve({ ...read, networkId: identity.id, tunnelKeys: identity.tunnelKeys });
-    return { kind: 'create', key, nad: withIdentity(nad, config.name, identity) };
+    const wanted = withIdentity(nad, config.name, identity);
+    const registered = registeredNad(wanted, config);
+    registry.reserve(registered);
+    return { kind: 'create', key, nad: wanted, registered };
   }
 
   /** Writes what was decided. `deleting`: an old NAD must go first. Throws; see `problemOf`. */
@@ -177,15 +179,17 @@ export class OwnedNads {
       case 'ready':
       case 'deleting':
         return decision.kind;
-      case 'patch': {
-        const { key, patch } = decision;
-        this.#observe(await store.patch(networkAttachmentDefinitions, key, patch, options));
+      case 'patch':
+        await store.patch(networkAttachmentDefinitions, decision.key, decision.patch, options);
         return 'ready';
-      }
       case 'create':
         try {
-          const created = await store.create(networkAttachmentDefinitions, decision.nad, options);
-          this.#observeCreated(created);
+          const { metadata } = await store.create(
+            networkAttachmentDefinitions,
+            decision.nad,
+            options,
+          );
+          this.#created(decision.registered, metadata);
           return 'ready';
         } catch (error) {
           this.drop(decision);
@@ -267,30 +271,11 @@ export class OwnedNads {
     return problems;
   }
 
-  #read(nad: NetworkAttachmentDefinition): RegisteredNad {
-    const read = readNad(nad, this.#options.settings.cluster);
-    if (read.kind !== 'network')
-      throw new NetworkRefusal(
-        `rendered NetworkAttachmentDefinition can't be read: ${read.kind === 'invalid' ? read.error : 'not ours'}`,
-      );
-    return read.nad;
-  }
-
-  #observe(nad: NetworkAttachmentDefinition): void {
-    const { registry, settings, onNetworks } = this.#options;
-    const read = readNad(nad, settings.cluster);
-    if (read.kind === 'network') onNetworks(registry.observe(read.nad.key, read.nad.uid, read.nad));
-  }
-
-  #observeCreated(nad: NetworkAttachmentDefinition): void {
-    const { registry, settings, onNetworks, log } = this.#options;
-    const read = readNad(nad, settings.cluster);
-    if (read.kind !== 'network') return;
-    log.info(
-      { network: read.nad.config.name, nad: read.nad.key, id: read.nad.networkId },
-      'network created',
-    );
-    onNetworks(registry.created(read.nad));
+  #created(nad: RegisteredNad, { uid = '', creationTimestamp = '' }: ObjectMeta): void {
+    const { registry, onNetworks, log } = this.#options;
+    const { key, networkId, config } = nad;
+    log.info({ network: config.name, nad: key, id: networkId }, 'network created');
+    onNetworks(registry.created({ ...nad, uid, creationTimestamp }));
   }
 }
 

@@ -69,7 +69,8 @@ const hasSameAddresses = (a: PodInterface, b: PodInterface): boolean =>
 
 export class ObjectIntake {
   readonly #facts: ZoneFacts;
-  readonly #registry = new NadRegistry();
+  /** The NADs, for whoever else in this process asks what they say. */
+  readonly registry = new NadRegistry();
   /** What each object was read from last. */
   readonly #texts = new Map<string, readonly unknown[]>();
   readonly #subnets = new Map<ObjectKey, SubnetsOfNode>();
@@ -101,7 +102,7 @@ export class ObjectIntake {
     const reading = after && readDefinition(after, this.#facts.settings);
     this.#facts.problems.note(object, 'definition', reading);
     // What can't be read leaves in force what was read last.
-    const isInForce = this.#registry.nad(key) !== undefined;
+    const isInForce = this.registry.nad(key) !== undefined;
     this.#noteUnreadable(
       object,
       reading?.kind === 'problem' && !isInForce,
@@ -109,7 +110,8 @@ export class ObjectIntake {
     );
     if (reading?.kind === 'problem' && isInForce) return;
     const nad = reading?.kind === 'value' ? reading.value : undefined;
-    const networks = this.#registry.set(key, nad);
+    const isOther = after !== undefined && reading === undefined;
+    const networks = this.registry.set(key, isOther ? 'other' : nad);
     if (nad === undefined) {
       this.#facts.definitions.delete(key);
       this.#noteRefusal(key, undefined);
@@ -311,7 +313,7 @@ export class ObjectIntake {
   /** Takes over what the NADs of a network are decided to say together. */
   #register(name: string): void {
     const { definitions, registrations } = this.#facts;
-    const network = this.#registry.network(name);
+    const network = this.registry.network(name);
     const [before, after] = [
       registrations.peek(name),
       network && registrationOf(network, this.#facts.roundFor(true)),
@@ -321,8 +323,8 @@ export class ObjectIntake {
     registrations.put(name, after && { ...after, since: (isSame ? before : after)?.since ?? 0 });
     // Its switch spans all zones: each has a port for every pod of it.
     this.#facts.otherPods.want(`network ${name}`, network?.config.topology === 'layer2');
-    const refused = this.#registry.refusedNads(name);
-    for (const { key, namespace } of this.#registry.ofNetwork(name)) {
+    const refused = this.registry.refusedNads(name);
+    for (const { key, namespace } of this.registry.ofNetwork(name)) {
       const why = refused.get(key);
       definitions.put(key, why === undefined ? { network: name, namespace } : undefined);
       this.#noteRefusal(key, why);

@@ -37,6 +37,7 @@ import { startKubeApi, type KubeApi } from '../../support/cluster/kube-api.ts';
 import { MemoryStore } from '../../support/cluster/memory-store.ts';
 import { retryingStore } from '../../support/cluster/retrying-store.ts';
 import { servedDefinitions } from '../../support/cluster/served-definitions.ts';
+import { nadsOf } from '../../support/cluster/nads-of.ts';
 
 const LEASE =
   '/apis/coordination.k8s.io/v1/namespaces/ovn-kubernetes/leases/heddle-cluster-manager';
@@ -235,10 +236,12 @@ describe.skipIf(typeof started === 'string')('cluster managers as processes', ()
         await wipe(objects);
         const stopping = new AbortController();
         const informers = new Informers({ store: objects, log: silent });
+        const registry = nadsOf(informers);
         const onNodes = NODES.map((name) =>
           new NodePodAddresses({
             informers,
             node: name,
+            registry,
             settings: testSettings.cluster,
             log: silent,
             signal: stopping.signal,

@@ -6,6 +6,7 @@ import type { Store } from '../../../src/store/store.ts';
 import { silent, testSettings } from './cluster.ts';
 import { crashingStore } from './crashing-store.ts';
 import { leaseLossStore } from './lease-loss-store.ts';
+import { nadsOf } from './nads-of.ts';
 
 export interface Life {
   /** Writes after which the process is killed; undefined = it lives on. */
@@ -49,6 +50,7 @@ export function startProcess(
       : crashingStore(store, { writes: count, isLastDone, onCrash });
   const used = writes === undefined ? store : losing(writes);
   const informers = new Informers({ store: used, log: silent });
+  const registry = nadsOf(informers);
   const manager = new ClusterManager({
     store: used,
     informers,
@@ -61,6 +63,7 @@ export function startProcess(
       new NodePodAddresses({
         informers,
         node,
+        registry,
         settings: testSettings.cluster,
         log: silent,
         signal,

@@ -17,6 +17,7 @@ import {
   testSettings,
   type RunningManager,
 } from './cluster.ts';
+import { nadsOf } from './nads-of.ts';
 
 interface RunningNode extends AsyncDisposable {
   settled(): Promise<void>;
@@ -28,7 +29,15 @@ function startNode(store: Store, name: string): RunningNode {
   const { signal } = stopping;
   const informers = new Informers({ store, log: silent });
   const settings = testSettings.cluster;
-  const addresses = new NodePodAddresses({ informers, node: name, settings, log: silent, signal });
+  const registry = nadsOf(informers);
+  const addresses = new NodePodAddresses({
+    informers,
+    node: name,
+    settings,
+    registry,
+    log: silent,
+    signal,
+  });
   const runs = [informers.run(signal), addresses.run()];
   return {
     async settled() {

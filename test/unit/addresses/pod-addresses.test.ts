@@ -29,6 +29,7 @@ import {
   requestCorrectedBeforeWiring,
   secondPrimaryBeforeWiring,
 } from '../../support/cluster/unwired-pods.ts';
+import { nadsOf } from '../../support/cluster/nads-of.ts';
 
 interface Running extends AsyncDisposable {
   settled(): Promise<void>;
@@ -41,11 +42,13 @@ function start(store: Store, ...nodeNames: readonly string[]): Running {
   const controller = new AbortController();
   const { signal } = controller;
   const informers = new Informers({ store, log: silent });
+  const registry = nadsOf(informers);
   const onNodes = nodeNames.map(
     (name) =>
       new NodePodAddresses({
         informers,
         node: name,
+        registry,
         settings: testSettings.cluster,
         log: silent,
         signal: controller.signal,

@@ -26,6 +26,7 @@ import {
 } from '../../support/cluster/cluster.ts';
 import { MemoryStore } from '../../support/cluster/memory-store.ts';
 import { feed } from '../../support/zone/zone-objects.ts';
+import { nadsOf } from '../../support/cluster/nads-of.ts';
 
 const POD_NETWORKS = 'k8s.ovn.org/pod-networks';
 const NETWORKS = 'k8s.v1.cni.cncf.io/networks';
@@ -41,6 +42,7 @@ class Cluster implements AsyncDisposable {
   readonly #node = new NodePodAddresses({
     informers: this.#informers,
     node: 'node1',
+    registry: nadsOf(this.#informers),
     settings: testSettings.cluster,
     log: silent,
     signal: this.#stopping.signal,

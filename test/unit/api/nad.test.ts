@@ -7,7 +7,7 @@ import { cudn, layer2, layer3, localnet, settings, udn, validNetwork } from './o
 
 const rendered = (object: unknown, namespace: string): string => {
   const nad = renderNad(validNetwork(object), namespace, settings);
-  return nad.ok ? (nad.value.spec?.config ?? '') : nad.error;
+  return nad.ok ? (nad.value.nad.spec?.config ?? '') : nad.error;
 };
 
 describe('the configuration of a NAD', () => {
@@ -216,7 +216,7 @@ test('a NAD is owned by the network, protected, and carries its labels and forei
     },
   );
   const nad = renderNad(validNetwork(object), 'blue', settings);
-  expect(nad.ok && nad.value.metadata).toEqual({
+  expect(nad.ok && nad.value.nad.metadata).toEqual({
     name: 'net',
     namespace: 'blue',
     labels: { team: 'a', 'k8s.ovn.org/user-defined-network': 'mine' },
@@ -544,7 +544,7 @@ describe('a NAD is read', () => {
       layer3({ role: 'Primary', subnets: [{ cidr: '10.20.0.0/16', hostSubnet: 24 }] }),
     );
     const nad = renderNad(object, 'blue', settings);
-    expect(nad.ok && parseNad(nad.value, settings)).toMatchObject({
+    expect(nad.ok && parseNad(nad.value.nad, settings)).toMatchObject({
       outcome: 'network',
       config: {
         name: 'blue_net',

@@ -18,6 +18,7 @@ import {
 } from '../../support/cluster/cluster.ts';
 import { MemoryStore } from '../../support/cluster/memory-store.ts';
 import { POD_NETWORKS } from '../../../src/api/annotations/pod-annotations.ts';
+import { nadsOf } from '../../support/cluster/nads-of.ts';
 
 /** A store that answers lists after 200 ms and counts them, beside which a pod changes every few milliseconds. */
 function busy(
@@ -60,9 +61,11 @@ test('a node is ready in a cluster in which other pods never stop changing, with
   const { signal } = stop;
   const informers = new Informers({ store: cluster.store, log: silent });
   const settings = testSettings.cluster;
+  const registry = nadsOf(informers);
   const addresses = new NodePodAddresses({
     informers,
     node: 'node1',
+    registry,
     settings,
     log: silent,
     signal,

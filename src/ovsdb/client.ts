@@ -3,10 +3,8 @@ import { OvsdbError, rethrowLater } from './data/error.ts';
 import { checked, type CheckedOutcome } from './data/outcome.ts';
 import type { Clause, Operation, TransactOptions, Transactor } from './data/operation.ts';
 import { outcomePart } from './data/outcome.ts';
-import { ChangeStream } from './replica/change-stream.ts';
 import type { Replica } from './replica/replica.ts';
 import { ReplicaReader } from './replica/replica-reader.ts';
-import type { ReplicaChanges, SubscribeOptions } from './replica/replica-view.ts';
 import type { AnyTables } from './schema/column.ts';
 import type { ClientEvent, ClientOptions, ClientStatus } from './client-options.ts';
 import { Connection, type Traffic } from './session/connection.ts';
@@ -23,8 +21,6 @@ import type { DatabaseStatus } from './session/server-status.ts';
 import { TlsSettings } from './session/tls.ts';
 import { Transactions } from './session/transactions.ts';
 import { Waits } from './session/waits.ts';
-import { Transaction } from './transaction/transaction.ts';
-import { commitWithRetry } from './transaction/with-retry.ts';
 import { checkMessageLimit } from './wire/message-stream.ts';
 import type { Integer, JsonValue } from './data/value.ts';
 
@@ -60,8 +56,6 @@ export class OvsdbClient<T = AnyTables>
   #transactions: Transactions | undefined;
   #minIndex: Integer = 0;
   #status: DatabaseStatus | undefined;
-  #closed = false;
-  /** Aborted by `close`. */
   readonly #end = new AbortController();
   #lastError: OvsdbError | undefined;
   readonly #warn = (text: string): void => {
@@ -118,7 +112,7 @@ export class OvsdbClient<T = AnyTables>
   }
 
   get status(): ClientStatus {
-    if (this.#closed) return 'closed';
+    if (this.#end.signal.aborted) return 'closed';
     if (this.#main.isReady) return 'ready';
     if (this.#session !== undefined) return 'loading';
     return this.#dialer.isConnecting ? 'connecting' : 'disconnected';
@@ -129,22 +123,14 @@ export class OvsdbClient<T = AnyTables>
     return this.#dialer.remote;
   }
 
+  /** Aborted by `close`. */
+  get ended(): AbortSignal {
+    return this.#end.signal;
+  }
+
   /** How the server last described the database: model, leader, cluster, index. */
   get databaseStatus(): DatabaseStatus | undefined {
     return this.#status;
-  }
-
-  /**
-   * Changes from now on, for a `for await` loop, which ends with the signal or the client. They are queued in memory while the loop is busy; a loop that is much
-   * slower than the database takes a `ChangeTracker`. Throws `disconnected` before the first contents, as `replica` does.
-   */
-  changes(signal?: AbortSignal, options?: SubscribeOptions): AsyncIterable<ReplicaChanges> {
-    const end = this.#end.signal;
-    return new ChangeStream(
-      this.replica,
-      signal === undefined ? end : AbortSignal.any([signal, end]),
-      options,
-    );
   }
 
   /** What passed through the present connection. */
@@ -158,7 +144,7 @@ export class OvsdbClient<T = AnyTables>
 
   /** No events after `close`. */
   #emit(event: ClientEvent): void {
-    if (this.#closed) return;
+    if (this.#end.signal.aborted) return;
     try {
       this.#options.onEvent?.(event);
     } catch (error) {
@@ -306,7 +292,7 @@ export class OvsdbClient<T = AnyTables>
    * the schema.
    */
   monitor(tables: Selection | SelectTables): Monitor<T> {
-    if (this.#closed) throw new OvsdbError('closed', 'the client was closed');
+    if (this.#end.signal.aborted) throw new OvsdbError('closed', 'the client was closed');
     const monitor = this.#makeMonitor(tables);
     this.#session?.follow(monitor);
     if (monitor.failure === undefined) return monitor as unknown as Monitor<T>;
@@ -335,60 +321,24 @@ export class OvsdbClient<T = AnyTables>
   }
 
   /**
-   * Carries out a transaction, given in wire form or built by a function; its effect is in the replica when the outcome is known. Never sends
-   * anything twice: see `transactWithRetry` for that. Rejects only with the signal's reason, the transaction may then have been applied or not, and with
-   * what `build` throws.
+   * Carries out a transaction, once; its effect is in the replica when the outcome is known. Rejects only with the signal's reason: the
+   * transaction may then have been applied or not.
    */
-  transact(operations: readonly Operation[], options?: TransactOptions): Promise<CheckedOutcome>;
-  transact(
-    build: (transaction: Transaction<T>) => unknown,
-    options?: TransactOptions,
-  ): Promise<CheckedOutcome>;
-  transact(
-    given: readonly Operation[] | ((transaction: Transaction<T>) => unknown),
+  async transact(
+    operations: readonly Operation[],
     options: TransactOptions = {},
   ): Promise<CheckedOutcome> {
-    return typeof given === 'function'
-      ? this.#build(given, options)
-      : this.#transact(given, options);
-  }
-
-  async #build(
-    build: (transaction: Transaction<T>) => unknown,
-    options: TransactOptions,
-  ): Promise<CheckedOutcome> {
-    const transaction = new Transaction<T>(this.replica);
-    await build(transaction);
-    return transaction.commit(this, options);
-  }
-
-  /**
-   * Builds a transaction and commits it, and again from the newer replica as long as the outcome is `try-again`: while there is no
-   * connection, and when what was verified or guarded has changed. Every other outcome is returned, `unknown` too: the transaction may then
-   * have been committed all the same. `build` looks at the replica and may find that there is nothing to do; it may be asynchronous. Rejects with what it
-   * throws, or as `ready` does when the signal is aborted.
-   */
-  transactWithRetry(
-    build: (transaction: Transaction<T>) => unknown,
-    options?: TransactOptions,
-  ): Promise<CheckedOutcome> {
-    return commitWithRetry(this, build, options);
-  }
-
-  #transact(operations: readonly Operation[], options: TransactOptions): Promise<CheckedOutcome> {
     const { signal, lock } = options;
-    if (signal?.aborted === true) return Promise.reject(signal.reason as Error);
+    signal?.throwIfAborted();
     const transactions = this.#transactions;
-    if (transactions === undefined || this.#closed || !this.#main.isReady) {
+    if (transactions === undefined || this.#end.signal.aborted || !this.#main.isReady) {
       const reason = `not connected to ${this.#options.database}${this.#why()}`;
-      return Promise.resolve(checked({ kind: 'try-again', reason }));
+      return checked({ kind: 'try-again', reason });
     }
     if (lock === undefined) return transactions.send(operations, signal);
-    if (this.#locks.get(lock)?.isHeld !== true)
-      return Promise.resolve(checked({ kind: 'not-locked', lock }));
-    return transactions
-      .send([{ op: 'assert', lock }, ...operations], signal)
-      .then((outcome) => checked(outcomePart(outcome, 1)));
+    if (this.#locks.get(lock)?.isHeld !== true) return checked({ kind: 'not-locked', lock });
+    const outcome = await transactions.send([{ op: 'assert', lock }, ...operations], signal);
+    return checked(outcomePart(outcome, 1));
   }
 
   /** A standby or read-only server refused to write: go to another one, after the answers to what was sent. */
@@ -457,7 +407,7 @@ export class OvsdbClient<T = AnyTables>
     signal?: AbortSignal,
   ): Promise<JsonValue> {
     signal?.throwIfAborted();
-    if (this.#closed) throw new OvsdbError('closed', 'the client was closed');
+    if (this.#end.signal.aborted) throw new OvsdbError('closed', 'the client was closed');
     const connection = this.#connection;
     if (connection === undefined)
       throw new OvsdbError('disconnected', `not connected${this.#why()}`);
@@ -466,8 +416,7 @@ export class OvsdbClient<T = AnyTables>
 
   /** Ends everything. Transactions under way end as `unknown`, waits reject with `closed`. The replica stays readable. */
   close(): void {
-    if (this.#closed) return;
-    this.#closed = true;
+    if (this.#end.signal.aborted) return;
     this.#end.abort();
     this.#dialer.stop();
     this.#forget()?.end();

@@ -37,7 +37,7 @@ export {
 } from './data/schema.ts';
 export { datumEquals, datumToJson, defaultDatum, members, toDatum } from './data/datum.ts';
 export { stringify } from './data/json.ts';
-export type { Change, Column, NewRow, Row } from './schema/column.ts';
+export type { Column, Row } from './schema/column.ts';
 export { Replica } from './replica/replica.ts';
 export type {
   IndexColumn,
@@ -50,8 +50,6 @@ export type {
   TableChanges,
   TableIndexes,
 } from './replica/replica-view.ts';
-export { ChangeTracker } from './replica/change-tracker.ts';
-export { referredRows, rereferenced } from './replica/references.ts';
 export type { TypedRow } from './replica/replica-reader.ts';
 export type { Lock } from './session/locks.ts';
 export type { Monitor, MonitorMethod } from './session/monitor.ts';
@@ -60,6 +58,3 @@ export type { Selection, SelectTables, TableSelection } from './session/selectio
 export type { DatabaseStatus } from './session/server-status.ts';
 export type { TlsOptions } from './session/tls.ts';
 export type { OpenSocket } from './session/transport.ts';
-export { fetchColumns } from './transaction/fetch.ts';
-export { InsertedRow, type RowToChange } from './transaction/inserted-row.ts';
-export { Transaction } from './transaction/transaction.ts';

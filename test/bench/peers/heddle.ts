@@ -1,11 +1,6 @@
 import { readFileSync } from 'node:fs';
-import {
-  OvsdbClient,
-  Transaction,
-  type Uuid,
-  type JsonValue,
-  type Writable,
-} from 'ovsdb-client-ts';
+import { OvsdbClient, type Uuid, type JsonValue, type Writable } from 'ovsdb-client-ts';
+import { Transaction } from 'ovsdb-client-ts/extras';
 import { parseDatum } from 'ovsdb-client-ts/values';
 import { peakMemory, processorTime } from '../benchmark.ts';
 

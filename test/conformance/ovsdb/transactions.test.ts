@@ -1,11 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import {
-  OvsdbClient,
-  Transaction,
-  type JsonValue,
-  type Operation,
-  type Outcome,
-} from 'ovsdb-client-ts';
+import { OvsdbClient, type JsonValue, type Operation, type Outcome } from 'ovsdb-client-ts';
+import { Transaction } from 'ovsdb-client-ts/extras';
 import { ScriptedOvsdbServer, smallDatabase } from '../../support/ovsdb/scripted-ovsdb-server.ts';
 
 const soon = (): AbortSignal => AbortSignal.timeout(15_000);

@@ -4,12 +4,12 @@ import { afterAll, expect, test } from 'vitest';
 import {
   OvsdbClient,
   stringify,
-  Transaction,
   type ClientOptions,
   type JsonValue,
   type Operation,
   type Replica,
 } from 'ovsdb-client-ts';
+import { Transaction } from 'ovsdb-client-ts/extras';
 import { parseJson } from 'ovsdb-client-ts/values';
 import { freePort } from '../../support/ovsdb/ovsdb-cluster.ts';
 import { OvsdbServer, runOvs, temporaryFolder } from '../../support/ovsdb/ovsdb-server.ts';

@@ -4,6 +4,7 @@ import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import * as exported from 'ovsdb-client-ts';
+import * as extras from 'ovsdb-client-ts/extras';
 import * as testing from 'ovsdb-client-ts/testing';
 import * as values from 'ovsdb-client-ts/values';
 import { Authority } from '../../support/run/certificates.ts';
@@ -101,7 +102,9 @@ test('links to parts of the page lead there', () => {
 test('everything that is exported is on the page', () => {
   const words = new Set(page.match(/\w+/g));
   expect(
-    Object.keys({ ...exported, ...testing, ...values }).filter((name) => !words.has(name)),
+    Object.keys({ ...exported, ...extras, ...testing, ...values }).filter(
+      (name) => !words.has(name),
+    ),
   ).toEqual([]);
 });
 

@@ -6,13 +6,13 @@ import { expect, test } from 'vitest';
 import {
   OvsdbClient,
   parseSchema,
-  Transaction,
   type ClientEvent,
   type ClientOptions,
   type JsonValue,
   type Operation,
   type ReplicaChanges,
 } from 'ovsdb-client-ts';
+import { Transaction } from 'ovsdb-client-ts/extras';
 import {
   NORTHBOUND_SCHEMA,
   OvsdbServer,

@@ -2,11 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import {
-  fetchColumns,
   OvsdbClient,
-  referredRows,
-  rereferenced,
-  Transaction,
   ZERO_UUID,
   type ClientOptions,
   type Datum,
@@ -14,6 +10,7 @@ import {
   type Operation,
   type ReplicaRow,
 } from 'ovsdb-client-ts';
+import { Transaction, fetchColumns, referredRows, rereferenced } from 'ovsdb-client-ts/extras';
 import { OvsdbServer, runOvs } from '../../support/ovsdb/ovsdb-server.ts';
 import { until } from '../../support/run/until.ts';
 

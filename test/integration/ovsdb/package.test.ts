@@ -63,12 +63,13 @@ test('a program with options of its own compiles against it and follows a databa
   writeFileSync(join(program, 'inventory.generated.ts'), types);
   writeFileSync(
     join(program, 'main.ts'),
-    `import { OvsdbClient, type NewRow } from 'ovsdb-client-ts';
+    `import { OvsdbClient } from 'ovsdb-client-ts';
+import { transact, type NewRow } from 'ovsdb-client-ts/extras';
 import { parseColumnType } from 'ovsdb-client-ts/values';
 import type { Inventory } from './inventory.generated.ts';
 await using client = new OvsdbClient<Inventory>({ remotes: process.argv[2] ?? '', database: 'Inventory' }).start();
 await client.ready(AbortSignal.timeout(10_000));
-const outcome = await client.transact((t) => t.insert('Host', { name: 'a', cpus: 4 }));
+const outcome = await transact(client, (t) => t.insert('Host', { name: 'a', cpus: 4 }));
 const names: string[] = client.find('Host', { cpus: 4 }).map((row) => row.name);
 const host: NewRow<Inventory['Host']> = { name: 'pod', cpus: 1 };
 console.log(outcome.kind, names, host.name, parseColumnType('string').key.type);
@@ -100,6 +101,7 @@ test('a program in plain JavaScript follows and writes a database, and is tested
   writeFileSync(
     join(program, 'main.js'),
     `import { OvsdbClient, isRetryable } from 'ovsdb-client-ts';
+import { transact } from 'ovsdb-client-ts/extras';
 import { scriptedTransport } from 'ovsdb-client-ts/testing';
 import { datumText, parseColumnType } from 'ovsdb-client-ts/values';
 const client = new OvsdbClient({ remotes: process.argv[2], database: 'Inventory' }).start();
@@ -107,6 +109,7 @@ await client.ready(AbortSignal.timeout(10_000));
 const outcome = await client.transact([{ op: 'insert', table: 'Host', row: { name: 'b', cpus: 2 } }]);
 const [host] = client.find('Host', { name: 'b' });
 console.log(outcome.kind, host.cpus, datumText(parseColumnType('integer'), host.cpus));
+console.log((await transact(client, (t) => t.delete('Host', host.uuid))).kind, host.exists);
 client.close();
 
 const unanswered = new OvsdbClient({
@@ -123,7 +126,7 @@ console.log(refused.code, isRetryable(refused));
   writeFileSync(schema, JSON.stringify(own));
   await using server = await OvsdbServer.start({ schema });
   expect(await run(process.execPath, 'main.js', server.remote)).toBe(
-    'success 2 2\ntimed out true\n',
+    'success 2 2\nsuccess false\ntimed out true\n',
   );
 });
 
@@ -171,7 +174,7 @@ test('the sources compile in a program that has no option but strict and theirs'
   expect(await run('tsc', '-p', copy)).toBe('');
 });
 
-test.each(['ovsdb-client-ts', 'ovsdb-client-ts/values', 'ovsdb-client-ts/testing'])(
+test.each(['', '/extras', '/values', '/testing'].map((entry) => `ovsdb-client-ts${entry}`))(
   'a Node.js that is too old is told so by %s before anything else happens',
   async (entry) => {
     // Stands in for an old one: it says that it is one, and lacks what those lack.

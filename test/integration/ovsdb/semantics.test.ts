@@ -7,11 +7,11 @@ import {
   defaultDatum,
   OvsdbClient,
   OvsdbError,
-  Transaction,
   type ColumnSchema,
   type Datum,
   type JsonValue,
 } from 'ovsdb-client-ts';
+import { Transaction } from 'ovsdb-client-ts/extras';
 import {
   evaluateCondition,
   mutateRow,

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { OvsdbClient, referredRows, Transaction, uuidFromName, ZERO_UUID } from 'ovsdb-client-ts';
+import { OvsdbClient, uuidFromName, ZERO_UUID } from 'ovsdb-client-ts';
+import { Transaction, referredRows, transactWithRetry } from 'ovsdb-client-ts/extras';
 import type { Northbound } from '../../../src/topology/schema/northbound.generated.ts';
 import { OvsdbServer } from '../../support/ovsdb/ovsdb-server.ts';
 
@@ -354,7 +355,8 @@ test('built anew until it fits: two writers that read, decide and write lose not
   })();
   await expect.poll(() => two.replica.row('Address_Set', uuid)?.exists).toBe(true);
   const append = async (client: OvsdbClient, name: string): Promise<string> => {
-    const outcome = await client.transactWithRetry(
+    const outcome = await transactWithRetry(
+      client,
       (transaction) => {
         const addresses = client.replica.row('Address_Set', uuid)?.column('addresses');
         transaction.verify('Address_Set', uuid, 'addresses');
@@ -379,11 +381,11 @@ test('built anew until it fits: two writers that read, decide and write lose not
   await expect
     .poll(() => one.replica.row('Address_Set', uuid)?.column('addresses'))
     .toEqual(names.toSorted());
-  expect(await one.transactWithRetry(() => undefined)).toEqual({ kind: 'unchanged' });
+  expect(await transactWithRetry(one, () => undefined)).toEqual({ kind: 'unchanged' });
   // It waits for the connection, as long as it may.
   await server.stop('SIGKILL');
   await expect.poll(() => one.status).not.toBe('ready');
-  const lost = one.transactWithRetry((t) => t.comment('x').dryRun(), {
+  const lost = transactWithRetry(one, (t) => t.comment('x').dryRun(), {
     signal: AbortSignal.timeout(200),
   });
   await expect(lost).rejects.toThrow('gave up waiting');

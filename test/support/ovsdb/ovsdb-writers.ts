@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { Transaction, type JsonValue, type OvsdbClient, type Outcome } from 'ovsdb-client-ts';
+import { type JsonValue, type OvsdbClient, type Outcome } from 'ovsdb-client-ts';
+import { Transaction, transactWithRetry } from 'ovsdb-client-ts/extras';
 import type { SeededRandom } from '../run/seeded-random.ts';
 
 const many = (key: JsonValue): JsonValue => ({ type: { key, min: 0, max: 'unlimited' } });
@@ -126,7 +127,8 @@ export class Writers {
   /** A new generation of a group and all its members. */
   async renew(client: OvsdbClient): Promise<void> {
     const { random } = this;
-    await client.transactWithRetry(
+    await transactWithRetry(
+      client,
       (transaction) => {
         const group = random.pick([...client.replica.rows('Group')]);
         const gen = (group.column('gen') as number) + 1;

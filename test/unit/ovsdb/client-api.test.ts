@@ -7,8 +7,8 @@ import {
   type Operation,
   type Outcome,
   type ReplicaChanges,
-  type Transaction,
 } from 'ovsdb-client-ts';
+import { changes, transact, type Transaction } from 'ovsdb-client-ts/extras';
 import { checked } from '../../../src/ovsdb/data/outcome.ts';
 import type { Northbound } from '../../../src/topology/schema/northbound.generated.ts';
 import {
@@ -107,7 +107,7 @@ describe('rows of a client with types', () => {
   test('of no contents yet throw', () => {
     const client = new OvsdbClient({ remotes: 'unix:/nowhere', database: 'Small' });
     expect(() => client.rows('T')).toThrow('disconnected');
-    expect(() => client.changes()).toThrow('disconnected');
+    expect(() => changes(client)).toThrow('disconnected');
     client.close();
   });
 });
@@ -123,7 +123,7 @@ describe('transact with a function', () => {
   test('sends what it builds, with the types of the client', async () => {
     const { server, client } = await connected([{ uuid: ['uuid', B] }]);
     let uuid: string | undefined;
-    const outcome = await client.transact((t) => {
+    const outcome = await transact(client, (t) => {
       expectTypeOf(t).toEqualTypeOf<Transaction<Northbound>>();
       const port = t.insert('Logical_Switch_Port', { name: 'c' });
       expect(() => port.uuid).toThrow('not committed');
@@ -137,7 +137,7 @@ describe('transact with a function', () => {
 
   test('waits for one that is asynchronous', async () => {
     const { server, client } = await connected([{ uuid: ['uuid', B] }]);
-    await client.transact(async (t) => {
+    await transact(client, async (t) => {
       await new Promise((resolve) => setImmediate(resolve));
       t.insert('Logical_Switch_Port', { name: 'c' });
     });
@@ -146,8 +146,8 @@ describe('transact with a function', () => {
 
   test('sends nothing when there is nothing to do, or the function throws', async () => {
     const { server, client } = await connected();
-    expect((await client.transact(() => undefined)).orThrow()).toEqual([]);
-    const failing = client.transact((t) => {
+    expect((await transact(client, () => undefined)).orThrow()).toEqual([]);
+    const failing = transact(client, (t) => {
       t.delete('Logical_Switch_Port', A);
       throw new Error('on second thoughts');
     });
@@ -157,14 +157,14 @@ describe('transact with a function', () => {
 
   test('never sends twice', async () => {
     const { server, client } = await connected([{ error: 'timed out', details: 'why' }]);
-    const outcome = await client.transact((t) => t.delete('Logical_Switch_Port', A));
+    const outcome = await transact(client, (t) => t.delete('Logical_Switch_Port', A));
     expect(outcome).toEqual({ kind: 'try-again', reason: 'timed out: why', operation: 0 });
     expect(server.asked('transact')).toHaveLength(1);
   });
 
   test('asserts a lock', async () => {
     const { client } = await connected();
-    const outcome = await client.transact((t) => t.delete('Logical_Switch_Port', A), {
+    const outcome = await transact(client, (t) => t.delete('Logical_Switch_Port', A), {
       lock: 'zone',
     });
     expect(() => outcome.orThrow()).toThrow('not owner: the lock zone is not held');
@@ -227,10 +227,10 @@ describe('a loop over changes', () => {
   test('sees each change since it was made, also those that came while it was busy', async () => {
     const { client, update } = await connected();
     const seen: (readonly string[])[] = [];
-    const changes = client.changes();
+    const stream = changes(client);
     update({ [A]: { modify: { name: 'a2' } } });
     await expect.poll(() => client.row('Logical_Switch_Port', A)?.name).toBe('a2');
-    for await (const change of changes) {
+    for await (const change of stream) {
       seen.push(namesIn(change));
       if (seen.length === 1) {
         update({ [A]: { modify: { name: 'a3' } } });
@@ -247,7 +247,7 @@ describe('a loop over changes', () => {
     const controller = new AbortController();
     let count = 0;
     const loop = (async () => {
-      for await (const change of client.changes(controller.signal)) count += change.tables.size;
+      for await (const change of changes(client, controller.signal)) count += change.tables.size;
     })();
     update({ [A]: { modify: { name: 'a2' } } });
     await expect.poll(() => count).toBe(1);
@@ -256,25 +256,25 @@ describe('a loop over changes', () => {
     update({ [A]: { modify: { name: 'a3' } } });
     await expect.poll(() => client.row('Logical_Switch_Port', A)?.name).toBe('a3');
     expect(count).toBe(1);
-    for await (const _ of client.changes(controller.signal)) count++;
+    for await (const _ of changes(client, controller.signal)) count++;
     expect(count).toBe(1);
   });
 
   test('ends with the client, whatever waits', async () => {
     const { client, update } = await connected();
-    const changes = client.changes();
+    const stream = changes(client);
     update({ [A]: { modify: { name: 'a2' } } });
     await expect.poll(() => client.row('Logical_Switch_Port', A)?.name).toBe('a2');
     client.close();
-    for await (const change of changes) expect(namesIn(change)).toEqual([]);
+    for await (const change of stream) expect(namesIn(change)).toEqual([]);
   });
 
   test('hears of the tables that it names', async () => {
     const { client, update } = await connected();
-    expect(() => client.changes(undefined, { tables: ['none'] })).toThrow('has no table none');
-    const changes = client.changes(soon(), { tables: ['Logical_Switch_Port'] });
+    expect(() => changes(client, undefined, { tables: ['none'] })).toThrow('has no table none');
+    const stream = changes(client, soon(), { tables: ['Logical_Switch_Port'] });
     update({ [A]: { modify: { name: 'a2' } } });
-    for await (const change of changes) {
+    for await (const change of stream) {
       expect(namesIn(change)).toEqual([`modified ${A}`]);
       break;
     }

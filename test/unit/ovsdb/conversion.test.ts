@@ -1,6 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { ChangeTracker, parseSchema, Replica, type JsonValue } from 'ovsdb-client-ts';
+import { parseSchema, Replica, type JsonValue } from 'ovsdb-client-ts';
+import { ChangeTracker } from 'ovsdb-client-ts/extras';
 
 /** What a program holds of a replica while the database is converted to another schema. */
 

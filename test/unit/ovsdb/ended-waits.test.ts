@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { ChangeTracker, OvsdbClient, parseSchema, Replica } from 'ovsdb-client-ts';
+import { OvsdbClient, parseSchema, Replica } from 'ovsdb-client-ts';
+import { ChangeTracker } from 'ovsdb-client-ts/extras';
 
 const client = (): OvsdbClient =>
   new OvsdbClient({ remotes: 'unix:/does/not/exist', database: 'Small' });

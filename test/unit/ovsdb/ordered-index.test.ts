@@ -1,6 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { ChangeTracker, Replica, type JsonValue } from 'ovsdb-client-ts';
+import { Replica, type JsonValue } from 'ovsdb-client-ts';
+import { ChangeTracker } from 'ovsdb-client-ts/extras';
 import { compareDatums } from 'ovsdb-client-ts/values';
 import { VALUES_SCHEMA } from '../../support/ovsdb/ovsdb-values.ts';
 

@@ -1,5 +1,6 @@
 import { expect, expectTypeOf, test } from 'vitest';
-import type { Change, Column, Integer, NewRow, Row, Uuid } from 'ovsdb-client-ts';
+import type { Column, Integer, Row, Uuid } from 'ovsdb-client-ts';
+import type { Change, NewRow } from 'ovsdb-client-ts/extras';
 import type {
   ACL,
   Logical_Switch_Port,

@@ -1,7 +1,20 @@
-import type { ReplicaChanges, ReplicaView, SubscribeOptions } from './replica-view.ts';
+import type { OvsdbClient } from '../client.ts';
+import type { ReplicaChanges, ReplicaView, SubscribeOptions } from '../replica/replica-view.ts';
 
-/** The changes of a replica from now on, for a `for await` loop. Those that come while the loop is busy wait for it. Ends with the signal. */
-export class ChangeStream implements AsyncIterable<ReplicaChanges>, AsyncIterator<ReplicaChanges> {
+/**
+ * Changes of a client's replica from now on, for a `for await` loop, which ends with the signal or the client. They are queued in memory while the
+ * loop is busy; a loop that is much slower than the database takes a `ChangeTracker`. Throws `disconnected` before the first contents, as `replica` does.
+ */
+export const changes = <T>(
+  client: OvsdbClient<T>,
+  signal?: AbortSignal,
+  options?: SubscribeOptions,
+): AsyncIterable<ReplicaChanges> => {
+  const signals = [client.ended, signal].filter((each) => each !== undefined);
+  return new ChangeStream(client.replica, AbortSignal.any(signals), options);
+};
+
+class ChangeStream implements AsyncIterable<ReplicaChanges>, AsyncIterator<ReplicaChanges> {
   readonly #signal: AbortSignal;
   readonly #stop: () => void;
   #waiting: ReplicaChanges[] = [];

@@ -1,6 +1,12 @@
 import { describe, expect, test } from 'vitest';
-import { parseSchema, Replica, Transaction, type Operation, type Outcome } from 'ovsdb-client-ts';
-import { commitWithRetry } from '../../../src/ovsdb/transaction/with-retry.ts';
+import {
+  type OvsdbClient,
+  parseSchema,
+  Replica,
+  type Operation,
+  type Outcome,
+} from 'ovsdb-client-ts';
+import { Transaction, transactWithRetry } from 'ovsdb-client-ts/extras';
 
 const ROW = '00000000-0000-4000-8000-000000000001';
 const many = { min: 0, max: 'unlimited' } as const;
@@ -35,6 +41,11 @@ class Committer {
 
   constructor(...outcomes: readonly Outcome[]) {
     this.#outcomes = [...outcomes];
+  }
+
+  /** As far as retries need one. */
+  get client(): OvsdbClient {
+    return this as unknown as OvsdbClient;
   }
 
   ready(): Promise<void> {
@@ -162,7 +173,7 @@ describe('what is no row', () => {
 describe('a transaction that is retried', () => {
   test('waits for a builder that is asynchronous', async () => {
     const committer = new Committer();
-    const outcome = await commitWithRetry(committer, async (transaction) => {
+    const outcome = await transactWithRetry(committer.client, async (transaction) => {
       await new Promise((resolve) => setImmediate(resolve));
       transaction.update('T', ROW, { name: 'b' });
     });
@@ -175,7 +186,7 @@ describe('a transaction that is retried', () => {
   test('rejects with what such a builder rejects with', async () => {
     const committer = new Committer();
     await expect(
-      commitWithRetry(committer, () => Promise.reject(new Error('not now'))),
+      transactWithRetry(committer.client, () => Promise.reject(new Error('not now'))),
     ).rejects.toThrow('not now');
     expect(committer.sent).toEqual([]);
   });
@@ -184,7 +195,7 @@ describe('a transaction that is retried', () => {
     const again: Outcome = { kind: 'try-again', reason: 'it changed' };
     const committer = new Committer(again, again);
     let built = 0;
-    const outcome = await commitWithRetry(committer, (transaction) => {
+    const outcome = await transactWithRetry(committer.client, (transaction) => {
       transaction.update('T', ROW, { name: `b${++built}` });
     });
     expect([outcome.kind, built]).toEqual(['success', 3]);

@@ -1,4 +1,4 @@
-import type { Referrer, ReplicaChanges, ReplicaRow, ReplicaView } from './replica-view.ts';
+import type { Referrer, ReplicaChanges, ReplicaRow, ReplicaView } from '../replica/replica-view.ts';
 import { columnOf, tableOf } from '../data/schema.ts';
 import type { Datum } from '../data/value.ts';
 

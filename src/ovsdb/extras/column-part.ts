@@ -1,7 +1,7 @@
-import type { ColumnType } from './column-type.ts';
-import { syntaxError } from './error.ts';
-import type { Mutator } from './operation.ts';
-import { NamedUuid, type Writable } from './value.ts';
+import type { ColumnType } from '../data/column-type.ts';
+import { syntaxError } from '../data/error.ts';
+import type { Mutator } from '../data/operation.ts';
+import { NamedUuid, type Writable } from '../data/value.ts';
 
 /** Types of what is given to change a part of a column's value. */
 

@@ -1,6 +1,6 @@
 import type { AnyTables, InsertColumns, TableName, UpdateColumns } from '../schema/column.ts';
 import { checked, type CheckedOutcome } from '../data/outcome.ts';
-import { anyKeys, anyPairs, anySize, argumentType } from '../data/column-part.ts';
+import { anyKeys, anyPairs, anySize, argumentType } from './column-part.ts';
 import type { ColumnType } from '../data/column-type.ts';
 import { datumToJson, writableToJson } from '../data/datum.ts';
 import { OvsdbError } from '../data/error.ts';

@@ -1,5 +1,10 @@
 import { OvsdbError } from '../data/error.ts';
-import type { ReplicaChanges, ReplicaView, RowChange, SubscribeOptions } from './replica-view.ts';
+import type {
+  ReplicaChanges,
+  ReplicaView,
+  RowChange,
+  SubscribeOptions,
+} from '../replica/replica-view.ts';
 import type { Datum, Uuid } from '../data/value.ts';
 
 /** What became of a row since the last time, and the replica's sequence number after its last change. */

@@ -2,8 +2,9 @@
  * A program that prints what changes for as long as it is listened to. It ends with whoever reads its output, is started again when it
  * ends, and what happened in between counts as unknown.
  */
-import { spawn, type ChildProcess } from 'node:child_process';
+import type { ChildProcessWithoutNullStreams } from 'node:child_process';
 import { readFileSync } from 'node:fs';
+import { spawnPiped } from '../../store/spawn-piped.ts';
 import type { Words } from './program.ts';
 
 export interface ProgramMonitorOptions {
@@ -37,7 +38,7 @@ const LISTENING_POLL = 2;
 
 export class ProgramMonitor implements Disposable {
   readonly #options: ProgramMonitorOptions;
-  #child: ChildProcess | undefined;
+  #child: ChildProcessWithoutNullStreams | undefined;
   #restart: NodeJS.Timeout | undefined;
   #isClosed = false;
   #pause = RESTART_AFTER;
@@ -49,8 +50,7 @@ export class ProgramMonitor implements Disposable {
   /** Resolves when it hears: what happens from then on is not missed. */
   async start(): Promise<void> {
     const { name, program, netlink, onLines, onError, onUnknown, onTrouble } = this.#options;
-    const child = spawn('sh', ['-c', BOUND, name, ...program], {
-      stdio: ['pipe', 'pipe', 'pipe'],
+    const child = spawnPiped('sh', ['-c', BOUND, name, ...program], {
       env: { ...process.env, LC_ALL: 'C' },
     });
     this.#child = child;
@@ -104,7 +104,7 @@ export class ProgramMonitor implements Disposable {
   [Symbol.dispose](): void {
     this.#isClosed = true;
     clearTimeout(this.#restart);
-    this.#child?.stdin?.end();
+    this.#child?.stdin.end();
   }
 }
 

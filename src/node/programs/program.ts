@@ -1,5 +1,5 @@
 /** A program that is run once for one purpose: its input, what it printed, and how it ended. */
-import { notStarted, SpareShells } from './spare-shells.ts';
+import { notStarted, SpareShells, type Child } from './spare-shells.ts';
 
 /** A program and its first arguments. */
 export type Words = readonly string[];
@@ -57,7 +57,13 @@ export class Program {
   run(args: Words, input = '', { signal, onOutput }: RunOptions = {}): Promise<Ended> {
     const [command = ''] = this.words;
     return new Promise((resolve, reject) => {
-      const child = shells.start([...this.words, ...args]);
+      let child: Child;
+      try {
+        child = shells.start([...this.words, ...args]);
+      } catch (error) {
+        reject(new this.#failure(`${command} can't be run: ${(error as Error).message}`));
+        return;
+      }
       const texts: { stdout: string[]; stderr: string[] } = { stdout: [], stderr: [] };
       for (const name of ['stdout', 'stderr'] as const)
         child[name]

@@ -2,8 +2,9 @@
  * Shells that wait to become programs. A fork copies the page tables of its parent, and stops a daemon of some hundred megabytes for ten
  * milliseconds and more: done beforehand, nobody waits for it.
  */
-import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
+import type { ChildProcessWithoutNullStreams } from 'node:child_process';
 import type { Socket } from 'node:net';
+import { spawnPiped } from '../../store/spawn-piped.ts';
 
 export type Child = ChildProcessWithoutNullStreams;
 
@@ -40,13 +41,13 @@ export class SpareShells {
     this.#environment = environment;
   }
 
-  /** Starts a program; its input follows. Throws for a word with an end of line, which would end the command, or a NUL. */
+  /** Starts a program; its input follows. Throws where none can be started, and for a word with an end of line, which would end the command, or a NUL. */
   start(words: readonly string[]): Child {
     if (words.some((word) => word.includes('\n') || word.includes('\0')))
       throw new Error(`a word of ${words[0]} has an end of line or a NUL`);
     clearTimeout(this.#timer);
-    this.#running += 1;
     const child = this.#spares.pop() ?? this.#shell();
+    this.#running += 1;
     hold(child, true);
     child.once('close', () => {
       this.#running -= 1;
@@ -60,7 +61,12 @@ export class SpareShells {
     clearTimeout(this.#timer);
     if (this.#running > 0 || this.#spares.length >= SPARES) return;
     this.#timer = setTimeout(() => {
-      const child = this.#shell();
+      let child: Child;
+      try {
+        child = this.#shell();
+      } catch {
+        return; // whoever needs one is told why there is none
+      }
       hold(child, false);
       const drop = (): void => {
         const at = this.#spares.indexOf(child);
@@ -74,6 +80,6 @@ export class SpareShells {
   }
 
   #shell(): Child {
-    return spawn('/bin/sh', ['-c', BECOME], { env: this.#environment() });
+    return spawnPiped('/bin/sh', ['-c', BECOME], { env: this.#environment() });
   }
 }

@@ -1,5 +1,6 @@
-import { spawn, type ChildProcess } from 'node:child_process';
+import type { ChildProcessWithoutNullStreams } from 'node:child_process';
 import { createInterface } from 'node:readline';
+import { spawnPiped } from '../spawn-piped.ts';
 import { StoreError } from '../store.ts';
 
 /**
@@ -58,7 +59,7 @@ export class FileLock implements Disposable {
 
 class Holder {
   readonly #path: string;
-  readonly #child: ChildProcess;
+  readonly #child: ChildProcessWithoutNullStreams;
   /** One for each question that was asked; answers come in the same order. */
   #answers: PromiseWithResolvers<string>[] = [];
   #ending = false;
@@ -68,22 +69,23 @@ class Holder {
 
   constructor(path: string, onEnd: () => void) {
     this.#path = path;
-    this.#child = spawn('sh', ['-c', HOLDER, 'lock', path], {
-      stdio: ['pipe', 'pipe', 'pipe'],
-      detached: true, // a Ctrl-C at the terminal is for us, who may still be writing
-    });
+    try {
+      // A Ctrl-C at the terminal is for us, who may still be writing.
+      this.#child = spawnPiped('sh', ['-c', HOLDER, 'lock', path], { detached: true });
+    } catch (error) {
+      throw new StoreError('unavailable', `${path}: can't be locked: ${(error as Error).message}`);
+    }
     this.#child.unref();
     const { stdin, stdout, stderr } = this.#child;
     for (const stream of [stdin, stdout, stderr])
       (stream as unknown as { unref?(): void }).unref?.();
-    stdin?.on('error', () => undefined); // its end is reported by 'exit'
-    stderr?.setEncoding('utf8').on('data', (text: string) => {
+    stdin.on('error', () => undefined); // its end is reported by 'exit'
+    stderr.setEncoding('utf8').on('data', (text: string) => {
       this.#complaint = (this.#complaint + text).slice(-500);
     });
-    if (stdout !== null)
-      createInterface({ input: stdout }).on('line', (line) => {
-        this.#answers.shift()?.resolve(line);
-      });
+    createInterface({ input: stdout }).on('line', (line) => {
+      this.#answers.shift()?.resolve(line);
+    });
     const ended = (why: string): void => {
       if (this.#failure !== undefined) return;
       onEnd();
@@ -105,7 +107,7 @@ class Holder {
     // While somebody waits for an answer, the process must not end for want of anything else to do.
     const keepAlive = setInterval(() => undefined, 60_000);
     try {
-      this.#child.stdin?.write(`${line}\n`);
+      this.#child.stdin.write(`${line}\n`);
       return await answer.promise;
     } finally {
       clearInterval(keepAlive);
@@ -114,7 +116,7 @@ class Holder {
 
   end(): void {
     this.#ending = true;
-    this.#child.stdin?.end();
+    this.#child.stdin.end();
     const { pid, exitCode, signalCode } = this.#child;
     if (pid === undefined || exitCode !== null || signalCode !== null) return;
     try {

@@ -26,7 +26,7 @@ export interface PodPortKeeperOptions {
 export function keepPodPorts(
   options: PodPortKeeperOptions,
   database: Pick<OpenDatabase, 'ready'>,
-): Disposable {
+): AsyncDisposable {
   const stopping = new AbortController();
   let keeper: PodPortKeeper | undefined;
   const begin = async (): Promise<void> => {
@@ -42,9 +42,9 @@ export function keepPodPorts(
     options.log.error({ component: 'cni', error }, 'ports of pods are not kept'),
   );
   return {
-    [Symbol.dispose]() {
+    async [Symbol.asyncDispose]() {
       stopping.abort();
-      keeper?.[Symbol.dispose]();
+      await keeper?.[Symbol.asyncDispose]();
     },
   };
 }
@@ -54,7 +54,7 @@ const DEBOUNCE = 50;
 /** Milliseconds until what failed is tried again, if no event comes before that. */
 const RETRY = 5000;
 
-class PodPortKeeper implements Disposable {
+class PodPortKeeper implements AsyncDisposable {
   readonly #options: PodPortKeeperOptions;
   readonly #stops: readonly (() => void)[];
   /** Uids of pods whose links lack ports, and that have to come, or to change, before they can have them. */
@@ -75,10 +75,12 @@ class PodPortKeeper implements Disposable {
     this.#soon();
   }
 
-  [Symbol.dispose](): void {
+  /** Nothing is written after it. */
+  async [Symbol.asyncDispose](): Promise<void> {
     this.#isStopped = true;
     clearTimeout(this.#timer);
     for (const stop of this.#stops) stop();
+    await this.#running;
   }
 
   #soon(delay = DEBOUNCE): void {
@@ -142,7 +144,7 @@ class PodPortKeeper implements Disposable {
       const { device } = link;
       return [{ ...one, device, externalIds: { ...one.externalIds, 'pod-if-name': device } }];
     });
-    if (wanted.length === 0) return;
+    if (wanted.length === 0 || this.#isStopped) return;
     await ports.add(wanted);
     log.warn(
       { component: 'cni', container, pod: objectKey(pod.metadata), ports: wanted.length },

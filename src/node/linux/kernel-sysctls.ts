@@ -3,11 +3,14 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 export interface Sysctls {
-  /** Undefined where the kernel has no such key. */
+  /** Undefined where the kernel has no such key. Throws for one that can't be read. */
   read(path: string): string | undefined;
   /** Returns why it could not be written, or undefined. */
   write(path: string, value: string): string | undefined;
 }
+
+/** No such key, or its device went while it was read. */
+const GONE: ReadonlySet<string | undefined> = new Set(['ENOENT', 'ENODEV', 'ENXIO']);
 
 /**
  * Those of a folder that is /proc/sys, or the same mounted elsewhere: the kernel shows each process those of its network namespace, whatever
@@ -23,21 +26,21 @@ export function sysctlsBelow(root: string): Sysctls {
       try {
         return readFileSync(join(root, path), 'utf8').trim();
       } catch (error) {
-        if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+        if (GONE.has((error as NodeJS.ErrnoException).code)) return undefined;
         throw error;
       }
     },
     write(path, value) {
       try {
         writeFileSync(join(root, path), value);
+        const found = this.read(path);
+        return found === value ? undefined : `it is ${found} after ${value} was written`;
       } catch (error) {
         const message = error instanceof Error ? error.message : String(error);
         return (error as NodeJS.ErrnoException).code === 'EROFS'
           ? `${message}: mount the host's /proc/sys/net below another folder, and name that with sysctl-folder`
           : message;
       }
-      const found = this.read(path);
-      return found === value ? undefined : `it is ${found} after ${value} was written`;
     },
   };
 }

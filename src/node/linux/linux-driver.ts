@@ -239,8 +239,17 @@ export class LinuxDriver implements RowTarget, Disposable {
 
   #sysctl(path: string): string | undefined {
     const { sysctls } = this.#state;
-    if (!sysctls.has(path)) sysctls.set(path, this.#options.sysctls.read(path));
+    if (!sysctls.has(path)) sysctls.set(path, this.#read(path));
     return sysctls.get(path);
+  }
+
+  /** What can't be read is no value that anybody wants: why it can't be written either is a problem of who wants it. */
+  #read(path: string): string | undefined {
+    try {
+      return this.#options.sysctls.read(path);
+    } catch (error) {
+      return `unreadable (${(error as Error).message})`;
+    }
   }
 
   /** Runs the commands of changes of one stage; returns why each failed, or undefined. */

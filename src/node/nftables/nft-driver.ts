@@ -109,8 +109,8 @@ export class NftDriver implements RowTarget, Disposable {
       this.#lastFull = now;
       await this.#listen();
     } catch (error) {
-      if (!(error instanceof NftError)) throw error;
       this.#isStale = true;
+      if (!(error instanceof NftError)) throw error;
       this.#unavailable = error.message;
     }
   }

@@ -66,7 +66,12 @@ class UplinkError extends Error {
 const messageOf = (error: unknown): string =>
   error instanceof Error ? error.message : String(error);
 
-type Means = Pick<UplinkKeeperOptions, 'openVswitch' | 'ip' | 'sysctls' | 'clock'>;
+type Means = Pick<UplinkKeeperOptions, 'openVswitch' | 'ip' | 'sysctls' | 'clock'> & {
+  /** Ends waiting, as a failure. */
+  readonly signal?: AbortSignal;
+};
+
+const NEVER = new AbortController().signal;
 
 async function readState(
   { openVswitch, ip }: Pick<Means, 'openVswitch' | 'ip'>,
@@ -88,15 +93,16 @@ async function change(ip: IpProgram, commands: readonly (readonly string[])[]): 
 }
 
 async function awaited(
-  { clock = systemClock }: Means,
+  { clock = systemClock, signal = NEVER }: Means,
   what: string,
   isThere: () => Promise<boolean> | boolean,
 ): Promise<void> {
   const end = performance.now() + DEVICE_LIMIT;
   while (!(await isThere())) {
+    if (signal.aborted) throw new UplinkError(`${what}, and the daemon ends`);
     if (performance.now() > end)
       throw new UplinkError(`${what} after ${DEVICE_LIMIT / 1000} s: ovs-vsctl show says why`);
-    await pause(clock, DEVICE_POLL, new AbortController().signal);
+    await pause(clock, DEVICE_POLL, signal);
   }
 }
 

@@ -619,6 +619,23 @@ describe.skipIf(whyNoNamespace !== undefined)('the CNI plugin', () => {
     });
   });
 
+  test('an ADD that fails leaves no write of network-status under way', async () => {
+    node = await startCniNode(options);
+    const { store } = node;
+    const asked = Promise.withResolvers<AbortSignal | undefined>();
+    store.patchStatus = (_kind, _key, _patch, { signal }) => {
+      asked.resolve(signal);
+      return new Promise((_resolve, reject) => {
+        signal?.addEventListener('abort', () => reject(new Error('aborted')));
+      });
+    };
+    const adding = call('ADD');
+    const signal = await asked.promise;
+    await store.delete(pods, 'blue/web');
+    expect(await adding).toMatchObject({ code: 1, body: { msg: 'pod blue/web is gone' } });
+    expect(signal?.aborted).toBe(true);
+  });
+
   test('a pod that comes later is waited for', async () => {
     const [network, web] = objects;
     if (network === undefined || web === undefined) throw new Error('no objects');

@@ -94,7 +94,7 @@ export async function startCniNode({
   return {
     store,
     async [Symbol.asyncDispose]() {
-      keeper[Symbol.dispose]();
+      await keeper[Symbol.asyncDispose]();
       await serving[Symbol.asyncDispose]();
       await database[Symbol.asyncDispose]();
       stopping.abort();

@@ -238,6 +238,22 @@ describe.skipIf(whyNoNamespace !== undefined)(
       },
     );
 
+    test('who stops it while Open vSwitch does not answer has the card back as it was, and does not wait', async () => {
+      await isMoved();
+      await end();
+      await removeBridges({ openVswitch: host.uplink, ip: host.ip, sysctls: node.sysctls });
+      await vswitchd.kill();
+      const { bridges } = host.uplink.read();
+      expect(bridges.size).toBe(0);
+      start();
+      await expect.poll(() => host.uplink.read().bridges.has('breth0'), SOON).toBe(true);
+      const began = performance.now();
+      await end();
+      expect(performance.now() - began).toBeLessThan(5000);
+      expect(host.uplink.read().bridges.size).toBe(0);
+      expect(addresses('eth0')).toEqual(WANTED);
+    });
+
     test('taken apart again, the card has all of it', async () => {
       await isMoved();
       await end();

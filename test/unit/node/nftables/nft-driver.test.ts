@@ -36,3 +36,17 @@ test('an external address that two services want is that of the older service: t
   ]);
   expect(problems).toEqual([]);
 });
+
+test('a table that could not be listed is listed again, whatever the reason was', async () => {
+  let lists = 0;
+  const list = (): Promise<readonly unknown[]> => {
+    lists += 1;
+    return lists === 2 ? Promise.reject(new TypeError('a mistake')) : Promise.resolve([]);
+  };
+  const nft = Object.assign(new NftProgram(), { list });
+  using driver = new NftDriver({ nft, cgroups: { find: () => undefined } });
+  await driver.refresh(performance.now());
+  await expect(driver.refreshCounters()).rejects.toThrow('a mistake');
+  await driver.refresh(performance.now());
+  expect(lists).toBe(3);
+});

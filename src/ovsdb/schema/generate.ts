@@ -117,8 +117,10 @@ interface GeneratedFile {
   readonly name: string;
   /** Module that exports `Column`, `Integer` and `Uuid`. */
   readonly client: string;
-  /** Module that exports `Reference` and `StringMap`: types of desired rows are wanted, too. */
+  /** Module that exports `Reference` and `StringMap`: the file has the types of desired rows. */
   readonly rows: string | undefined;
+  /** Tables that it has; all by default. */
+  readonly tables: readonly string[] | undefined;
 }
 
 /** Those of these types that a text uses. */
@@ -127,43 +129,44 @@ const used = (text: string, types: readonly string[]): readonly string[] =>
 
 /** Text of the generated file of one schema. */
 function generatedText(schema: DatabaseSchema, file: GeneratedFile): string {
-  const tables = [...schema.tables.values()];
+  const tables = [...schema.tables.values()].filter(
+    ({ name }) => file.tables?.includes(name) ?? true,
+  );
   const about = `${schema.name} ${schema.version}`;
-  const read = `${tables.map(tableText).join('\n')}
+  const text =
+    file.rows === undefined
+      ? `${tables.map(tableText).join('\n')}
 /** Tables of ${about}. */
 export interface ${file.name} {
 ${tables.map((t) => `  readonly ${t.name}: ${t.name};\n`).join('')}}
-`;
-  const desired =
-    file.rows === undefined
-      ? ''
-      : `
-/** Desired rows of ${about}: what each column may be given. */
-export interface ${file.name}Rows {
+`
+      : `/** Desired rows of ${about}: what each column may be given. */
+export interface ${file.name} {
 ${tables.map(desiredText).join('')}}
 `;
   const imports = [
-    [file.client, ['Column', ...used(read + desired, ['Integer', 'Uuid'])]] as const,
-    [file.rows, used(desired, ['Reference', 'StringMap'])] as const,
+    [file.client, used(text, ['Column', 'Integer', 'Uuid'])] as const,
+    [file.rows, used(text, ['Reference', 'StringMap'])] as const,
   ];
   return [
     `// ${file.comment}\n`,
     ...imports.map(([module, names]) =>
       names.length === 0 ? '' : `import type { ${names.join(', ')} } from '${module}';\n`,
     ),
-    `\n${read}${desired}`,
+    `\n${text}`,
   ].join('');
 }
 
 const CLIENT = 'ovsdb-client-ts';
 
-const USAGE = `usage: ${basename(import.meta.filename)} SCHEMA_FILE INTERFACE [MODULE] [--rows MODULE]
+const USAGE = `usage: ${basename(import.meta.filename)} SCHEMA_FILE INTERFACE [MODULE] [--rows MODULE] [--tables NAMES]
 
 Writes the types of the tables of a schema (.ovsschema, JSON) to standard output. INTERFACE names the type of all tables, MODULE is where
 the program imports the client from (${CLIENT} by default).
 
-  --rows MODULE   also the types of desired rows, INTERFACE with "Rows" behind it. MODULE is a file of the program's own that exports the
-                  types "Reference" (another desired row) and "StringMap" (a map of strings)
+  --rows MODULE    the types of desired rows instead. MODULE is a file of the program's own that exports the types "Reference" (another
+                   desired row) and "StringMap" (a map of strings)
+  --tables NAMES   only these tables, with commas between them
 `;
 
 /** Writes the types of a schema; the message and the exit code of an error. */
@@ -182,9 +185,9 @@ function print(path: string, file: Omit<GeneratedFile, 'comment'>): readonly [st
           : String(error);
     return [`${path}: ${why}`, 1];
   }
-  const names = file.rows === undefined ? [name] : [name, `${name}Rows`];
-  const taken = names.find((interfaceName) => schema.tables.has(interfaceName));
-  if (taken !== undefined) return [`${taken} is a table: choose another name`, 2];
+  if (schema.tables.has(name)) return [`${name} is a table: choose another name`, 2];
+  const unknown = file.tables?.find((table) => !schema.tables.has(table));
+  if (unknown !== undefined) return [`${schema.name} has no table "${unknown}"`, 2];
   const comment = `Types of the tables of ${schema.name} ${schema.version}, from ${basename(path)}.`;
   process.stdout.write(generatedText(schema, { ...file, comment }));
   return ['', 0];
@@ -209,7 +212,8 @@ function main(args: readonly string[]): number {
     process.stderr.write(USAGE);
     return 2;
   }
-  const [message, code] = print(path, { name, client, rows: values.rows });
+  const tables = values.tables?.split(',');
+  const [message, code] = print(path, { name, client, rows: values.rows, tables });
   if (message !== '') process.stderr.write(`${message}\n`);
   return code;
 }
@@ -218,7 +222,7 @@ const readArguments = (args: readonly string[]) =>
   parseArgs({
     args: [...args],
     allowPositionals: true,
-    options: { help: { type: 'boolean' }, rows: { type: 'string' } },
+    options: { help: { type: 'boolean' }, rows: { type: 'string' }, tables: { type: 'string' } },
   });
 
 if (import.meta.main) process.exitCode = main(process.argv.slice(2));

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { OvsdbClient, uuidFromName, ZERO_UUID } from 'ovsdb-client-ts';
 import { Transaction, referredRows, transactWithRetry } from 'ovsdb-client-ts/extras';
-import type { Northbound } from '../../../src/topology/schema/northbound.generated.ts';
+import type { Northbound } from '../../support/ovsdb/northbound.generated.ts';
 import { OvsdbServer } from '../../support/ovsdb/ovsdb-server.ts';
 
 const soon = (): AbortSignal => AbortSignal.timeout(15_000);

@@ -10,7 +10,7 @@ import {
 } from 'ovsdb-client-ts';
 import { changes, transact, type Transaction } from 'ovsdb-client-ts/extras';
 import { checked } from '../../../src/ovsdb/data/outcome.ts';
-import type { Northbound } from '../../../src/topology/schema/northbound.generated.ts';
+import type { Northbound } from '../../support/ovsdb/northbound.generated.ts';
 import {
   DATABASE_ID,
   ScriptedOvsdbServer,

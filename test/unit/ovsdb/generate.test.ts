@@ -74,11 +74,13 @@ export interface Inventory {
 });
 
 test('types of desired rows, with references to other desired rows', () => {
-  const { status, stdout } = run('own.ovsschema', 'Inventory', '--rows', './row-types.ts');
+  const { status, stdout } = run('own.ovsschema', 'InventoryRows', '--rows', './row-types.ts');
   expect(status).toBe(0);
-  expect(stdout).toContain(`import type { Reference, StringMap } from './row-types.ts';\n`);
-  expect(stdout.slice(stdout.indexOf('/** Desired rows')))
-    .toBe(`/** Desired rows of Inventory 1.2.0: what each column may be given. */
+  expect(stdout).toBe(`// Types of the tables of Inventory 1.2.0, from own.ovsschema.
+import type { Integer } from 'ovsdb-client-ts';
+import type { Reference, StringMap } from './row-types.ts';
+
+/** Desired rows of Inventory 1.2.0: what each column may be given. */
 export interface InventoryRows {
   readonly Host: {
     readonly name?: string | undefined;
@@ -98,6 +100,13 @@ export interface InventoryRows {
 `);
 });
 
+test('types of the tables that are named', () => {
+  const { status, stdout } = run('own.ovsschema', 'Inventory', '--tables', 'Disk');
+  expect(status).toBe(0);
+  expect(stdout).toContain('readonly Disk: Disk;');
+  expect(stdout).not.toContain('Host');
+});
+
 describe('what is wrong is said in a line', () => {
   test.each([
     ['no such file', ['missing.ovsschema', 'X'], 1, 'missing.ovsschema: ENOENT'],
@@ -109,6 +118,12 @@ describe('what is wrong is said in a line', () => {
     ],
     ['no JSON', ['broken.json', 'X'], 1, 'broken.json: '],
     ['a table of that name', ['own.ovsschema', 'Host'], 2, 'Host is a table: choose another name'],
+    [
+      'no such table',
+      ['own.ovsschema', 'X', '--tables', 'Disk,Dsk'],
+      2,
+      'Inventory has no table "Dsk"',
+    ],
     ['no name', ['own.ovsschema', 'not-a-name'], 2, '"not-a-name" is no name for an interface'],
     ['a name missing', ['own.ovsschema'], 2, 'usage: '],
     ['an unknown option', ['--nonsense'], 2, "Unknown option '--nonsense'"],

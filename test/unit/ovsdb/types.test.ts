@@ -5,7 +5,7 @@ import type {
   ACL,
   Logical_Switch_Port,
   Northbound,
-} from '../../../src/topology/schema/northbound.generated.ts';
+} from '../../support/ovsdb/northbound.generated.ts';
 
 interface Bridge {
   readonly name: Column<string, false>;

@@ -24,6 +24,7 @@ import {
   shimScript,
 } from '../cni/install/shim.ts';
 import { ConfigurationError } from '../process/configuration-error.ts';
+import { errorText } from '../api/error-text.ts';
 
 interface Folders {
   readonly binDir: string;
@@ -61,7 +62,7 @@ export function install({ binDir, confDir }: Folders, socket: string, withNode =
   try {
     script = shimScript(socket);
   } catch (error) {
-    throw new ConfigurationError('--cni-socket', messageOf(error));
+    throw new ConfigurationError('--cni-socket', errorText(error));
   }
   const plugins = PLUGIN_NAMES.map((name) => join(binDir, name));
   for (const path of plugins)
@@ -107,9 +108,6 @@ function replace(path: string, text: string | Buffer, mode: number, flag: string
     renameSync(temporary, path);
   } catch (error) {
     rmSync(temporary, { force: true });
-    throw new ConfigurationError(flag, `${path} can't be written: ${messageOf(error)}`);
+    throw new ConfigurationError(flag, `${path} can't be written: ${errorText(error)}`);
   }
 }
-
-const messageOf = (error: unknown): string =>
-  error instanceof Error ? error.message : String(error);

@@ -10,6 +10,7 @@ import {
   type OptionSpec,
   type RawOptions,
 } from '../settings/options.ts';
+import { errorText } from '../api/error-text.ts';
 
 const GROUP_TITLES = {
   where: 'Where:',
@@ -99,10 +100,7 @@ function readConfigurationFile(path: string): string {
   try {
     return readFileSync(path, 'utf8');
   } catch (error) {
-    throw new ConfigurationError(
-      '--config',
-      `${path} can't be read: ${error instanceof Error ? error.message : String(error)}`,
-    );
+    throw new ConfigurationError('--config', `${path} can't be read: ${errorText(error)}`);
   }
 }
 

@@ -11,6 +11,7 @@ import { addSettings, configurationOf } from './options.ts';
 import { EXIT, print, printJson, report, tone } from './output.ts';
 import { previewText } from './validate-connects.ts';
 import { checkTogether } from './validate-together.ts';
+import { errorText } from '../api/error-text.ts';
 
 /** Files that can't be read, or none named. */
 const EXIT_USAGE = 2;
@@ -67,19 +68,16 @@ function filesAt(path: string): string[] {
       .map((name) => join(path, name))
       .filter((name) => statSync(name).isFile());
   } catch (error) {
-    throw new Unreadable(`${path} can't be read: ${reasonOf(error)}`);
+    throw new Unreadable(`${path} can't be read: ${errorText(error)}`);
   }
 }
-
-const reasonOf = (error: unknown): string =>
-  error instanceof Error ? error.message : String(error);
 
 function read(path: string, previous?: PreviousVersion): Manifest {
   let text: string;
   try {
     text = readFileSync(path === STANDARD_INPUT ? 0 : path, 'utf8');
   } catch (error) {
-    throw new Unreadable(`${path} can't be read: ${reasonOf(error)}`);
+    throw new Unreadable(`${path} can't be read: ${errorText(error)}`);
   }
   return parseManifest(text, path === STANDARD_INPUT ? '<stdin>' : path, previous);
 }

@@ -9,6 +9,7 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { answerConversionReview } from '../api/conversion/conversion-review.ts';
 import { limitConnections } from '../process/connection-limit.ts';
 import type { TlsIdentity } from '../process/self-signed.ts';
+import { errorText } from '../api/error-text.ts';
 
 export interface ServerData {
   readonly host: string;
@@ -57,7 +58,7 @@ async function answer(request: IncomingMessage): Promise<Answer> {
       ? refuse(400, 'the body is no ConversionReview')
       : [200, JSON.stringify(review)];
   } catch (error) {
-    return refuse(400, error instanceof Error ? error.message : String(error));
+    return refuse(400, errorText(error));
   } finally {
     received -= size;
   }

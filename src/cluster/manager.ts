@@ -34,6 +34,7 @@ import type { Log } from '../store/log.ts';
 import type { ClusterManagerSettings } from './settings.ts';
 import { StatusController } from './status/status-controller.ts';
 import { objectOfUnprogrammed, UnprogrammedController } from './status/unprogrammed-controller.ts';
+import { errorText } from '../api/error-text.ts';
 
 export interface ClusterManagerOptions {
   readonly store: Store;
@@ -212,7 +213,7 @@ export class ClusterManager {
     let leading: AbortSignal | undefined;
     // Asked before it is given up, which aborts it too.
     const lost = (): string | undefined =>
-      !signal.aborted && leading?.aborted === true ? messageOf(leading.reason) : undefined;
+      !signal.aborted && leading?.aborted === true ? errorText(leading.reason) : undefined;
     try {
       const onWaiting = (): void => {
         this.#isWaiting = true;
@@ -364,7 +365,7 @@ export class ClusterManager {
     for (const [queue, objectOfKey] of this.#queues)
       for (const [key, failure] of queue.failing)
         if (!isPassing(failure))
-          problems.push({ object: objectOfKey(key), message: messageOf(failure.error) });
+          problems.push({ object: objectOfKey(key), message: errorText(failure.error) });
     return problems.toSorted((a, b) => (a.object < b.object ? -1 : a.object > b.object ? 1 : 0));
   }
 
@@ -372,7 +373,7 @@ export class ClusterManager {
     // What is refused stays a problem, and is refused at each attempt for the same reason.
     if (error instanceof StoreError && error.code === 'invalid' && attempt > 1) return;
     this.#options.log.warn(
-      { object: key, error: messageOf(error), attempt, retryIn: Math.round(retryIn) },
+      { object: key, error: errorText(error), attempt, retryIn: Math.round(retryIn) },
       'not reconciled, will be tried again',
     );
   }
@@ -384,6 +385,3 @@ const CONFLICTS = 4;
 /** Somebody wrote the object in between: the retry that is under way reads it again. */
 const isPassing = ({ error, attempt }: Failure): boolean =>
   error instanceof StoreError && error.code === 'conflict' && attempt < CONFLICTS;
-
-const messageOf = (error: unknown): string =>
-  error instanceof Error ? error.message : String(error);

@@ -4,6 +4,7 @@ import { JSONRPCClient, type JSONRPCResponse } from 'json-rpc-2.0';
 import { isPlainObject } from '../api/plain-object.ts';
 import { jsonLine, linesOf } from './control-protocol.ts';
 import { orGiveUp } from '../process/waiting.ts';
+import { errorText } from '../api/error-text.ts';
 
 /** Bytes of one answer; a plan of a whole large zone has some ten million. */
 const LONGEST_ANSWER = 256 * 1024 * 1024;
@@ -73,14 +74,14 @@ function clientOn(socket: Socket, path: string): ControlClient {
     ended(
       error instanceof SyntaxError
         ? `what answers on ${path} is no Heddle daemon`
-        : `the daemon on ${path} went away before it answered: ${error instanceof Error ? error.message : String(error)}`,
+        : `the daemon on ${path} went away before it answered: ${errorText(error)}`,
     ),
   );
   return {
     async call(method, params, signal) {
       if (broken !== undefined) throw new ControlError(broken);
       const answered = Promise.resolve(rpc.request(method, params)).catch((error: unknown) => {
-        throw new ControlError(error instanceof Error ? error.message : String(error));
+        throw new ControlError(errorText(error));
       });
       return orGiveUp<unknown>(answered, signal, `the daemon on ${path} to answer "${method}"`);
     },

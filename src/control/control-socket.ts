@@ -12,6 +12,7 @@ import { isPlainObject } from '../api/plain-object.ts';
 import { jsonLine, linesOf, LONGEST_REQUEST } from './control-protocol.ts';
 import type { Logger } from '../process/logger.ts';
 import { listenPrivately } from './private-socket.ts';
+import { errorText } from '../api/error-text.ts';
 
 /** Answers a request; `signal` aborts when the daemon stops, or the connection breaks. */
 export type ControlMethod = (params: unknown, signal: AbortSignal) => Promise<unknown>;
@@ -85,7 +86,7 @@ function rpcServer(
   rpc.mapErrorToJSONRPCErrorResponse = (id, error: unknown) =>
     error instanceof JSONRPCErrorException
       ? createJSONRPCErrorResponse(id, error.code, error.message)
-      : createJSONRPCErrorResponse(id, METHOD_FAILED, messageOf(error));
+      : createJSONRPCErrorResponse(id, METHOD_FAILED, errorText(error));
   for (const [name, method] of Object.entries(methods))
     rpc.addMethod(name, (params: unknown, signal) => method(params, signal));
   return rpc;
@@ -140,7 +141,7 @@ async function answerTo(
   try {
     request = JSON.parse(line);
   } catch (error) {
-    return refusal(JSONRPCErrorCode.ParseError, `not JSON: ${messageOf(error)}`);
+    return refusal(JSONRPCErrorCode.ParseError, `not JSON: ${errorText(error)}`);
   }
   if (!isPlainObject(request) || typeof request['method'] !== 'string')
     return refusal(
@@ -156,6 +157,3 @@ async function answerTo(
 
 const refusal = (code: JSONRPCErrorCode, message: string): string =>
   jsonLine(createJSONRPCErrorResponse(null, code, message));
-
-const messageOf = (error: unknown): string =>
-  error instanceof Error ? error.message : String(error);

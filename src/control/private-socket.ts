@@ -4,6 +4,7 @@ import { connect, type Server } from 'node:net';
 import { dirname } from 'node:path';
 import { ConfigurationError } from '../process/configuration-error.ts';
 import { LONGEST_SOCKET_PATH } from './control-protocol.ts';
+import { errorText } from '../api/error-text.ts';
 
 /** Milliseconds that a process on the socket gets to accept us before it counts as alive. */
 const PROBE_LIMIT = 1000;
@@ -39,7 +40,7 @@ function prepareFolder(folder: string, flag: string): void {
   } catch (error) {
     throw new ConfigurationError(
       flag,
-      `folder ${folder} can't be used: ${messageOf(error)}; name a socket in another one, or "none"`,
+      `folder ${folder} can't be used: ${errorText(error)}; name a socket in another one, or "none"`,
     );
   }
   const isOurs = found.uid === 0 || found.uid === process.getuid?.();
@@ -78,6 +79,3 @@ function isAnswered(path: string): Promise<boolean> {
     );
   });
 }
-
-const messageOf = (error: unknown): string =>
-  error instanceof Error ? error.message : String(error);

@@ -11,6 +11,7 @@ import {
   type TlsOptions,
 } from 'ovsdb-client-ts';
 import type { ZoneDatabase } from './zone-database.ts';
+import { errorText } from '../api/error-text.ts';
 
 export interface TlsFiles {
   readonly privateKey?: string;
@@ -146,7 +147,7 @@ function tlsOptions(remotes: string, tls: TlsFiles): TlsOptions | undefined {
     try {
       readFileSync(path);
     } catch (error) {
-      throw new ConfigurationError(flag, error instanceof Error ? error.message : String(error));
+      throw new ConfigurationError(flag, errorText(error));
     }
   }
   return { privateKey, certificate, caCertificate };

@@ -3,7 +3,7 @@
  * to the reconciler of the database; what cannot be built keeps the rows that it had.
  */
 import type { Feature, Sink, UnitState } from './features.ts';
-import { errorText } from '../facts/error-text.ts';
+import { errorText } from '../api/error-text.ts';
 import { forgetReads, type Cell, type Reader, type ReadRecorder } from '../facts/reads.ts';
 import type { DesiredRow, TableClaim } from './rows.ts';
 

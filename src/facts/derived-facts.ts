@@ -1,5 +1,5 @@
 /** Facts that follow from other facts, worked out again when what they were worked out from changes. */
-import { errorText } from './error-text.ts';
+import { errorText } from '../api/error-text.ts';
 import { tupleKey, type KeySource } from './keys.ts';
 import { forgetReads, type Cell, type Reader } from './reads.ts';
 import type { DerivationGraph, FactFailure, GraphStep } from './derivation-graph.ts';

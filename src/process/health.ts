@@ -15,6 +15,7 @@ import { ConfigurationError } from './configuration-error.ts';
 import type { Logger } from './logger.ts';
 import type { Verdict } from './metrics-access.ts';
 import { selfSigned, type TlsIdentity } from './self-signed.ts';
+import { errorText } from '../api/error-text.ts';
 
 /** Where a daemon serves its metrics. */
 export interface MetricsServing {
@@ -185,7 +186,7 @@ async function identity({ certificate, privateKey }: MetricsServing): Promise<Tl
     return selfSigned('metrics', hostname(), SELF_SIGNED_DAYS);
   const read = (option: string, file: string): Promise<string> =>
     readFile(file, 'utf8').catch((error: unknown) => {
-      throw new ConfigurationError(option, `${file}: ${messageOf(error)}`);
+      throw new ConfigurationError(option, `${file}: ${errorText(error)}`);
     });
   return {
     certificate: await read('--metrics-certificate', certificate),
@@ -210,13 +211,10 @@ function renewed(
       server.setSecureContext(secureContext(await identity(serving)));
       complaint = undefined;
     } catch (error) {
-      if (messageOf(error) !== complaint)
+      if (errorText(error) !== complaint)
         log.warn({ component: 'metrics', error }, 'the certificate could not be read again');
-      complaint = messageOf(error);
+      complaint = errorText(error);
     }
   };
   return setInterval(() => void reread(), REREAD).unref();
 }
-
-const messageOf = (error: unknown): string =>
-  error instanceof Error ? error.message : String(error);

@@ -9,6 +9,7 @@ import {
 import { pause, systemClock, type Clock } from '../store/clock.ts';
 import { StoreError, type Store } from '../store/store.ts';
 import type { Logger } from './logger.ts';
+import { errorText } from '../api/error-text.ts';
 
 /** Milliseconds. */
 export interface HeartbeatTiming {
@@ -111,7 +112,7 @@ class HeartbeatWriter {
       await beat();
       this.#complaint = undefined;
     } catch (error) {
-      const text = error instanceof Error ? error.message : String(error);
+      const text = errorText(error);
       if (!signal.aborted && text !== this.#complaint)
         this.#options.log.warn({ component: 'heartbeat' }, `heartbeat not written: ${text}`);
       this.#complaint = text;

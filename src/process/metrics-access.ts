@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import type { KubeObject, ResourceKind } from '../api/objects.ts';
 import type { Store } from '../store/store.ts';
 import type { Logger } from './logger.ts';
+import { errorText } from '../api/error-text.ts';
 
 interface TokenReview extends KubeObject {
   readonly spec: { readonly token: string };
@@ -124,7 +125,7 @@ export class MetricsAccess {
       this.#complaint = undefined;
       return access.status?.allowed === true ? 'allowed' : 'forbidden';
     } catch (error) {
-      const complaint = error instanceof Error ? error.message : String(error);
+      const complaint = errorText(error);
       if (complaint !== this.#complaint)
         this.#log.warn({ component: 'metrics', error }, 'who may read metrics could not be asked');
       this.#complaint = complaint;

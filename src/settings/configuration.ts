@@ -34,6 +34,7 @@ import {
   tunnelSources,
 } from './setting-values.ts';
 import { smallSubnet } from './subnet-sizes.ts';
+import { errorText } from '../api/error-text.ts';
 
 /** Settings that the cluster manager alone has. */
 type ManagerSettings = Pick<ClusterManagerSettings, 'limits' | 'noHostSubnetNodes'>;
@@ -129,7 +130,7 @@ export function resolveConfiguration(sources: ConfigurationSources): Configurati
     try {
       return parse(found.text);
     } catch (error) {
-      throw new ConfigurationError(found.source, messageOf(error));
+      throw new ConfigurationError(found.source, errorText(error));
     }
   };
   const optional = <K extends string>(name: OptionName, key: K): { readonly [P in K]?: string } => {
@@ -445,6 +446,3 @@ function readFile(file: ConfigurationFile): Map<string, string> {
   }
   return values;
 }
-
-const messageOf = (error: unknown): string =>
-  error instanceof Error ? error.message : String(error);

@@ -11,6 +11,7 @@ import { ChangeHandler, type Change } from './change-handler.ts';
 import { systemClock, type Clock } from './clock.ts';
 import type { Selection } from './selection.ts';
 import { StoreError, type Store } from './store.ts';
+import { errorText } from '../api/error-text.ts';
 
 export type { Change };
 
@@ -375,7 +376,7 @@ export class Informer<T extends KubeObject> implements ObjectView<T> {
     try {
       kept = this.#options.keep?.(object) ?? object;
     } catch (error) {
-      const message = error instanceof Error ? error.message : String(error);
+      const message = errorText(error);
       this.#malformed.set(key, message);
       this.#options.onMalformed?.(key, message);
       this.#options.onHandlerError(error, { key, before: this.#objects.get(key), after: object });

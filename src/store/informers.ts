@@ -10,6 +10,7 @@ import type { Log } from './log.ts';
 import { ReadBack } from './read-back.ts';
 import { isSelected, type Selection } from './selection.ts';
 import { isRetryable, type Store } from './store.ts';
+import { errorText } from '../api/error-text.ts';
 
 export interface InformersOptions {
   readonly store: Store;
@@ -31,9 +32,6 @@ type AnyInformer = Informer<KubeObject>;
 const RECHECK = 1000;
 
 const FAILED: unique symbol = Symbol('the object could not be read');
-
-const messageOf = (error: unknown): string =>
-  error instanceof Error ? error.message : String(error);
 
 const keyOf = ({ apiVersion, kind }: ResourceKind): string => `${apiVersion} ${kind}`;
 
@@ -142,7 +140,7 @@ export class Informers {
         ...[...informer.malformed].map(([key, message]) => ({ object: describe(key), message })),
         ...[...informer.unhandled()].map(([key, error]) => ({
           object: describe(key),
-          message: `its last change could not be worked in, and is tried again: ${messageOf(error)}`,
+          message: `its last change could not be worked in, and is tried again: ${errorText(error)}`,
         })),
       ];
     });
@@ -267,7 +265,7 @@ export class Informers {
         this.#options.onProblem?.();
       },
       onHandlerError: (error, { key }) => {
-        const message = messageOf(error);
+        const message = errorText(error);
         if (told.get(key) === message) return;
         told.set(key, message);
         const stack = error instanceof Error ? error.stack : undefined;

@@ -1,6 +1,6 @@
 /** Facts that could not be worked out, as problems of their objects; each is logged once, with the stack. */
 import type { ZoneProblem } from '../api/zone-status.ts';
-import { errorText } from '../facts/error-text.ts';
+import { errorText } from '../api/error-text.ts';
 import { isToBlame } from '../facts/derived-facts.ts';
 import { aboutFailure, factName } from '../model/zone/failed-facts.ts';
 import type { ZoneFacts } from '../model/zone/facts.ts';

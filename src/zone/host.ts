@@ -43,6 +43,7 @@ import { HostController, type HostChange, type HostPlans } from '../node/node-ag
 import type { Logger } from '../process/logger.ts';
 import { renderPlan } from '../views/plan-text.ts';
 import { uplinkSwitch } from '../node/uplink/uplink-switch.ts';
+import { errorText } from '../api/error-text.ts';
 
 /** Lock of the local Open_vSwitch server that makes one process the writer of the host. */
 const HOST_LOCK = 'heddle_host';
@@ -123,10 +124,7 @@ function sysctlsOf({ sysctlFolder }: Pick<Configuration, 'sysctlFolder'>): Sysct
   try {
     return sysctlsBelow(sysctlFolder);
   } catch (error) {
-    throw new ConfigurationError(
-      '--sysctl-folder',
-      error instanceof Error ? error.message : String(error),
-    );
+    throw new ConfigurationError('--sysctl-folder', errorText(error));
   }
 }
 

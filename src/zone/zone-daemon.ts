@@ -17,6 +17,7 @@ import { problemText } from '../views/problem-text.ts';
 import { serveZoneCni } from './zone-cni.ts';
 import { ZoneRuntime, type ZoneConfiguration } from './zone-runtime.ts';
 import { ZoneStatusWriter, zoneReport } from './zone-status-writer.ts';
+import { errorText } from '../api/error-text.ts';
 
 /** Changes within this time of each other are written together. */
 const DEBOUNCE = 10;
@@ -173,7 +174,7 @@ class ZoneDaemon {
       if (blocked !== undefined) wait = RETRY;
     } catch (error) {
       if (signal.aborted) return 0;
-      this.#reportBlocked(error instanceof Error ? error.message : String(error));
+      this.#reportBlocked(errorText(error));
       wait = RETRY;
     }
     const { nextExpiry } = this.#runtime.controller;

@@ -13,6 +13,7 @@ import { StoreError, type Store } from '../store/store.ts';
 import type { ChassisReach } from '../node/chassis/chassis-watch.ts';
 import type { ZoneController } from './zone-controller.ts';
 import type { ZoneProgress } from './zone-progress.ts';
+import { errorText } from '../api/error-text.ts';
 
 /** All but the time of writing. What is absent is not known yet: what was reported before stands. */
 export type ZoneReport = Pick<ZoneStatusContent, 'message' | 'problems' | 'notes' | 'unreached'> &
@@ -184,7 +185,7 @@ export class ZoneStatusWriter {
       this.#failure = undefined;
     } catch (error) {
       if (signal.aborted) throw error;
-      this.#failure = error instanceof Error ? error.message : String(error);
+      this.#failure = errorText(error);
       this.#onRefused({ part: 'all', message: this.#failure });
       throw error;
     }

@@ -7,9 +7,9 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   ovsdb: [],
   allocators: [],
   graph: [],
-  facts: [],
+  facts: ['api'],
   api: ['allocators'],
-  desired: ['facts', 'ovsdb'],
+  desired: ['facts', 'api', 'ovsdb'],
   model: ['facts', 'api', 'allocators'],
   // Types of rows.
   topology: ['model', 'desired', 'facts', 'api', 'allocators', 'ovsdb'],

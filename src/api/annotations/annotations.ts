@@ -12,6 +12,7 @@ import type { KubeObject } from '../objects.ts';
 import { objectKey } from '../objects.ts';
 import type { PlainObject } from '../plain-object.ts';
 import { isPlainObject } from '../plain-object.ts';
+import { errorText } from '../error-text.ts';
 
 /** An annotation that can't be used, in words for the person who can repair it. */
 export interface AnnotationError {
@@ -125,7 +126,7 @@ export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text) as unknown;
   } catch (error) {
-    return problem(`is not valid JSON: ${error instanceof Error ? error.message : String(error)}`);
+    return problem(`is not valid JSON: ${errorText(error)}`);
   }
 }
 

@@ -14,6 +14,7 @@ import {
   readEntries,
 } from './annotations.ts';
 import type { FamilyCidrs } from '../nad/network-config.ts';
+import { errorText } from '../error-text.ts';
 
 export const NETWORK_NAME = 'k8s.ovn.org/network-name';
 export const NETWORK_ID = 'k8s.ovn.org/network-id';
@@ -37,7 +38,7 @@ function prefixed<T>(prefix: string, read: (text: string) => T): (text: string) 
     try {
       return read(text);
     } catch (error) {
-      return problem(`${prefix}: ${error instanceof Error ? error.message : String(error)}`);
+      return problem(`${prefix}: ${errorText(error)}`);
     }
   };
 }

@@ -22,6 +22,7 @@ import { formatValue } from '../validation/field-errors.ts';
 import type { FamilyCidrs } from '../nad/network-config.ts';
 import type { PlainObject } from '../plain-object.ts';
 import { own } from '../plain-object.ts';
+import { errorText } from '../error-text.ts';
 
 export const NODE_SUBNETS = 'k8s.ovn.org/node-subnets'; // cluster manager
 export const NODE_ID = 'k8s.ovn.org/node-id'; // cluster manager
@@ -110,7 +111,7 @@ function labelled<T>(field: string, read: () => T): T {
   try {
     return read();
   } catch (error) {
-    return problem(`${field}: ${error instanceof Error ? error.message : String(error)}`);
+    return problem(`${field}: ${errorText(error)}`);
   }
 }
 

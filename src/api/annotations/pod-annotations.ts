@@ -20,6 +20,7 @@ import { formatValue } from '../validation/field-errors.ts';
 import type { PlainObject } from '../plain-object.ts';
 import type { Pod } from '../types.ts';
 import { own } from '../plain-object.ts';
+import { errorText } from '../error-text.ts';
 
 export const POD_NETWORKS = 'k8s.ovn.org/pod-networks';
 export const OPEN_DEFAULT_PORTS = 'k8s.ovn.org/open-default-ports';
@@ -172,7 +173,7 @@ function parseYaml(text: string): unknown {
     const [error] = document.errors;
     return error === undefined ? document.toJS({ maxAliasCount: 10 }) : problem(error.message);
   } catch (error) {
-    return problem(`is not valid YAML: ${error instanceof Error ? error.message : String(error)}`);
+    return problem(`is not valid YAML: ${errorText(error)}`);
   }
 }
 

@@ -19,6 +19,7 @@ import {
   parseFamilyCidrs,
   parseSubnets,
 } from './subnet-lists.ts';
+import { errorText } from '../error-text.ts';
 
 export const CNI_TYPE = 'ovn-k8s-cni-overlay';
 /** Type in the older form of NADs of plain secondary networks (reference/api.md §2). */
@@ -81,7 +82,7 @@ function parseJson(source: string): unknown {
   try {
     return JSON.parse(source) as unknown;
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = errorText(error);
     return refuse(`error parsing configuration: not valid JSON: ${reason}`);
   }
 }

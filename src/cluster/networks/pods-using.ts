@@ -1,6 +1,7 @@
 import { objectKey } from '../../api/objects.ts';
 import { isWithoutNetworks, POD_NETWORKS } from '../../api/annotations/pod-annotations.ts';
 import type { Pod } from '../../api/types.ts';
+import { errorText } from '../../api/error-text.ts';
 
 /**
  * Why a NAD can't go yet: pods carry its key in their network annotation or are to get an address of it (`wanted`), or one carries an
@@ -25,7 +26,7 @@ export function podsUsing(
     try {
       networks = JSON.parse(text);
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
+      const reason = errorText(error);
       return `failed to verify NAD not in use [${nadKey}]: failed to unmarshal pod annotation [${key}]: ${reason}`;
     }
     if (typeof networks !== 'object' || networks === null) continue;

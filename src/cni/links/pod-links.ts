@@ -13,6 +13,7 @@ import type { CniInterface } from '../protocol/result.ts';
 import { isPlainObject } from '../../api/plain-object.ts';
 import { IpProgram } from '../../node/programs/ip-program.ts';
 import type { Words } from '../../node/programs/program.ts';
+import { errorText } from '../../api/error-text.ts';
 
 /** A link of ours on the host. */
 export interface PodLink {
@@ -76,7 +77,7 @@ export class PodLinks {
       inode = statSync(netns).ino;
     } catch (error) {
       throw new CniError(
-        `CNI_NETNS ${netns} can't be opened: ${error instanceof Error ? error.message : String(error)}`,
+        `CNI_NETNS ${netns} can't be opened: ${errorText(error)}`,
         CNI_CODE.invalidEnvironment,
       );
     }
@@ -132,9 +133,7 @@ export class PodLinks {
       const failed = await inside.changeUntilFailure(commands);
       if (failed !== undefined) throw new Error(`${failed.why} (ip ${failed.command.join(' ')})`);
     } catch (error) {
-      throw new CniError(
-        `inside the pod: ${error instanceof Error ? error.message : String(error)}`,
-      );
+      throw new CniError(`inside the pod: ${errorText(error)}`);
     }
   }
 

@@ -5,6 +5,7 @@ import type { PodRoute } from '../../api/annotations/pod-annotations.ts';
 import { visibleLines, visibleText } from '../../api/visible-text.ts';
 import { CNI_CODE, CniError } from './cni-error.ts';
 import { CNI_VERSIONS, isAtLeast, type CniVersion } from './versions.ts';
+import { errorText } from '../../api/error-text.ts';
 
 /** One interface of a pod and its other end, which is plugged into br-int of the pod's node. */
 export interface CniInterface {
@@ -64,7 +65,7 @@ export const versionResult = (version: string): object => ({
 
 /** The error object; what is no CniError is a failure of ours. */
 export function errorResult(version: string, error: unknown): object {
-  const message = error instanceof Error ? error.message : String(error);
+  const message = errorText(error);
   const known = error instanceof CniError ? error : undefined;
   return {
     cniVersion: version,

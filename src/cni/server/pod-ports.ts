@@ -11,6 +11,7 @@ import {
   type ReplicaRow,
 } from 'ovsdb-client-ts';
 import type { OpenDatabase } from '../../databases/open-database.ts';
+import { errorText } from '../../api/error-text.ts';
 
 /** A port of a pod. */
 export interface PodPort {
@@ -65,7 +66,7 @@ export class PodPorts {
     try {
       await this.#database.ready(limit);
     } catch (error) {
-      const why = this.unavailable() ?? (error instanceof Error ? error.message : String(error));
+      const why = this.unavailable() ?? errorText(error);
       throw new CniError(why, CNI_CODE.tryAgainLater);
     }
   }

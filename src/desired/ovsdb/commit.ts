@@ -16,6 +16,7 @@ import {
   type ProblemKind,
 } from './changes.ts';
 import { operationsOf } from './operations.ts';
+import { errorText } from '../../api/error-text.ts';
 
 export interface PlanCommitOptions {
   /** Lock that must be ours: asserted in every transaction. */
@@ -116,7 +117,7 @@ class PlanCommit {
       );
     } catch (error) {
       if (signal?.aborted !== true) throw error;
-      return this.#end('unknown', error instanceof Error ? error.message : String(error));
+      return this.#end('unknown', errorText(error));
     }
     switch (outcome.kind) {
       case 'unchanged':

@@ -4,7 +4,7 @@
  */
 import type { DesiredRow, FoundRow } from '../rows.ts';
 import type { ReplicaChanges, ReplicaRow, ReplicaView } from 'ovsdb-client-ts';
-import { errorText } from '../../facts/error-text.ts';
+import { errorText } from '../../api/error-text.ts';
 import type { RowOwner, RowTarget } from '../engine.ts';
 import type { TableClaim } from '../rows.ts';
 import {

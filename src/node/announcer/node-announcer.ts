@@ -19,6 +19,7 @@ import type { IpProgram } from '../programs/ip-program.ts';
 import { isManagementDevice } from '../names.ts';
 import { nodeAnnotations, type GatewaySettings, type HostFacts } from './node-facts.ts';
 import { PROTOCOL } from '../numbers.ts';
+import { errorText } from '../../api/error-text.ts';
 
 /** `external_ids` of the local Open_vSwitch database, or why they are not known. */
 export type OpenVswitchIds = Pick<HostFacts, 'externalIds'> | { readonly unavailable: string };
@@ -69,7 +70,7 @@ export class NodeAnnouncer {
       reconcile: (_node, signal) => this.#reconcile(signal),
       onFailure: ({ error, attempt }) => {
         log.warn({ node, error, attempt }, 'what the node is is not written yet');
-        this.#say(error instanceof Error ? error.message : String(error));
+        this.#say(errorText(error));
       },
       clock,
     });

@@ -26,6 +26,7 @@ import {
 import { knownAddresses, type OpenVswitchIds } from '../announcer/node-announcer.ts';
 import { readHostState } from '../linux/host-state.ts';
 import type { IpProgram } from '../programs/ip-program.ts';
+import { errorText } from '../../api/error-text.ts';
 
 /** `external_ids` of the local Open_vSwitch database. */
 export interface ChassisDatabase {
@@ -132,7 +133,7 @@ export class ChassisKeeper {
     this.#queue = new WorkQueue({
       reconcile: () => this.#reconcile(),
       onFailure: ({ error, attempt }) => {
-        const message = error instanceof Error ? error.message : String(error);
+        const message = errorText(error);
         log.error({ component: 'host', attempt }, message);
         this.#say([message], this.#notes);
       },

@@ -1,6 +1,7 @@
 /** Settings of the kernel, as files. A key is the path below /proc/sys: names of devices may have dots in them. */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { errorText } from '../../api/error-text.ts';
 
 export interface Sysctls {
   /** Undefined where the kernel has no such key. Throws for one that can't be read. */
@@ -36,7 +37,7 @@ export function sysctlsBelow(root: string): Sysctls {
         const found = this.read(path);
         return found === value ? undefined : `it is ${found} after ${value} was written`;
       } catch (error) {
-        const message = error instanceof Error ? error.message : String(error);
+        const message = errorText(error);
         return (error as NodeJS.ErrnoException).code === 'EROFS'
           ? `${message}: mount the host's /proc/sys/net below another folder, and name that with sysctl-folder`
           : message;

@@ -3,6 +3,7 @@
  * one alone; an inconsistent dump is made again.
  */
 import { Program, type Ended, type ProgramOptions, type Words } from './program.ts';
+import { errorText } from '../../api/error-text.ts';
 
 /** `any` for what has no family, or shows both. */
 export type IpFamily = 'inet' | 'inet6' | 'any';
@@ -40,7 +41,7 @@ function unusable(words: Words): string | undefined {
     batchLine(words);
     return undefined;
   } catch (error) {
-    return error instanceof Error ? error.message : String(error);
+    return errorText(error);
   }
 }
 

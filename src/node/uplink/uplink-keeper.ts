@@ -21,6 +21,7 @@ import { IpMonitor } from '../linux/ip-monitor.ts';
 import type { IpProgram } from '../programs/ip-program.ts';
 import type { Sysctls } from '../linux/kernel-sysctls.ts';
 import { readUplinkDevices } from './kernel-state.ts';
+import { errorText } from '../../api/error-text.ts';
 
 /** What of the local Open_vSwitch database concerns bridges and uplinks. */
 export interface UplinkSwitch {
@@ -62,9 +63,6 @@ const IS_GONE = /Cannot assign requested address|Address not found|No such devic
 class UplinkError extends Error {
   readonly code = 'UPLINK_FAILED';
 }
-
-const messageOf = (error: unknown): string =>
-  error instanceof Error ? error.message : String(error);
 
 type Means = Pick<UplinkKeeperOptions, 'openVswitch' | 'ip' | 'sysctls' | 'clock'> & {
   /** Ends waiting, as a failure. */
@@ -166,11 +164,11 @@ async function take(steps: readonly Step[], means: Means): Promise<void> {
   } catch (error) {
     const left: string[] = [];
     for (const back of undo.toReversed())
-      await back().catch((failure: unknown) => left.push(messageOf(failure)));
+      await back().catch((failure: unknown) => left.push(errorText(failure)));
     throw new UplinkError(
       left.length === 0
-        ? `${messageOf(error)}; everything is as it was before`
-        : `${messageOf(error)}; not put back: ${left.join('; ')}`,
+        ? `${errorText(error)}; everything is as it was before`
+        : `${errorText(error)}; not put back: ${left.join('; ')}`,
       { cause: error },
     );
   }
@@ -250,8 +248,8 @@ export class UplinkKeeper {
     this.#queue = new WorkQueue({
       reconcile: () => this.#reconcile(),
       onFailure: ({ error, attempt }) => {
-        log.error({ component: 'host', uplink: name, attempt }, messageOf(error));
-        this.#say(messageOf(error));
+        log.error({ component: 'host', uplink: name, attempt }, errorText(error));
+        this.#say(errorText(error));
       },
       backoff: { first: 1000, longest: 30_000 },
       clock,

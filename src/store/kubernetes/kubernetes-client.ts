@@ -5,6 +5,7 @@ import { createHash } from 'node:crypto';
 import { isJsonObject, type JsonObject } from '../json.ts';
 import type { Credentials, KubernetesConnection, TlsIdentity } from './kubernetes-connection.ts';
 import { StoreError, type StoreErrorCode } from '../store.ts';
+import { errorText } from '../../api/error-text.ts';
 
 export interface ApiRequest {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
@@ -232,11 +233,7 @@ export class KubernetesClient {
     const aborted = request.signal?.aborted === true && limit?.aborted !== true;
     if (aborted) return request.signal?.reason ?? error;
     const why =
-      limit?.aborted === true
-        ? `no answer within ${ANSWER_LIMIT / 1000} s`
-        : error instanceof Error
-          ? error.message
-          : String(error);
+      limit?.aborted === true ? `no answer within ${ANSWER_LIMIT / 1000} s` : errorText(error);
     return new StoreError(
       'unavailable',
       `${request.about}: ${this.#connection.server} (${this.#connection.source}): ${why}`,

@@ -15,6 +15,7 @@ import { ApiError, isExpired, refusal, type KubernetesClient } from './kubernete
 import { collectionPath } from './kubernetes-paths.ts';
 import type { Selection } from '../selection.ts';
 import { StoreError, type WatchEvent } from '../store.ts';
+import { errorText } from '../../api/error-text.ts';
 
 /** All in milliseconds, but for `page`. */
 export interface WatchTiming {
@@ -350,6 +351,6 @@ class HandlerError extends Error {
 const asStoreError = (error: unknown): StoreError =>
   error instanceof StoreError
     ? error
-    : new StoreError('unavailable', error instanceof Error ? error.message : String(error), {
+    : new StoreError('unavailable', errorText(error), {
         cause: error,
       });

@@ -8,6 +8,7 @@ import { isJsonObject } from '../json.ts';
 import type { ObjectRecord } from './object-record.ts';
 import { fileNameOf } from './record-path.ts';
 import { StoreError, type Leadership } from '../store.ts';
+import { errorText } from '../../api/error-text.ts';
 
 /** Records by path; undefined = the record is gone. */
 export type RecordChanges = ReadonlyMap<string, ObjectRecord | undefined>;
@@ -326,7 +327,7 @@ function parseRecord(text: string): ObjectRecord | string {
   try {
     value = JSON.parse(text);
   } catch (error) {
-    return error instanceof Error ? error.message : String(error);
+    return errorText(error);
   }
   if (!isJsonObject(value)) return 'is not a JSON object';
   for (const field of ['apiVersion', 'kind', 'namespace', 'name', 'uid', 'created'])

@@ -168,8 +168,8 @@ export class OvsdbClient<T = AnyTables>
       socket,
       {
         sinkForUpdate: (monitor) => this.#session?.sinkForUpdate(monitor),
-        update: (update) => {
-          this.#session?.update(update);
+        update: (monitor, updates) => {
+          this.#session?.update(monitor, updates);
         },
         notification: (method, params) => {
           this.#notification(method, params);

@@ -52,6 +52,29 @@ export class OvsdbError extends Error {
   }
 }
 
+/** What `read` gives; of an `OvsdbError` that it throws `text` makes the new details, which say where it was. */
+export function located<T>(text: (details: string) => string, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    if (!(error instanceof OvsdbError)) throw error;
+    throw new OvsdbError(error.code, text(error.details), {
+      cause: error,
+      ...(error.syntax === undefined ? {} : { syntax: error.syntax }),
+    });
+  }
+}
+
+/** What `read` gives; `otherwise` when it throws an `OvsdbError`. */
+export function unlessRefused<T, O>(read: () => T, otherwise: O): T | O {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof OvsdbError) return otherwise;
+    throw error;
+  }
+}
+
 /** True when the same intent may succeed later: connection lost, or the replica was behind. */
 export function isRetryable(error: unknown): error is OvsdbError {
   return (

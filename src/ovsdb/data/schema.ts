@@ -1,4 +1,4 @@
-import { OvsdbError, shorten, syntaxError } from './error.ts';
+import { located, OvsdbError, shorten, syntaxError } from './error.ts';
 import {
   columnTypeToJson,
   isId,
@@ -82,17 +82,8 @@ export function tableOf(schema: DatabaseSchema, name: string): TableSchema {
 }
 
 /** What is wrong in the server's words, then where. */
-function within<T>(where: string, read: () => T): T {
-  try {
-    return read();
-  } catch (error) {
-    if (!(error instanceof OvsdbError)) throw error;
-    throw new OvsdbError(error.code, `${error.details} (${where})`, {
-      cause: error,
-      ...(error.syntax === undefined ? {} : { syntax: error.syntax }),
-    });
-  }
-}
+const within = <T>(where: string, read: () => T): T =>
+  located((details) => `${details} (${where})`, read);
 
 function checkName(name: string, json: JsonValue): void {
   if (name.startsWith('_')) throw syntaxError('names beginning with "_" are reserved', json);

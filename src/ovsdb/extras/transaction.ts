@@ -3,7 +3,7 @@ import { checked, type CheckedOutcome } from '../data/outcome.ts';
 import { anyKeys, anyPairs, anySize, argumentType } from './column-part.ts';
 import type { ColumnType } from '../data/column-type.ts';
 import { datumToJson, writableToJson } from '../data/datum.ts';
-import { OvsdbError } from '../data/error.ts';
+import { located, OvsdbError } from '../data/error.ts';
 import type { InsertedRow, RowToChange } from './inserted-row.ts';
 import type { Clause, Mutator, Operation, TransactOptions, Transactor } from '../data/operation.ts';
 import type { ReplicaView } from '../replica/replica-view.ts';
@@ -67,14 +67,10 @@ export class Transaction<T = AnyTables> {
     const { type } = this.#column(table, name);
     const hasRows = type.key.type === 'uuid' || type.value?.type === 'uuid';
     const own = hasRows ? this.#draft.ownValue(value) : value;
-    try {
-      return writableToJson(typeOf(type), own);
-    } catch (error) {
-      if (!(error instanceof OvsdbError)) throw error;
-      throw new OvsdbError(error.code, `column ${name} of table ${table}: ${error.details}`, {
-        cause: error,
-      });
-    }
+    return located(
+      (details) => `column ${name} of table ${table}: ${details}`,
+      () => writableToJson(typeOf(type), own),
+    );
   }
 
   /** Inserts a row. `uuid`: the UUID that it shall have; otherwise the server chooses one. */

@@ -7,7 +7,7 @@ import type {
   TableIndexes,
 } from './replica-view.ts';
 import { columnOf, type TableSchema } from '../data/schema.ts';
-import { OvsdbError } from '../data/error.ts';
+import { OvsdbError, unlessRefused } from '../data/error.ts';
 import { stringify } from '../data/json.ts';
 import type { ColumnCodec } from '../storage/column-codec.ts';
 import { EdgeIndex } from '../storage/edge-index.ts';
@@ -217,14 +217,11 @@ export class ReplicaTable {
       ...[...before.#indexes.values()].map(({ columns }) => ({ find: [columns] })),
       ...before.#ordered.map(({ columns }) => ({ ordered: [columns] })),
     ];
-    for (const indexes of wanted) {
-      try {
+    // The next query that needs one that can't be made throws the reason.
+    for (const indexes of wanted)
+      unlessRefused(() => {
         this.keep(indexes);
-      } catch (error) {
-        // The next query that needs it throws the reason.
-        if (!(error instanceof OvsdbError)) throw error;
-      }
-    }
+      }, undefined);
     for (const target of before.#edges.keys()) this.#edgesTo(target);
   }
 
@@ -300,17 +297,16 @@ export class ReplicaTable {
   #code(spec: IndexColumn, value: Writable): number {
     if (typeof spec === 'string') {
       const column = this.#column(spec);
-      const datum = expressible(column, value);
+      const datum = expressible(column.codec.type, value);
       return datum === undefined ? -1 : column.codec.find(datum.datum);
     }
     const { codec } = this.#column(spec.column);
     if (codec.values === undefined || codec.type.value === undefined) return -1;
-    try {
-      return codec.values.find(toAtom(codec.type.value, value as WritableAtom));
-    } catch (error) {
-      if (error instanceof OvsdbError) return -1;
-      throw error;
-    }
+    const { values, type } = codec;
+    return unlessRefused(
+      () => values.find(toAtom(type.value as BaseType, value as WritableAtom)),
+      -1,
+    );
   }
 
   #sort(columns: readonly OrderedColumn[]): OrderedIndex {

@@ -1,11 +1,11 @@
 import type { ColumnType } from '../data/column-type.ts';
-import { datumEquals, toDatum } from '../data/datum.ts';
-import { OvsdbError } from '../data/error.ts';
+import { datumEquals } from '../data/datum.ts';
 import type { AtomCodec } from '../storage/atom-codec.ts';
 import type { ColumnCodec } from '../storage/column-codec.ts';
 import type { StoredColumn } from '../storage/table-store.ts';
 import type { Datum } from '../data/value.ts';
 import type { ReplicaTable } from './replica-table.ts';
+import { expressible } from './row.ts';
 
 /** A column that two definitions of a table have. */
 interface SharedColumn {
@@ -76,7 +76,7 @@ function copiedCell(
   const { codec } = column;
   if (isSameForm && codec.allows(before.codec.size(cell)))
     return translated(before.codec, codec, cell);
-  const value = expressed(free, before.codec.datum(cell));
+  const value = expressible(free, before.codec.datum(cell));
   return value === undefined ? undefined : codec.cell(value.datum);
 }
 
@@ -102,13 +102,3 @@ const withoutLimits = ({ key, value, min, max }: ColumnType): ColumnType => ({
   min,
   max,
 });
-
-/** The value as one of this type; undefined when it can't be one. */
-function expressed(type: ColumnType, datum: Datum): { readonly datum: Datum } | undefined {
-  try {
-    return { datum: toDatum(type, datum) };
-  } catch (error) {
-    if (error instanceof OvsdbError) return undefined;
-    throw error;
-  }
-}

@@ -1,11 +1,11 @@
 import { toAtom, toDatum } from '../data/datum.ts';
-import { OvsdbError } from '../data/error.ts';
+import { OvsdbError, unlessRefused } from '../data/error.ts';
 import type { ReplicaRow } from './replica-view.ts';
 import type { AtomCodec } from '../storage/atom-codec.ts';
 import { hasKey, matches } from '../storage/cell-match.ts';
 import type { StoredColumn, TableStore } from '../storage/table-store.ts';
 import type { Atom, Datum, Uuid, Writable, WritableAtom } from '../data/value.ts';
-import type { BaseType } from '../data/column-type.ts';
+import type { BaseType, ColumnType } from '../data/column-type.ts';
 
 /** A light view of one row: remembers where it is, copies nothing. */
 export class RowView implements ReplicaRow {
@@ -151,33 +151,22 @@ function plainJson(value: Datum): unknown {
 
 /** True when a cell of a column holds a value, which is put into canonical form for that. */
 function holdsInGeneral(column: StoredColumn, cell: number, value: Writable): boolean {
-  const datum = expressible(column, value);
+  const datum = expressible(column.codec.type, value);
   return datum !== undefined && column.codec.find(datum.datum) === cell;
 }
 
 function findAtom(codec: AtomCodec, base: BaseType, value: WritableAtom): number {
   // Most often a UUID is looked for: what is none is found nowhere.
   if (base.type === 'uuid' && typeof value === 'string') return codec.find(value);
-  try {
-    return codec.find(toAtom(base, value));
-  } catch (error) {
-    if (error instanceof OvsdbError) return -1;
-    throw error;
-  }
+  return unlessRefused(() => codec.find(toAtom(base, value)), -1);
 }
 
-/** The value in canonical form; undefined when the column could never hold it. */
-export function expressible(
-  column: StoredColumn,
+/** The value in canonical form; undefined when no column of this type could ever hold it. */
+export const expressible = (
+  type: ColumnType,
   value: Writable,
-): { readonly datum: Datum } | undefined {
-  try {
-    return { datum: toDatum(column.codec.type, value) };
-  } catch (error) {
-    if (error instanceof OvsdbError) return undefined;
-    throw error;
-  }
-}
+): { readonly datum: Datum } | undefined =>
+  unlessRefused(() => ({ datum: toDatum(type, value) }), undefined);
 
 /** Rows of one table with a property for each column. */
 export type RowClass = new (store: TableStore, slot: number) => RowView;

@@ -2,18 +2,14 @@ import type { Duplex } from 'node:stream';
 import { errorText, OvsdbError, shorten } from '../data/error.ts';
 import { stringify } from '../data/json.ts';
 import type { JsonValue } from '../data/value.ts';
-import type { Message, UpdateHead, UpdateSink } from '../wire/message.ts';
+import type { Message, TakenUpdates, UpdateHead, UpdateSink } from '../wire/message.ts';
 import { MessageStream, type StreamLimits } from '../wire/message-stream.ts';
 
 /** A reply, handed over in the read loop: before any later message is read. */
 export interface Reply {
   readonly result: JsonValue | undefined;
   readonly error: JsonValue | undefined;
-  /** Has read the reply's table updates. */
-  readonly sink: UpdateSink | undefined;
-  readonly head: UpdateHead | undefined;
-  /** Why the updates can't be used. */
-  readonly failure: OvsdbError | undefined;
+  readonly updates: TakenUpdates | undefined;
 }
 
 export interface ConnectionOptions {
@@ -32,17 +28,10 @@ export interface Requester {
   readonly sink?: ((head: UpdateHead) => UpdateSink) | undefined;
 }
 
-export interface Update {
-  readonly monitor: JsonValue;
-  readonly lastId: string | undefined;
-  readonly sink: UpdateSink;
-  readonly failure: OvsdbError | undefined;
-}
-
 export interface ConnectionHandler {
   /** Where updates of this monitor go; undefined: it is not ours. */
   sinkForUpdate(monitor: JsonValue): UpdateSink | undefined;
-  update(update: Update): void;
+  update(monitor: JsonValue, updates: TakenUpdates): void;
   /** Any other notification: `locked`, `stolen`, `monitor_canceled`, an update that has no sink … */
   notification(method: string, params: readonly JsonValue[]): void;
   /** Bytes arrived: the server lives. */
@@ -109,8 +98,8 @@ export class Connection {
         sinkForReply: (head) => this.#sinkForReply(head),
         sinkForUpdate: (head) =>
           head.monitor === undefined ? undefined : handler.sinkForUpdate(head.monitor),
-        message: (message, sink, head, failure) => {
-          this.#message(message, sink, head, failure);
+        message: (message, updates) => {
+          this.#message(message, updates);
         },
       },
       options.limits,
@@ -167,25 +156,14 @@ export class Connection {
     return only?.sink?.(head);
   }
 
-  #message(
-    message: Message,
-    sink: UpdateSink | undefined,
-    head: UpdateHead | undefined,
-    failure: OvsdbError | undefined,
-  ): void {
+  #message(message: Message, updates: TakenUpdates | undefined): void {
     this.traffic.messagesReceived++;
     if (this.#error !== undefined) return;
-    if (message.method === undefined) this.#reply(message, sink, head, failure);
-    else this.#request(message, sink, head, failure);
+    if (message.method === undefined) this.#reply(message, updates);
+    else this.#request(message, updates);
   }
 
-  #reply(
-    message: Message,
-    sink: UpdateSink | undefined,
-    head: UpdateHead | undefined,
-    failure: OvsdbError | undefined,
-  ): void {
-    const { id, result, error } = message;
+  #reply({ id, result, error }: Message, updates: TakenUpdates | undefined): void {
     const pending = typeof id === 'number' ? this.#pending.get(id) : undefined;
     if (pending === undefined || typeof id !== 'number') {
       // The answer to our own probe carries the id that the server's probe has, too.
@@ -193,19 +171,13 @@ export class Connection {
       throw new OvsdbError('protocol', `reply to a request that was not made (id ${shorten(id)})`);
     }
     this.#pending.delete(id);
-    pending.answered({ result, error: error ?? undefined, sink, head, failure });
+    pending.answered({ result, error: error ?? undefined, updates });
   }
 
-  #request(
-    message: Message,
-    sink: UpdateSink | undefined,
-    head: UpdateHead | undefined,
-    failure: OvsdbError | undefined,
-  ): void {
-    const { id, method, params } = message;
+  #request({ id, method, params }: Message, updates: TakenUpdates | undefined): void {
     if (typeof method !== 'string') throw new OvsdbError('protocol', 'a method must be a string');
-    if (sink !== undefined && head?.monitor !== undefined) {
-      this.#handler.update({ monitor: head.monitor, lastId: head.lastId, sink, failure });
+    if (updates?.head.monitor !== undefined) {
+      this.#handler.update(updates.head.monitor, updates);
       return;
     }
     if (id === undefined || id === null) {

@@ -5,8 +5,8 @@ import { jsonEquals } from '../data/json.ts';
 import { parseSchema, type DatabaseSchema } from '../data/schema.ts';
 import type { JsonValue } from '../data/value.ts';
 import { parseJson } from '../wire/json-text.ts';
-import { isUpdate, type UpdateSink } from '../wire/message.ts';
-import { isUnknownMethod, type Connection, type Reply, type Update } from './connection.ts';
+import { isUpdate, type TakenUpdates, type UpdateSink } from '../wire/message.ts';
+import { isUnknownMethod, type Connection, type Reply } from './connection.ts';
 import type { DatabaseMonitor } from './monitor.ts';
 import { MonitorRun } from './monitor-run.ts';
 import type { SessionOwner } from './session-owner.ts';
@@ -74,20 +74,20 @@ export class DatabaseSession {
     );
   }
 
-  #serverContents(reply: Reply): void {
-    if (reply.error !== undefined || reply.sink === undefined) {
+  #serverContents({ error, updates }: Reply): void {
+    if (error !== undefined || updates === undefined) {
       // Servers before 2.9 have no `_Server`.
       this.#owner.described(undefined);
       this.#load(undefined);
       return;
     }
-    this.#serverChanged(reply.sink as UpdateReader, reply.failure);
+    this.#serverChanged(updates);
   }
 
-  #serverChanged(reader: UpdateReader, failure: OvsdbError | undefined): void {
+  #serverChanged({ sink, failure }: TakenUpdates): void {
     try {
       if (failure !== undefined) throw failure;
-      this.#server.show(reader, true);
+      this.#server.show(sink as UpdateReader, true);
       const early = this.#earlyServer ?? [];
       this.#earlyServer = undefined;
       for (const updates of early) this.#server.apply(updates, 'update2');
@@ -269,10 +269,9 @@ export class DatabaseSession {
     return run?.isLoaded === true ? run.changesReader() : undefined;
   }
 
-  update(update: Update): void {
-    if (update.monitor === SERVER_MONITOR)
-      this.#serverChanged(update.sink as UpdateReader, update.failure);
-    else this.#runOf(update.monitor)?.update(update);
+  update(monitor: JsonValue, updates: TakenUpdates): void {
+    if (monitor === SERVER_MONITOR) this.#serverChanged(updates);
+    else this.#runOf(monitor)?.update(updates);
   }
 
   notification(method: string, params: readonly JsonValue[]): void {

@@ -7,7 +7,6 @@ import {
   DEFAULT_TIMING,
   initialLink,
   step,
-  type LinkEffect,
   type LinkInput,
   type LinkState,
   type LinkTiming,
@@ -148,7 +147,9 @@ export class Dialer {
       before.kind === 'connecting'
         ? `no connection within ${timing.connectTimeout} ms (timing.connectTimeout)`
         : 'no answer in time';
-    this.#perform(effect, late);
+    if (effect === 'connect') this.#connect();
+    else if (effect === 'send-probe') this.#owner.probe();
+    else if (effect === 'disconnect') this.drop(new OvsdbError('disconnected', late));
     this.#schedule();
   }
 
@@ -179,23 +180,6 @@ export class Dialer {
       },
       Math.max(0, Math.ceil(next - now)),
     );
-  }
-
-  /** `late`: why a connection that has to end is late. */
-  #perform(effect: LinkEffect, late: string): void {
-    switch (effect) {
-      case 'connect':
-        this.#connect();
-        break;
-      case 'send-probe':
-        this.#owner.probe();
-        break;
-      case 'disconnect':
-        this.drop(new OvsdbError('disconnected', late));
-        break;
-      case 'none':
-        break;
-    }
   }
 
   #connect(): void {
@@ -268,14 +252,8 @@ export class Dialer {
 
   /** Bytes arrived. They do so often: the timer is only moved when it fires too early. */
   heard(): void {
-    const [state] = step(
-      this.#link,
-      { kind: 'heard' },
-      this.#options.now(),
-      DEFAULT_TIMING,
-      this.#remotes.length,
-    );
-    this.#link = state;
+    const now = this.#options.now();
+    [this.#link] = step(this.#link, { kind: 'heard' }, now, DEFAULT_TIMING, this.#remotes.length);
   }
 
   /** The database behind the socket is loaded: this remote is good. */

@@ -86,15 +86,20 @@ export class Lock {
   }
 }
 
+/** A lock that is wanted, and what the server was asked about it. */
+interface WantedLock {
+  readonly lock: Lock;
+  /** Requests without an answer. Until the last one is answered, what the server says is about an earlier request. */
+  unanswered: number;
+  /** Last asked for by `steal`: ovsdb-server does not queue us for it when it is stolen again. */
+  isByStealing: boolean;
+  /** To be stolen as soon as there is a connection. */
+  isToSteal: boolean;
+}
+
 /** The locks that a client wants, through all its connections. */
 export class Locks {
-  readonly #locks = new Map<string, Lock>();
-  /** Requests for a lock without an answer. Until the last one is answered, what the server says is about an earlier request. */
-  readonly #unanswered = new Map<Lock, number>();
-  /** Locks that were last asked for by `steal`: ovsdb-server does not queue us for these when they are stolen again. */
-  readonly #byStealing = new Set<Lock>();
-  /** Locks that are to be stolen as soon as there is a connection. */
-  readonly #toSteal = new Set<Lock>();
+  readonly #wanted = new Map<string, WantedLock>();
   readonly #onListenerError: (error: unknown) => void;
   readonly #warn: (text: string) => void;
   #connection: Connection | undefined;
@@ -107,7 +112,7 @@ export class Locks {
   }
 
   get(name: string): Lock | undefined {
-    return this.#locks.get(name);
+    return this.#wanted.get(name)?.lock;
   }
 
   /**
@@ -121,90 +126,83 @@ export class Locks {
         `"${name}" can't name a lock: letters, digits and _ can, without a digit in front`,
       );
     }
-    let lock = this.#locks.get(name);
-    if (lock === undefined) {
-      const release = (): void => {
-        this.#locks.delete(name);
-        if (lock !== undefined) {
-          this.#toSteal.delete(lock);
-          this.#byStealing.delete(lock);
-        }
-        this.#connection?.request('unlock', [name]);
-      };
-      lock = new Lock(name, release, this.#onListenerError);
-      if (this.#isClosed) {
-        lock.end();
-        return lock;
+    const known = this.#wanted.get(name);
+    if (known !== undefined) {
+      if (steal && !known.lock.isHeld) {
+        known.isToSteal = true;
+        this.#askAgain(known);
       }
-      this.#locks.set(name, lock);
-      if (steal) this.#toSteal.add(lock);
-      this.#ask(lock);
-    } else if (steal && !lock.isHeld) {
-      this.#toSteal.add(lock);
-      this.#askAgain(lock);
+      return known.lock;
+    }
+    const release = (): void => {
+      this.#wanted.delete(name);
+      this.#connection?.request('unlock', [name]);
+    };
+    const lock = new Lock(name, release, this.#onListenerError);
+    if (this.#isClosed) lock.end();
+    else {
+      const wanted = { lock, unanswered: 0, isByStealing: false, isToSteal: steal };
+      this.#wanted.set(name, wanted);
+      this.#ask(wanted);
     }
     return lock;
   }
 
   /** A lock that was requested already has to be released before it can be requested in another way. */
-  #askAgain(lock: Lock): void {
-    this.#connection?.request('unlock', [lock.name]);
-    this.#ask(lock);
+  #askAgain(wanted: WantedLock): void {
+    this.#connection?.request('unlock', [wanted.lock.name]);
+    this.#ask(wanted);
   }
 
-  #ask(lock: Lock): void {
+  #ask(wanted: WantedLock): void {
     const connection = this.#connection;
     if (connection === undefined) return;
-    const method = this.#toSteal.delete(lock) ? 'steal' : 'lock';
-    if (method === 'steal') this.#byStealing.add(lock);
-    else this.#byStealing.delete(lock);
-    this.#unanswered.set(lock, (this.#unanswered.get(lock) ?? 0) + 1);
+    const { lock } = wanted;
+    wanted.isByStealing = wanted.isToSteal;
+    wanted.isToSteal = false;
+    wanted.unanswered++;
+    const method = wanted.isByStealing ? 'steal' : 'lock';
     connection.request(method, [lock.name], ({ result, error }) => {
       if (error !== undefined)
         this.#warn(`the server does not give the lock ${lock.name}: ${errorText(error)}`);
       const isHeld = (result as { readonly locked?: JsonValue } | undefined)?.locked === true;
-      if (this.#connection !== connection || !this.#isLastAnswer(lock)) return;
-      if (this.#locks.get(lock.name) === lock) lock.change(isHeld);
+      if (this.#connection !== connection || --wanted.unanswered > 0) return;
+      if (this.get(lock.name) === lock) lock.change(isHeld);
     });
-  }
-
-  #isLastAnswer(lock: Lock): boolean {
-    const left = (this.#unanswered.get(lock) ?? 1) - 1;
-    if (left > 0) this.#unanswered.set(lock, left);
-    else this.#unanswered.delete(lock);
-    return left <= 0;
   }
 
   /** The database is there: asks for every lock. */
   connected(connection: Connection): void {
     if (this.#connection === connection) return;
     this.#connection = connection;
-    for (const lock of this.#locks.values()) this.#ask(lock);
+    for (const wanted of this.#wanted.values()) this.#ask(wanted);
   }
 
   /** Locks die with the connection. */
   disconnected(): void {
     this.#connection = undefined;
-    this.#unanswered.clear();
-    for (const lock of this.#locks.values()) lock.change(false);
+    for (const wanted of this.#wanted.values()) {
+      wanted.unanswered = 0;
+      wanted.lock.change(false);
+    }
   }
 
   /** The client was closed: no lock is acquired any more. */
   close(): void {
     this.#isClosed = true;
     this.#connection = undefined;
-    for (const lock of this.#locks.values()) lock.end();
-    this.#locks.clear();
+    for (const { lock } of this.#wanted.values()) lock.end();
+    this.#wanted.clear();
   }
 
   notification(method: string, params: readonly JsonValue[]): boolean {
     if (method !== 'locked' && method !== 'stolen') return false;
     const [name] = params;
-    const lock = typeof name === 'string' ? this.#locks.get(name) : undefined;
-    // The server sent this before it read the last request for the lock, or it would have answered that first.
-    if (lock === undefined || this.#unanswered.has(lock)) return true;
-    if (method === 'stolen' && this.#byStealing.has(lock)) this.#askAgain(lock);
-    lock.change(method === 'locked');
+    const wanted = typeof name === 'string' ? this.#wanted.get(name) : undefined;
+    // With an answer outstanding: the server sent this before it read the last request for the lock, or it would have answered that first.
+    if (wanted === undefined || wanted.unanswered > 0) return true;
+    if (method === 'stolen' && wanted.isByStealing) this.#askAgain(wanted);
+    wanted.lock.change(method === 'locked');
     return true;
   }
 }

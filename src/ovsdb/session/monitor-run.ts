@@ -4,10 +4,10 @@ import type { Replica } from '../replica/replica.ts';
 import type { UpdateFormat, UpdateReader } from '../replica/update-reader.ts';
 import { ZERO_UUID } from '../data/uuid.ts';
 import type { JsonValue } from '../data/value.ts';
-import type { MonitorMethod } from './monitor.ts';
-import { isUnknownMethod, type Connection, type Reply, type Update } from './connection.ts';
+import type { TakenUpdates } from '../wire/message.ts';
+import type { DatabaseMonitor, MonitorMethod } from './monitor.ts';
+import { isUnknownMethod, type Connection, type Reply } from './connection.ts';
 import type { SessionOwner } from './session-owner.ts';
-import type { DatabaseMonitor } from './monitor.ts';
 
 /** Ways to follow a database, best first. */
 
@@ -142,19 +142,19 @@ export class MonitorRun {
     return this.replica.reader(FORMAT[this.#method], mode);
   }
 
-  #contents(reply: Reply): void {
-    const { head, sink, error, failure } = reply;
-    if (error !== undefined || sink === undefined) {
+  #contents({ error, updates }: Reply): void {
+    if (error !== undefined || updates === undefined) {
       this.#refused(error);
       return;
     }
-    if (head?.found === true && !this.#asksForChanges) {
+    const { head, sink, failure } = updates;
+    if (head.found === true && !this.#asksForChanges) {
       const text = `the server sent of ${this.#session.database} only what changed, but was asked for all`;
       this.#owner.leave(new OvsdbError('protocol', text), false);
       return;
     }
     if (!this.#show(sink as UpdateReader, failure)) return;
-    this.#monitor.lastId = this.#method === 'monitor_cond_since' ? head?.lastId : undefined;
+    this.#monitor.lastId = this.#method === 'monitor_cond_since' ? head.lastId : undefined;
     const early = this.#early;
     this.#early = [];
     for (const update of early) if (!this.#showUnread(update)) return;
@@ -162,7 +162,7 @@ export class MonitorRun {
     if (!this.#isAttached) return;
     this.#isLoaded = true;
     this.#failedLoads = 0;
-    this.#owner.loaded(this.#monitor, this.#method, head?.found === true);
+    this.#owner.loaded(this.#monitor, this.#method, head.found === true);
     this.changeConditions();
   }
 
@@ -235,9 +235,9 @@ export class MonitorRun {
     return this.#reader('changes');
   }
 
-  update(update: Update): void {
-    if (!this.#show(update.sink as UpdateReader, update.failure)) return;
-    if (update.lastId !== undefined) this.#monitor.lastId = update.lastId;
+  update({ sink, head, failure }: TakenUpdates): void {
+    if (!this.#show(sink as UpdateReader, failure)) return;
+    if (head.lastId !== undefined) this.#monitor.lastId = head.lastId;
   }
 
   /**

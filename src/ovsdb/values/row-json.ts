@@ -1,5 +1,5 @@
 import { datumToJson, defaultDatum, parseDatum } from '../data/datum.ts';
-import { OvsdbError, syntaxError } from '../data/error.ts';
+import { located, syntaxError } from '../data/error.ts';
 import { isObject } from '../data/json.ts';
 import { columnOf, type TableSchema } from '../data/schema.ts';
 import type { Datum, JsonObject, JsonValue } from '../data/value.ts';
@@ -13,15 +13,10 @@ export function parseRow(table: TableSchema, json: JsonValue): ReadonlyMap<strin
   return new Map(
     Object.entries(json).map(([name, value]) => {
       const { type } = columnOf(table, name);
-      try {
-        return [name, parseDatum(type, value)];
-      } catch (error) {
-        if (!(error instanceof OvsdbError)) throw error;
-        throw new OvsdbError(error.code, `${error.details} (column ${name})`, {
-          cause: error,
-          ...(error.syntax === undefined ? {} : { syntax: error.syntax }),
-        });
-      }
+      return located(
+        (details) => `${details} (column ${name})`,
+        () => [name, parseDatum(type, value)],
+      );
     }),
   );
 }

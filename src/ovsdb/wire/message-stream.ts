@@ -1,5 +1,5 @@
 import { constants } from 'node:buffer';
-import { OvsdbError } from '../data/error.ts';
+import { OvsdbError, unlessRefused } from '../data/error.ts';
 import type { JsonValue } from '../data/value.ts';
 import { isSpace, MessageScanner } from './framer.ts';
 import {
@@ -17,8 +17,8 @@ import {
   isUpdate,
   type Message,
   type MessageHandler,
+  type TakenUpdates,
   type UpdateHead,
-  type UpdateSink,
 } from './message.ts';
 import { PendingBytes } from './pending-bytes.ts';
 
@@ -58,9 +58,7 @@ const LETTER_T = 0x74;
 type MessageParts = { -readonly [K in keyof Message]?: Message[K] };
 
 /** Table updates, and the sink that takes them. */
-interface FoundUpdates {
-  readonly head: UpdateHead;
-  readonly sink: UpdateSink;
+interface FoundUpdates extends Omit<TakenUpdates, 'failure'> {
   /** Whether the updates are the last member of an array. */
   readonly inArray: boolean;
 }
@@ -370,13 +368,8 @@ export class MessageStream {
     isParams: boolean,
     before: Partial<Message>,
   ): Streaming | undefined {
-    let found: FoundUpdates | undefined;
-    try {
-      found = this.#updatesIn(cursor, isParams, before.id);
-    } catch (error) {
-      // An array that is not one of updates: read as a plain value.
-      if (!(error instanceof OvsdbError)) throw error;
-    }
+    // An array that is not one of updates is read as a plain value.
+    const found = unlessRefused(() => this.#updatesIn(cursor, isParams, before.id), undefined);
     if (found === undefined) return undefined;
     const streaming: Streaming = {
       ...found,
@@ -392,12 +385,7 @@ export class MessageStream {
 
   #deliver(parts: Partial<Message>, streaming: Streaming | undefined): void {
     const { id, method, params, result, error } = parts;
-    this.#handler.message(
-      { id, method, params, result, error },
-      streaming?.sink,
-      streaming?.head,
-      streaming?.failure,
-    );
+    this.#handler.message({ id, method, params, result, error }, streaming);
   }
 }
 

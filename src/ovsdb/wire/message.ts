@@ -24,6 +24,14 @@ export interface UpdateSink {
   readonly depth: number;
 }
 
+/** Table updates of a message, which a sink has taken. */
+export interface TakenUpdates {
+  readonly head: UpdateHead;
+  readonly sink: UpdateSink;
+  /** Why they can't be used. */
+  readonly failure: OvsdbError | undefined;
+}
+
 /** A message in whole: what is absent in the JSON is undefined. Updates that went to a sink while they arrived are not repeated here. */
 export interface Message {
   readonly id: JsonValue | undefined;
@@ -37,13 +45,8 @@ export interface MessageHandler {
   /** Whether a reply with this id (undefined: not known yet) or a notification of this monitor brings table updates. */
   sinkForReply(head: UpdateHead): UpdateSink | undefined;
   sinkForUpdate(head: UpdateHead): UpdateSink | undefined;
-  /** A whole message; `sink` took its updates, unless `failure` says why it could not. */
-  message(
-    message: Message,
-    sink: UpdateSink | undefined,
-    head: UpdateHead | undefined,
-    failure: OvsdbError | undefined,
-  ): void;
+  /** A whole message. */
+  message(message: Message, updates: TakenUpdates | undefined): void;
 }
 
 export const isUpdate = (method: JsonValue | undefined): boolean =>

@@ -32,9 +32,9 @@ export class Follower {
       {
         sinkForReply: () => this.replica.reader('update2', 'contents'),
         sinkForUpdate: () => this.replica.reader('update2', 'changes'),
-        message: (_message, sink, _head, failure) => {
-          if (failure !== undefined) throw failure;
-          this.replica.show(sink as UpdateReader, true);
+        message: (_message, updates) => {
+          if (updates?.failure !== undefined) throw updates.failure;
+          this.replica.show(updates?.sink as UpdateReader, true);
         },
       },
       { largeRow },

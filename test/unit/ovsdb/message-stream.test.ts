@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { Framer, jsonEquals, parseColumnType, parseDatum, parseJson } from 'ovsdb-client-ts/values';
 import { Replica, stringify, type JsonValue, type OvsdbError } from 'ovsdb-client-ts';
-import type { UpdateSink } from '../../../src/ovsdb/wire/message.ts';
+import type { TakenUpdates } from '../../../src/ovsdb/wire/message.ts';
 import { MessageStream } from '../../../src/ovsdb/wire/message-stream.ts';
 import { VALUES_SCHEMA } from '../../support/ovsdb/ovsdb-values.ts';
 
@@ -279,7 +279,7 @@ describe('updates in a stream', () => {
             : undefined,
         sinkForUpdate: (head) =>
           head.monitor === 'm' ? replica.reader('update2', 'changes') : undefined,
-        message: (message, sink: UpdateSink | undefined, head, failure) => {
+        message: (message, { sink, head, failure }: Partial<TakenUpdates> = {}) => {
           if (failure !== undefined) throw failure;
           if (sink !== undefined) replica.show(sink as ReturnType<Replica['reader']>, true);
           messages.push({ id: message.id ?? null, lastId: head?.lastId ?? null });
@@ -345,7 +345,7 @@ describe('updates in a stream', () => {
         {
           sinkForReply: () => replica.reader('update2', 'contents'),
           sinkForUpdate: () => undefined,
-          message: (message, _sink, _head, failure) => {
+          message: (message, { failure }: Partial<TakenUpdates> = {}) => {
             failures.push(`${JSON.stringify(message.id)} ${failure?.code ?? 'fine'}`);
           },
         },
@@ -385,7 +385,7 @@ describe('updates in a stream', () => {
       const stream = new MessageStream({
         sinkForReply: () => undefined,
         sinkForUpdate: () => replica.reader('update2', 'changes'),
-        message: (message, sink, _head, failure) => {
+        message: (message, { sink, failure }: Partial<TakenUpdates> = {}) => {
           if (sink !== undefined && failure === undefined)
             replica.show(sink as ReturnType<Replica['reader']>, true);
           seen.push(`${JSON.stringify(message.id ?? null)} ${failure?.details ?? 'fine'}`);
@@ -455,7 +455,7 @@ describe('the limit of what is kept of a message', () => {
       {
         sinkForReply: () => undefined,
         sinkForUpdate: () => replica.reader('update2', 'changes'),
-        message: (_message, sink, _head, failure) => {
+        message: (_message, { sink, failure }: Partial<TakenUpdates> = {}) => {
           if (failure !== undefined) throw failure;
           if (sink !== undefined) replica.show(sink as ReturnType<Replica['reader']>, true);
           seen.push(`${replica.size('T')} rows`);
@@ -535,7 +535,7 @@ test('a damaged stream is understood in the same way wherever it is cut', () => 
           id === 1 || id === undefined ? replica.reader('update2', 'contents') : undefined,
         sinkForUpdate: ({ monitor }) =>
           monitor === 'm' ? replica.reader('update2', 'changes') : undefined,
-        message: ({ id, method }, sink, _head, failure) => {
+        message: ({ id, method }, { sink, failure }: Partial<TakenUpdates> = {}) => {
           let outcome = failure?.code ?? 'fine';
           try {
             if (sink !== undefined && failure === undefined)

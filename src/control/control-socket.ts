@@ -10,6 +10,7 @@ import {
 } from 'json-rpc-2.0';
 import { isPlainObject } from '../api/plain-object.ts';
 import { jsonLine, linesOf, LONGEST_REQUEST } from './control-protocol.ts';
+import { limitConnections } from '../process/connection-limit.ts';
 import type { Logger } from '../process/logger.ts';
 import { listenPrivately } from './private-socket.ts';
 import { errorText } from '../api/error-text.ts';
@@ -23,6 +24,7 @@ export interface ControlOptions {
   readonly log: Pick<Logger, 'debug' | 'warn'>;
 }
 
+/** Of more the oldest goes that waits for no answer. */
 const MOST_CONNECTIONS = 32;
 /** Milliseconds after which a connection without a request is closed. */
 const IDLE_LIMIT = 60_000;
@@ -44,13 +46,11 @@ export async function serveControl({
 }: ControlOptions): Promise<AsyncDisposable> {
   const answer = answerLine(methods, log);
   const stop = new AbortController();
-  const connections = new Set<Socket>();
+  const atWork = new Set<Socket>();
   const server = createServer({ allowHalfOpen: true }, (socket) => {
-    connections.add(socket);
-    socket.once('close', () => connections.delete(socket));
-    void converse(socket, answer, stop.signal, log);
+    void converse(socket, answer, { stop: stop.signal, atWork, log });
   });
-  server.maxConnections = MOST_CONNECTIONS;
+  const connections = limitConnections(server, MOST_CONNECTIONS, (socket) => atWork.has(socket));
   await listenPrivately(server, path, '--socket');
   server.on('error', (error) => log.warn({ component: 'control', error }, 'control socket'));
   return {
@@ -96,8 +96,16 @@ function rpcServer(
 async function converse(
   socket: Socket,
   answer: Answer,
-  stop: AbortSignal,
-  log: ControlOptions['log'],
+  {
+    stop,
+    atWork,
+    log,
+  }: {
+    readonly stop: AbortSignal;
+    /** Those whose requests are being answered. */
+    readonly atWork: Set<Socket>;
+    readonly log: ControlOptions['log'];
+  },
 ): Promise<void> {
   const closed = new AbortController();
   socket.once('close', () => closed.abort());
@@ -112,6 +120,7 @@ async function converse(
     socket.setTimeout(IDLE_LIMIT, () => socket.destroy());
     for await (const line of linesOf(socket, LONGEST_REQUEST)) {
       socket.setTimeout(0);
+      atWork.add(socket);
       if (line === undefined) {
         await send(
           refusal(
@@ -123,12 +132,15 @@ async function converse(
       }
       const response = await answer(line, signal);
       if (response !== undefined) await send(response);
+      atWork.delete(socket);
       socket.setTimeout(IDLE_LIMIT);
     }
     socket.end();
   } catch (error) {
     log.debug({ component: 'control', error }, 'a connection broke');
     socket.destroy();
+  } finally {
+    atWork.delete(socket);
   }
 }
 

@@ -181,6 +181,35 @@ describe('a control socket', () => {
     expect(await daemon.call('echo', {}, signal())).toEqual({});
   });
 
+  test('answers beside thousands of connections that ask nothing, or half a question, and goes on with what it was asked before', async () => {
+    const path = freshPath();
+    const entered = Promise.withResolvers<void>();
+    const goOn = Promise.withResolvers<void>();
+    const slow: ControlMethod = async () => {
+      entered.resolve();
+      await goOn.promise;
+      return 'done';
+    };
+    await using _control = await serve(path, { ...methods, slow });
+    using early = await client(path);
+    const answer = early.call('slow', {}, signal());
+    await entered.promise;
+    const idle = await Promise.all(
+      Array.from({ length: 2000 }, async (_, n) => {
+        const socket = connect(path);
+        await new Promise((resolve) => socket.once('error', resolve).once('connect', resolve));
+        socket.on('error', () => undefined);
+        if (n % 2 === 0) socket.write('{"jsonrpc":');
+        return socket;
+      }),
+    );
+    using daemon = await client(path);
+    expect(await daemon.call('echo', { on: 1 }, signal())).toEqual({ on: 1 });
+    goOn.resolve();
+    expect(await answer).toBe('done');
+    for (const socket of idle) socket.destroy();
+  });
+
   test('tells a method that the daemon stops', async () => {
     const path = freshPath();
     const entered = Promise.withResolvers<void>();

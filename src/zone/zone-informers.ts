@@ -1,21 +1,10 @@
 /** The informers of a process → the facts of its zone. */
-import {
-  adminNetworkPolicies,
-  baselineAdminNetworkPolicies,
-  clusterNetworkConnects,
-  multiNetworkPolicies,
-  endpointSlices,
-  namespaces,
-  networkAttachmentDefinitions,
-  networkPolicies,
-  nodes,
-  pods,
-  services,
-} from '../api/kinds.ts';
+import { pods } from '../api/kinds.ts';
 import type { NadRegistry } from '../api/nad/nad-registry.ts';
-import type { KubeObject, ObjectKey, ResourceKind } from '../api/objects.ts';
+import type { ObjectKey } from '../api/objects.ts';
 import type { Pod } from '../api/types.ts';
-import { ObjectIntake, type ModelChange } from '../model/zone/intake.ts';
+import { objectKinds } from '../model/read/object-kinds.ts';
+import { ObjectIntake } from '../model/zone/intake.ts';
 import type { ZoneFacts } from '../model/zone/facts.ts';
 import type { Informer } from '../store/informer.ts';
 import type { Informers } from '../store/informers.ts';
@@ -42,31 +31,18 @@ interface OtherPodsView {
 
 export class ZoneInformers {
   readonly #options: ZoneInformersOptions;
-  readonly #kinds: ResourceKind[] = [];
   readonly #intake: ObjectIntake;
   #others: OtherPodsView | undefined;
 
   constructor(options: ZoneInformersOptions) {
     this.#options = options;
-    const intake = new ObjectIntake(options.facts);
-    this.#intake = intake;
-    this.#follow(namespaces, (change) => intake.namespace(change));
-    this.#follow(nodes, (change) => intake.node(change));
-    this.#follow(networkAttachmentDefinitions, (change) =>
-      intake.networkAttachmentDefinition(change),
-    );
-    this.#follow(clusterNetworkConnects, (change) => intake.clusterNetworkConnect(change));
-    this.#follow(services, (change) => intake.service(change));
-    this.#follow(networkPolicies, (change) => intake.policy('NetworkPolicy', change));
-    this.#follow(multiNetworkPolicies, (change) => intake.policy('MultiNetworkPolicy', change));
-    this.#follow(endpointSlices, (change) => intake.endpointSlice(change));
-    this.#follow(adminNetworkPolicies, (change) =>
-      intake.adminPolicy('AdminNetworkPolicy', change),
-    );
-    this.#follow(baselineAdminNetworkPolicies, (change) =>
-      intake.adminPolicy('BaselineAdminNetworkPolicy', change),
-    );
-    this.#follow(pods, ({ key }) => this.#takePod(key));
+    this.#intake = new ObjectIntake(options.facts);
+    for (const { kind } of objectKinds)
+      options.informers.of(kind).onChange(({ key, after }) => {
+        if (kind.kind === pods.kind) this.#takePod(key);
+        else this.#intake.take(kind.kind, { key, after });
+        options.onChange();
+      });
     options.facts.otherPods.onWanted((areWanted) => {
       if (areWanted) this.#followOtherPods();
       else this.#leaveOtherPods();
@@ -80,7 +56,8 @@ export class ZoneInformers {
 
   /** Resolves when everything that existed at the start is known. */
   async synced(limit: number): Promise<void> {
-    await this.#options.informers.synced(this.#kinds, undefined, limit);
+    const kinds = objectKinds.map(({ kind }) => kind);
+    await this.#options.informers.synced(kinds, undefined, limit);
     const late = AbortSignal.timeout(limit);
     if (this.#others !== undefined)
       await orGiveUp(this.#others.known, late, 'the pods of other nodes');
@@ -89,7 +66,7 @@ export class ZoneInformers {
   /** A pod is what one of both informers has of it: of one that is made anew on another node they tell in any order. */
   #takePod(key: ObjectKey): void {
     const after = this.#options.informers.of(pods).get(key) ?? this.#others?.informer?.get(key);
-    this.#intake.pod({ key, after });
+    this.#intake.take(pods.kind, { key, after });
   }
 
   /** Where the informer of pods has those of this node alone, another one brings the rest. */
@@ -124,16 +101,5 @@ export class ZoneInformers {
     left?.stop.abort();
     const known = left?.informer ?? this.#options.informers.of(pods);
     for (const key of known.keys()) this.#takePod(key);
-  }
-
-  #follow<T extends KubeObject>(
-    kind: ResourceKind<T>,
-    take: (change: ModelChange<T>) => void,
-  ): void {
-    this.#kinds.push(kind);
-    this.#options.informers.of(kind).onChange(({ key, after }) => {
-      take({ key, after });
-      this.#options.onChange();
-    });
   }
 }

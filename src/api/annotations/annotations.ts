@@ -39,6 +39,10 @@ export interface Reading<T> {
 export const explain = ({ key, problem, remedy }: AnnotationError): string =>
   `annotation ${key}: ${problem}; ${remedy}`;
 
+/** What is wrong with an annotation, if anything. */
+export const complaint = ({ errors: [first] }: Reading<unknown>): string | undefined =>
+  first && explain(first);
+
 /** What a reader needs of an object. */
 export type Annotated = Pick<KubeObject, 'kind' | 'metadata'>;
 

@@ -7,16 +7,19 @@ import {
   POD_NETWORKS,
 } from '../../api/annotations/pod-annotations.ts';
 import { NETWORKS } from '../../api/annotations/network-selection.ts';
-import { annotationOf, explain } from '../../api/annotations/annotations.ts';
+import { annotationOf, complaint } from '../../api/annotations/annotations.ts';
 import { DEFAULT_NAD_KEY } from '../../api/nad/nad-key.ts';
+import { pods } from '../../api/kinds.ts';
 import type { Pod } from '../../api/types.ts';
 import type { HostNetworkPod, NamedPort, PodFacts, PodInterface } from '../model.ts';
 import { machineOf, machineTexts } from '../rules/virtual-machines.ts';
-import { SELECTED_PRIMARY } from '../rules/pod-plan.ts';
+import { readWish, SELECTED_PRIMARY, type PodWish } from '../rules/pod-plan.ts';
+import type { ObjectKind, ObjectPart } from './object-kind.ts';
 import { optional, type ObjectReading, reading } from './reading.ts';
+import { unheeded, withoutDhcp } from './unheeded.ts';
 
 /** A pod as selectors see it; undefined for one without ports. */
-export function readPod(pod: Pod): PodFacts | undefined {
+function readPod(pod: Pod): PodFacts | undefined {
   if (isWithoutNetworks(pod)) return undefined;
   const { name, namespace = '', labels = {} } = pod.metadata;
   const namedPorts = (pod.spec.containers ?? []).flatMap(({ ports = [] }) =>
@@ -30,7 +33,7 @@ export function readPod(pod: Pod): PodFacts | undefined {
 }
 
 /** Undefined for a pod that has a network of its own, or is done with its work. */
-export function readHostNetworkPod({ metadata, spec, status }: Pod): HostNetworkPod | undefined {
+function readHostNetworkPod({ metadata, spec, status }: Pod): HostNetworkPod | undefined {
   const { name, namespace = '', uid = '' } = metadata;
   if (spec.hostNetwork !== true || status?.phase === 'Succeeded' || status?.phase === 'Failed')
     return undefined;
@@ -38,7 +41,7 @@ export function readHostNetworkPod({ metadata, spec, status }: Pod): HostNetwork
 }
 
 /** A pod's interfaces in the order of its annotation, read in a round of the process; none for a pod without ports. */
-export function readInterfaces(pod: Pod, since: number): ObjectReading<readonly PodInterface[]> {
+function readInterfaces(pod: Pod, since: number): ObjectReading<readonly PodInterface[]> {
   if (isWithoutNetworks(pod)) return { kind: 'value', value: [] };
   const { name, namespace = '', uid = '', creationTimestamp: created = '' } = pod.metadata;
   return reading(() => {
@@ -64,14 +67,8 @@ export function readInterfaces(pod: Pod, since: number): ObjectReading<readonly 
   });
 }
 
-/** What is wrong with the pod's open ports, if anything: it harms them alone. */
-export function openPortsProblem(pod: Pod): string | undefined {
-  const [error] = openDefaultPorts(pod).errors;
-  return error === undefined ? undefined : explain(error);
-}
-
 /** What a pod's interfaces are read from: while it stays the same, so do they. */
-export const interfaceTexts = (pod: Pod): readonly unknown[] => [
+const interfaceTexts = (pod: Pod): readonly unknown[] => [
   pod.metadata.uid,
   pod.spec.nodeName,
   pod.metadata.creationTimestamp,
@@ -82,3 +79,38 @@ export const interfaceTexts = (pod: Pod): readonly unknown[] => [
   annotationOf(pod, SELECTED_PRIMARY),
   ...machineTexts(pod),
 ];
+
+const wishPart = {
+  table: 'wishes',
+  texts: interfaceTexts,
+  read: readWish,
+} as const satisfies ObjectPart<Pod, PodWish>;
+
+const labelsPart = { table: 'pods', read: readPod } as const satisfies ObjectPart<Pod, PodFacts>;
+
+const hostNetworkPart = {
+  table: 'hostNetworkPods',
+  read: (pod, { isOwn }) => (isOwn ? readHostNetworkPod(pod) : undefined),
+} as const satisfies ObjectPart<Pod, HostNetworkPod>;
+
+export const podKind = {
+  kind: pods,
+  table: 'interfaces',
+  texts: interfaceTexts,
+  read: (pod, { round }) => readInterfaces(pod, round),
+  onUnreadable: 'keep',
+  also: [wishPart, labelsPart, hostNetworkPart],
+  nodeOf: ({ spec }) => spec.nodeName,
+  // A virtual machine may move to another node or come from one.
+  needsOtherPods: (interfaces) =>
+    interfaces.some(({ machine, nadKey }) => machine && nadKey !== DEFAULT_NAD_KEY),
+  checks: [
+    unheeded({
+      'k8s.ovn.org/routing-namespaces':
+        'has no external gateways: no namespace leaves through this pod',
+    }),
+    withoutDhcp,
+    // They harm themselves alone.
+    (pod) => complaint(openDefaultPorts(pod)),
+  ],
+} as const satisfies ObjectKind<Pod, readonly PodInterface[]>;

@@ -1,14 +1,21 @@
 /** What stands in place of a policy of administrators that can't be as it is: nothing is allowed by it, and what it denies is denied. */
+import { aclLogging } from '../../api/annotations/acl-logging.ts';
+import { complaint } from '../../api/annotations/annotations.ts';
+import { adminNetworkPolicies, baselineAdminNetworkPolicies } from '../../api/kinds.ts';
 import type { AdminNetworkPolicy, BaselineAdminNetworkPolicy } from '../../api/types.ts';
 import type { FieldError } from '../../api/validation/field-errors.ts';
 import {
   isSubjectUnreadable,
   policyOf,
+  readAdminPolicy,
   unreadableFields,
   type AdminPolicy,
   type AdminRule,
 } from './admin-policies.ts';
+import { adminPolicyFlows } from '../rules/policy-cost.ts';
+import type { ObjectKind, ReadContext } from './object-kind.ts';
 import type { PolicyDirection } from './policies.ts';
+import { found, type ObjectReading } from './reading.ts';
 
 /** Before all that can be read: which of them it came before is not known. */
 const BEFORE_ALL = -1;
@@ -35,7 +42,7 @@ const denyAll = (direction: PolicyDirection, index: number): AdminRule => ({
 });
 
 /** In place of a policy that costs too much: its pods get and send nothing in the directions that it has rules for. */
-export const denyingEverybody = (policy: AdminPolicy): AdminPolicy => ({
+const denyingEverybody = (policy: AdminPolicy): AdminPolicy => ({
   ...policy,
   rules: [...new Set(policy.rules.map(({ direction }) => direction))].map((direction) =>
     denyAll(direction, 0),
@@ -128,3 +135,39 @@ const isKnownToAllow = (rules: unknown, index: number): boolean => {
   const rule = (rules as readonly unknown[])[index];
   return typeof rule === 'object' && rule !== null && 'action' in rule && rule.action === 'Allow';
 };
+
+/** The policy; in place of one that costs each node more than `mostFlows`, one that closes its pods. */
+function bounded(
+  reading: ObjectReading<AdminPolicy> | undefined,
+  mostFlows: number,
+): ObjectReading<AdminPolicy> | undefined {
+  if (reading?.kind !== 'value' || adminPolicyFlows(reading.value) <= mostFlows) return reading;
+  return {
+    kind: 'value',
+    value: denyingEverybody(reading.value),
+    warning: `its rules would cost each node more than ${mostFlows} flows (max-flows-per-policy): until it costs less the pods that it is about get nothing if it has rules for ingress, and send nothing if it has rules for egress; write fewer networks, ports and rules, or several policies`,
+  };
+}
+
+type EitherPolicy = AdminNetworkPolicy | BaselineAdminNetworkPolicy;
+
+const adminPolicyKind = {
+  table: 'admins',
+  read: (policy: EitherPolicy, { settings }: ReadContext<AdminPolicy>) =>
+    bounded(readAdminPolicy(policy), settings.policies.mostFlows),
+  onUnreadable: 'closed',
+  closed: (policy: EitherPolicy, { settings }: ReadContext<AdminPolicy>) =>
+    bounded(found(closedAdminPolicy(policy)), settings.policies.mostFlows),
+  needsOtherPods: () => true,
+  checks: [(policy: EitherPolicy) => complaint(aclLogging(policy))],
+} as const;
+
+export const adminNetworkPolicyKind = {
+  ...adminPolicyKind,
+  kind: adminNetworkPolicies,
+} as const satisfies ObjectKind<AdminNetworkPolicy, AdminPolicy>;
+
+export const baselineAdminNetworkPolicyKind = {
+  ...adminPolicyKind,
+  kind: baselineAdminNetworkPolicies,
+} as const satisfies ObjectKind<BaselineAdminNetworkPolicy, AdminPolicy>;

@@ -25,9 +25,11 @@ import {
   connectTunnelKey,
 } from '../../api/annotations/network-annotations.ts';
 import { connectivityOf } from '../../api/connectivity.ts';
+import { clusterNetworkConnects } from '../../api/kinds.ts';
 import { conditionOf } from '../../api/conditions.ts';
 import { familyCidrs } from '../../api/nad/network-config.ts';
 import type { ClusterNetworkConnect } from '../../api/types.ts';
+import type { ObjectKind } from './object-kind.ts';
 import { awaited, reading, required, type ObjectReading } from './reading.ts';
 
 /** A network of a connection, and the subnets that its links are made of. */
@@ -170,3 +172,11 @@ export function linkFailure(
     )
     .find((link) => typeof link === 'string');
 }
+
+/** One that has no subnets yet may never get them: its conditions say why. */
+export const connectKind = {
+  kind: clusterNetworkConnects,
+  table: 'connects',
+  read: readConnect,
+  onUnreadable: 'keep',
+} as const satisfies ObjectKind<ClusterNetworkConnect, Connect>;

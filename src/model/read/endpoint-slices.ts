@@ -1,8 +1,11 @@
 /** EndpointSlice objects → endpoints of services on networks. Pure. */
 import { serviceOfSlice } from '../../api/annotations/endpoint-slice-annotations.ts';
 import { isServedByOthers } from '../../api/annotations/proxy-labels.ts';
+import { endpointSlices } from '../../api/kinds.ts';
 import type { ServiceLimits } from '../model.ts';
 import type { EndpointConditions, EndpointSlice, Protocol } from '../../api/types.ts';
+import type { ObjectKind } from './object-kind.ts';
+import { found } from './reading.ts';
 
 export interface Endpoint {
   readonly addresses: readonly string[];
@@ -77,3 +80,10 @@ function stateOf({
   if (ready) return 'ready';
   return serving && terminating ? 'ending' : 'unready';
 }
+
+export const endpointSliceKind = {
+  kind: endpointSlices,
+  table: 'endpointSlices',
+  read: (slice) => found(readSlice(slice)),
+  onUnreadable: 'keep',
+} as const satisfies ObjectKind<EndpointSlice, SliceFacts>;

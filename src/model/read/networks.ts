@@ -10,6 +10,7 @@ import {
   TUNNEL_KEYS,
   tunnelKeys,
 } from '../../api/annotations/network-annotations.ts';
+import { networkAttachmentDefinitions } from '../../api/kinds.ts';
 import type { NetworkConfig } from '../../api/nad/network-config.ts';
 import { DEFAULT_NETWORK as DEFAULT_NAME } from '../../api/nad/network-name.ts';
 import { objectKey } from '../../api/objects.ts';
@@ -22,7 +23,9 @@ import type {
   NetworkSubnet,
   PerFamily,
 } from '../model.ts';
+import type { ObjectKind } from './object-kind.ts';
 import { awaited, optional, type ObjectReading, reading } from './reading.ts';
+import { unheeded } from './unheeded.ts';
 
 export const DEFAULT_NETWORK = DEFAULT_NAME as NetworkName;
 
@@ -49,7 +52,7 @@ export interface NetworkRegistration {
 }
 
 /** What a NAD is read from: while it stays the same, so does what it says. */
-export const definitionTexts = (nad: NetworkAttachmentDefinition): readonly unknown[] => {
+const definitionTexts = (nad: NetworkAttachmentDefinition): readonly unknown[] => {
   const { uid, creationTimestamp, ownerReferences } = nad.metadata;
   const owner = ownerReferences?.find(({ controller }) => controller === true);
   return [
@@ -64,13 +67,13 @@ export const definitionTexts = (nad: NetworkAttachmentDefinition): readonly unkn
   ];
 };
 
-/** Reads a NAD; undefined for one that is not of a network of ours. */
-export function readDefinition(
+/** Reads a NAD; one of another plugin is noted as such. */
+function readDefinition(
   nad: NetworkAttachmentDefinition,
   settings: ClusterSettings,
-): ObjectReading<RegisteredNad> | undefined {
+): ObjectReading<RegisteredNad | 'other'> {
   const read = readNad(nad, settings);
-  if (read.kind === 'other') return undefined;
+  if (read.kind === 'other') return { kind: 'value', value: 'other' };
   if (read.kind === 'invalid') return { kind: 'problem', message: read.error };
   return reading(() => {
     awaited(networkId(nad), 'network id (annotation k8s.ovn.org/network-id)');
@@ -115,7 +118,7 @@ function objectOf({
 }
 
 /** The object that the rows of a NAD's network are there for, as far as the NAD's metadata tells. */
-export function ownersOf({ metadata }: NetworkAttachmentDefinition): readonly string[] {
+function ownersOf({ metadata }: NetworkAttachmentDefinition): readonly string[] {
   const { name, ownerReferences } = metadata;
   const owner = ownerReferences?.find(({ controller }) => controller === true);
   return owner === undefined
@@ -194,3 +197,18 @@ function masqueradePairs(
   const [v4, v6] = [pair(subnets.v4), pair(subnets.v6)];
   return { ...(v4 === undefined ? {} : { v4 }), ...(v6 === undefined ? {} : { v6 }) };
 }
+
+export const definitionKind = {
+  kind: networkAttachmentDefinitions,
+  table: 'definitions',
+  texts: definitionTexts,
+  read: (nad, { settings }) => readDefinition(nad, settings),
+  onUnreadable: 'keep',
+  others: ownersOf,
+  checks: [
+    unheeded({
+      'k8s.ovn.org/route-advertisements':
+        'advertises no networks: nobody outside is told the way to pods of this one',
+    }),
+  ],
+} as const satisfies ObjectKind<NetworkAttachmentDefinition, RegisteredNad | 'other'>;

@@ -69,5 +69,7 @@ export function readNodeSubnets(node: Node, before: SubnetsOfNode | undefined): 
   return { byNetwork, problem };
 }
 
+export const subnetTexts = (node: Node): readonly unknown[] => [annotationOf(node, NODE_SUBNETS)];
+
 /** Members of a JSON object that was read already. */
 const namesIn = (text: string): string[] => Object.keys(JSON.parse(text) as object);

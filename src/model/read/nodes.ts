@@ -17,9 +17,13 @@ import {
 import { withoutPrefix } from '../../allocators/addresses.ts';
 import { familyCidrs } from '../../api/nad/network-config.ts';
 import { DEFAULT_NETWORK } from '../../api/nad/network-name.ts';
+import { nodes } from '../../api/kinds.ts';
 import type { Node } from '../../api/types.ts';
 import type { LocalNode, NodeAddresses, NodeFacts, NodeGateway, PerFamily } from '../model.ts';
+import { readNodeSubnets, subnetTexts, type SubnetsOfNode } from './node-subnets.ts';
+import type { ObjectKind, ObjectPart } from './object-kind.ts';
 import { awaited, optional, type ObjectReading, reading, required } from './reading.ts';
+import { otherLayout, unheeded } from './unheeded.ts';
 
 const BY_NODE =
   'the node itself writes it (heddle node --ovs, heddle lab), or its manifest carries it';
@@ -39,16 +43,16 @@ function factsOf(node: Node): NodeFacts {
 }
 
 /** What other zones need to know of a node. */
-export const readNodeFacts = (node: Node): ObjectReading<NodeFacts> => reading(() => factsOf(node));
+const readNodeFacts = (node: Node): ObjectReading<NodeFacts> => reading(() => factsOf(node));
 
 /** True if something of that is there and can't be read: unlike a node that says nothing, such a one may have had rows. */
-export const isTorn = (node: Node): boolean =>
+const isTorn = (node: Node): boolean =>
   [chassisId, encapIps, nodeId, nodeTransitAddresses, hostCidrs].some(
     (read) => read(node).errors.length > 0,
   );
 
 /** What its own zone needs to know of a node. */
-export const readLocalNode = (node: Node): ObjectReading<LocalNode> =>
+const readLocalNode = (node: Node): ObjectReading<LocalNode> =>
   reading(() => {
     const facts = factsOf(node);
     const gateway = gatewayOf(node);
@@ -76,7 +80,7 @@ const withoutLength = ({ v4, v6 }: PerFamily<string>): PerFamily<string> => ({
 });
 
 /** Where a node is reached, as far as it can be read; of an annotation that can't be, what was read `before`. */
-export function readNodeAddresses(node: Node, before: NodeAddresses | undefined): NodeAddresses {
+function readNodeAddresses(node: Node, before: NodeAddresses | undefined): NodeAddresses {
   const gateway = gatewayConfig(node);
   const primary = primaryAddresses(node);
   const all = hostCidrs(node);
@@ -100,7 +104,51 @@ export function readNodeAddresses(node: Node, before: NodeAddresses | undefined)
 const distinct = (texts: readonly string[]): readonly string[] => [...new Set(texts)];
 
 /** What a node's facts are read from: every annotation of OVN's but the subnets, which have a reader of their own. */
-export const nodeTexts = (node: Node): readonly unknown[] =>
+const nodeTexts = (node: Node): readonly unknown[] =>
   Object.entries(node.metadata.annotations ?? {})
     .filter(([key]) => key.startsWith('k8s.ovn.org/') && key !== NODE_SUBNETS)
     .flat();
+
+export const isLocalNode = (node: NodeFacts | LocalNode): node is LocalNode =>
+  'primaryAddresses' in node;
+
+const labelsPart = {
+  table: 'nodeLabels',
+  read: ({ metadata: { name, labels = {} } }) => ({ name, labels }),
+} as const satisfies ObjectPart<
+  Node,
+  { readonly name: string; readonly labels: Readonly<Record<string, string>> }
+>;
+
+const addressesPart = {
+  table: 'nodeAddresses',
+  texts: (node) => [
+    ...nodeTexts(node),
+    ...(node.status?.addresses ?? []).map((one) => one.address),
+  ],
+  read: (node, { before }) => readNodeAddresses(node, before),
+} as const satisfies ObjectPart<Node, NodeAddresses>;
+
+const subnetsPart = {
+  table: 'nodeSubnets',
+  texts: subnetTexts,
+  read: (node, { before }) => readNodeSubnets(node, before),
+} as const satisfies ObjectPart<Node, SubnetsOfNode>;
+
+export const nodeKind = {
+  kind: nodes,
+  table: 'nodes',
+  texts: nodeTexts,
+  read: (node, { nodeName }) =>
+    node.metadata.name === nodeName ? readLocalNode(node) : readNodeFacts(node),
+  onUnreadable: 'keep',
+  isTorn,
+  also: [labelsPart, addressesPart, subnetsPart],
+  checks: [
+    unheeded({
+      'k8s.ovn.org/hybrid-overlay-node-subnet':
+        'has no hybrid overlay: pods do not reach addresses of that subnet',
+    }),
+    otherLayout,
+  ],
+} as const satisfies ObjectKind<Node, NodeFacts | LocalNode>;

@@ -2,6 +2,7 @@
 import { formatPrefix, parsePrefix } from '../../allocators/addresses.ts';
 import { annotationOf, explain } from '../../api/annotations/annotations.ts';
 import { POLICY_FOR, policyFor } from '../../api/annotations/policy-for.ts';
+import { multiNetworkPolicies, networkPolicies } from '../../api/kinds.ts';
 import type { PlainObject } from '../../api/plain-object.ts';
 import type {
   LabelSelector,
@@ -13,7 +14,8 @@ import type {
 } from '../../api/types.ts';
 import { formatFieldError, type FieldError } from '../../api/validation/field-errors.ts';
 import { checkNetworkPolicy } from '../../api/validation/network-policies.ts';
-import type { ObjectReading } from './reading.ts';
+import type { ObjectKind } from './object-kind.ts';
+import { found, type ObjectReading } from './reading.ts';
 import { selectionId, type PodSelection } from '../rules/selections.ts';
 
 export type PolicyDirection = 'Ingress' | 'Egress';
@@ -224,3 +226,21 @@ export function portQueries(policy: Policy, rule: PolicyRule): readonly PortQuer
 /** True for a policy whose rows depend on pods of all nodes. */
 export const needsPods = (policy: Policy): boolean =>
   policy.rules.some((rule) => rule.peers.length > 0 || portQueries(policy, rule).length > 0);
+
+const policyKind = {
+  table: 'policies',
+  read: readPolicy,
+  onUnreadable: 'closed',
+  closed: (policy: NetworkPolicy | MultiNetworkPolicy) => found(closedPolicy(policy)),
+  needsOtherPods: needsPods,
+} as const;
+
+export const networkPolicyKind = {
+  ...policyKind,
+  kind: networkPolicies,
+} as const satisfies ObjectKind<NetworkPolicy, Policy>;
+
+export const multiNetworkPolicyKind = {
+  ...policyKind,
+  kind: multiNetworkPolicies,
+} as const satisfies ObjectKind<MultiNetworkPolicy, Policy>;

@@ -1,8 +1,8 @@
 import { explain, type Reading } from '../../api/annotations/annotations.ts';
 
-/** What a reader made of an object: a value, nothing yet because something is still to be allocated, or a problem. */
+/** What a reader made of an object: a value, perhaps with what people are told of it, nothing yet because something is still to be allocated, or a problem. */
 export type ObjectReading<T> =
-  | { readonly kind: 'value'; readonly value: T }
+  | { readonly kind: 'value'; readonly value: T; readonly warning?: string }
   | { readonly kind: 'pending'; readonly waitsFor: string }
   | { readonly kind: 'problem'; readonly message: string };
 
@@ -55,3 +55,7 @@ export const valueOf = <V>(reading: ObjectReading<V> | undefined): V | undefined
 /** Bucket of an index of readings that are problems. */
 export const isProblem = ({ kind }: ObjectReading<unknown>): readonly string[] =>
   kind === 'problem' ? [''] : [];
+
+/** The reading of what can always be read; undefined where there is nothing of it. */
+export const found = <T>(value: T | undefined): ObjectReading<T> | undefined =>
+  value === undefined ? undefined : { kind: 'value', value };

@@ -1,7 +1,11 @@
 /** Service objects → what load balancers are made from; and which networks a service is on. Pure. */
 import { isServedByOthers } from '../../api/annotations/proxy-labels.ts';
+import { services } from '../../api/kinds.ts';
 import type { Protocol, Service } from '../../api/types.ts';
 import type { ServiceLimits } from '../model.ts';
+import type { ObjectKind } from './object-kind.ts';
+import { found } from './reading.ts';
+import { unheeded } from './unheeded.ts';
 
 /** A port of a service; `name` is what slices call it. */
 export interface ServicePort {
@@ -154,3 +158,16 @@ export interface ServiceNetworks {
   readonly networks: readonly string[];
   readonly isExposed: boolean;
 }
+
+export const serviceKind = {
+  kind: services,
+  table: 'declaredServices',
+  read: (service, { settings }) => found(declareService(service, settings.serviceLimits)),
+  onUnreadable: 'keep',
+  checks: [
+    unheeded({
+      'k8s.ovn.org/idled-at':
+        'wakes no service: connections to it are rejected while it has no endpoints, so scale its pods up',
+    }),
+  ],
+} as const satisfies ObjectKind<Service, DeclaredService>;

@@ -4,46 +4,31 @@ import { LAYER2_TOPOLOGY_VERSION } from '../../api/annotations/node-annotations.
 import { podNetworks } from '../../api/annotations/pod-annotations.ts';
 import { DEFAULT_NAD_KEY } from '../../api/nad/nad-key.ts';
 import type { KubeObject } from '../../api/objects.ts';
-import type { Pod } from '../../api/types.ts';
-import type { ObjectReading } from './reading.ts';
+import type { Node, Pod } from '../../api/types.ts';
 import { machineOf } from '../rules/virtual-machines.ts';
 
-/** What is not done, by kind and annotation. */
-const UNHEEDED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-  Namespace: {
-    'k8s.ovn.org/routing-external-gws':
-      'has no external gateways: pods of the namespace leave through the gateway of their node',
-  },
-  Node: {
-    'k8s.ovn.org/hybrid-overlay-node-subnet':
-      'has no hybrid overlay: pods do not reach addresses of that subnet',
-  },
-  NetworkAttachmentDefinition: {
-    'k8s.ovn.org/route-advertisements':
-      'advertises no networks: nobody outside is told the way to pods of this one',
-  },
-  Pod: {
-    'k8s.ovn.org/routing-namespaces':
-      'has no external gateways: no namespace leaves through this pod',
-  },
-  Service: {
-    'k8s.ovn.org/idled-at':
-      'wakes no service: connections to it are rejected while it has no endpoints, so scale its pods up',
-  },
-};
+/** A check of objects of a kind: what is not done, by annotation. */
+export const unheeded =
+  (annotations: Readonly<Record<string, string>>) =>
+  (object: KubeObject): string | undefined => {
+    const said = Object.entries(annotations)
+      .filter(([annotation]) => annotationOf(object, annotation) !== undefined)
+      .map(
+        ([annotation, what]) =>
+          `annotation ${annotation}: this release ${what}; remove the annotation`,
+      );
+    return said.length === 0 ? undefined : said.join('. ');
+  };
 
 /** The layout that Layer2 networks have here; a node that says nothing has it, too (reference/topology.md §9). */
 const LAYOUT = '2.0';
 
-function* sentences(object: KubeObject): Iterable<string> {
-  for (const [annotation, what] of Object.entries(UNHEEDED[object.kind] ?? {}))
-    if (annotationOf(object, annotation) !== undefined)
-      yield `annotation ${annotation}: this release ${what}; remove the annotation`;
-  const layout = annotationOf(object, LAYER2_TOPOLOGY_VERSION);
-  if (object.kind === 'Node' && layout !== undefined && layout !== LAYOUT)
-    yield `annotation ${LAYER2_TOPOLOGY_VERSION}: ${JSON.stringify(layout)}: this release has Layer2 networks with a transit router alone, as "${LAYOUT}" says; pods of that node don't reach others on Layer2 networks until it has it`;
-  if (object.kind === 'Pod' && needsDhcp(object as Pod))
-    yield 'it runs a virtual machine: this release answers no DHCP on primary networks; give the machine its address otherwise';
+/** What a node is told that wants another layout of Layer2 networks. */
+export function otherLayout(node: Node): string | undefined {
+  const layout = annotationOf(node, LAYER2_TOPOLOGY_VERSION);
+  return layout === undefined || layout === LAYOUT
+    ? undefined
+    : `annotation ${LAYER2_TOPOLOGY_VERSION}: ${JSON.stringify(layout)}: this release has Layer2 networks with a transit router alone, as "${LAYOUT}" says; pods of that node don't reach others on Layer2 networks until it has it`;
 }
 
 /** A virtual machine on a primary Layer2 network asks for its address there (reference/topology.md §14). */
@@ -57,8 +42,8 @@ const needsDhcp = (pod: Pod): boolean =>
       addresses.length > 0,
   );
 
-/** What the object is told, if anything. */
-export function unheeded(object: KubeObject): ObjectReading<never> | undefined {
-  const said = [...sentences(object)];
-  return said.length === 0 ? undefined : { kind: 'problem', message: said.join('. ') };
-}
+/** What a pod is told that runs a virtual machine which asks for its address. */
+export const withoutDhcp = (pod: Pod): string | undefined =>
+  needsDhcp(pod)
+    ? 'it runs a virtual machine: this release answers no DHCP on primary networks; give the machine its address otherwise'
+    : undefined;

@@ -121,7 +121,7 @@ export class ZoneFacts {
   readonly problems = new ProblemList();
   /**
    * Objects, `Kind namespace/name`, of which nothing is known as they could not be read since the start, each with others whose rows may be there
-   * for it. Nodes and policies of administrators have tables of their own.
+   * for it.
    */
   readonly unreadable = new Map<string, readonly string[]>();
 
@@ -129,8 +129,6 @@ export class ZoneFacts {
   readonly self: FactTable<LocalNode>;
   /** What other nodes say of themselves. */
   readonly nodes: FactTable<NodeFacts>;
-  /** Other nodes of which nothing is known, as what they say of themselves could not be read since the start, and why. */
-  readonly unreadableNodes: FactTable<{ readonly reason: string }>;
   /** By network and node. */
   readonly nodeSubnets: FactTable<NodeSubnet>;
   /** Nodes of which it is not known which subnets they have, and why. */
@@ -193,7 +191,6 @@ export class ZoneFacts {
     this.settings = settings;
     this.self = new FactTable('self', recorder);
     this.nodes = new FactTable('nodes', recorder, { indexes: { identity: identitiesOf } });
-    this.unreadableNodes = new FactTable('unreadableNodes', recorder);
     this.nodeSubnets = new FactTable('nodeSubnets', recorder, { arity: 2 });
     this.nodesWithoutSubnets = new FactTable('nodesWithoutSubnets', recorder);
     this.namespaces = new FactTable('namespaces', recorder);
@@ -409,11 +406,13 @@ export class ZoneFacts {
     return isOwn || this.otherPods.peekKnown() === true ? this.#round : 0;
   }
 
-  /** For the host, whose state does not say for which object it is there: false while some of what nobody wants may be that of something that is not known. */
+  /**
+   * For the host, whose state does not say for which object it is there: false while some of what nobody wants may be that of something that is not
+   * known. What namespaces have in them does not count: nobody keeps the state of others by what he writes.
+   */
   get isComplete(): boolean {
     return (
-      this.unreadableNodes.size === 0 &&
-      this.policing.unknownAdmins.size === 0 &&
+      [...this.unreadable.keys()].every((object) => object.includes('/')) &&
       this.graph.failures().next().done === true &&
       this.otherPods.peekKnown() !== false &&
       this.keptNetworks.length === 0

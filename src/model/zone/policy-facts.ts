@@ -125,8 +125,6 @@ export class PolicyFacts {
   readonly policies: FactTable<Policy>;
   /** Those of administrators, by kind and name. */
   readonly admins: FactTable<AdminPolicy>;
-  /** Those of which nothing is known, not even which pods they are about: rows that nobody wants may be theirs. By kind and name. */
-  readonly unknownAdmins: FactTable<{ readonly kind: string }>;
   /** Labels of all nodes, by name. */
   readonly nodeLabels: FactTable<NodeLabels>;
   /** Selections that some policy needs, by network and id. */
@@ -156,7 +154,6 @@ export class PolicyFacts {
       indexes: { namespace: ({ namespace }) => [namespace] },
     });
     this.admins = new FactTable('admins', recorder, { arity: 2 });
-    this.unknownAdmins = new FactTable('unknownAdmins', recorder, { arity: 2 });
     this.nodeLabels = new FactTable('nodeLabels', recorder);
     const namespaceNetworks = new DerivedFacts<NamespaceNetworks>(
       'namespaceNetworks',

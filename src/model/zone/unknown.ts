@@ -1,5 +1,6 @@
 /** What of the cluster is not known: objects that exist and could not be read since the start, and facts that could not be worked out. */
 import { DEFAULT_NETWORK } from '../read/networks.ts';
+import { objectKindOf } from '../read/object-kinds.ts';
 import type { ZoneFacts } from './facts.ts';
 import {
   aboutFailure,
@@ -13,6 +14,7 @@ import {
   ofNode,
   type About,
 } from './failed-facts.ts';
+import { objectId, tablesOf } from './object-tables.ts';
 
 /** Whether rows that nobody wants may be there for something that is not known, by what they are marked with. */
 export interface Unknown {
@@ -36,7 +38,7 @@ const NODE_TABLES: ReadonlySet<string> = new Set(['nodeAdmissions', 'remoteNodes
  * everything is known.
  */
 export function unknownOf(facts: ZoneFacts, unread: Iterable<string>): Unknown | undefined {
-  const nodes = new Set<string>([...facts.unreadableNodes.entries()].map(([name]) => name));
+  const nodes = new Set<string>();
   const abouts: About[] = facts.keptNetworks.map((network) => ofNetwork(facts, [network]));
   for (const failure of facts.graph.failures()) {
     const [key = ''] = failure.key;
@@ -55,13 +57,11 @@ export function unknownOf(facts: ZoneFacts, unread: Iterable<string>): Unknown |
   };
   for (const object of unread) note(object, namesakes(object));
   for (const [object, others] of facts.unreadable) note(object, others);
-  for (const [key] of facts.policing.unknownAdmins.entries())
-    beside.push({ object: (JSON.parse(key) as readonly string[]).join(' ') });
   const isMissingPods = facts.otherPods.peekKnown() === false;
   if (isMissingPods)
     beside.push({ object: '', objects: [...networkObjects(facts), ...adminObjects(facts)] });
   if (abouts.length + beside.length + nodes.size === 0) return undefined;
-  const isGone = (kind: string, key: string): boolean => isObjectGone(facts, kind, key);
+  const isGone = goneFrom(facts);
   const marks = [
     concernedBy(abouts, isGone),
     concernedBy(beside, (kind, key) => kind === 'Pod' || isGone(kind, key)),
@@ -138,27 +138,23 @@ function namesakes(object: string): readonly string[] {
   ];
 }
 
-/** True for an object in a namespace of which it is known that it is not there. */
-function isObjectGone(facts: ZoneFacts, kind: string, key: string): boolean {
-  const [namespace = '', name = ''] = key.split('/');
-  switch (kind) {
-    case 'NetworkPolicy':
-    case 'MultiNetworkPolicy':
-      return facts.policing.policies.peek(namespace, name, kind) === undefined;
-    case 'Service':
-      return facts.declaredServices.peek(key) === undefined;
-    case 'Namespace':
-      return facts.namespaces.peek(key) === undefined;
-    case 'UserDefinedNetwork':
-    case 'OVNSecondaryNetwork':
-    case 'NetworkAttachmentDefinition':
-      return !networkObjects(facts).includes(`${kind} ${key}`);
+/** Kinds whose objects are known by their networks. */
+const NETWORK_KINDS: ReadonlySet<string> = new Set([
+  'UserDefinedNetwork',
+  'OVNSecondaryNetwork',
+  'NetworkAttachmentDefinition',
+]);
+
+/** Whether it is known of an object in a namespace that it is not there. */
+function goneFrom(facts: ZoneFacts): (kind: string, key: string) => boolean {
+  const tables = tablesOf(facts);
+  return (kind, key) => {
+    if (NETWORK_KINDS.has(kind)) return !networkObjects(facts).includes(`${kind} ${key}`);
+    const declared = objectKindOf(kind);
+    if (declared === undefined) return false;
+    const id = objectId(kind, key);
+    if (declared.nodeOf === undefined) return tables[declared.table].peek(id) === undefined;
     // As long as they are not followed, it may be one of another node.
-    case 'Pod':
-      return (
-        facts.otherPods.peekKnown() === true && facts.wishes.peek(namespace, name) === undefined
-      );
-    default:
-      return false;
-  }
+    return facts.otherPods.peekKnown() === true && tables.wishes.peek(id) === undefined;
+  };
 }

@@ -10,6 +10,6 @@ export function nadsOf(informers: Informers): NadRegistry {
   const intake = new ObjectIntake(new ZoneFacts('node1', testSettings.cluster));
   informers
     .of(networkAttachmentDefinitions)
-    .onChange((change) => intake.networkAttachmentDefinition(change));
+    .onChange((change) => intake.take(networkAttachmentDefinitions.kind, change));
   return intake.registry;
 }

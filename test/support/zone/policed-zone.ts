@@ -131,18 +131,7 @@ export class PolicedZone {
   }
 
   #take(object: KubeObject, after: KubeObject | undefined): void {
-    const key = objectKey(object.metadata);
-    if (object.kind === 'Pod') this.#intake.pod({ key, after: after as Pod | undefined });
-    else if (object.kind === 'Namespace')
-      this.#intake.namespace({ key, after: after as Namespace | undefined });
-    else if (object.kind === 'NetworkPolicy' || object.kind === 'MultiNetworkPolicy')
-      this.#intake.policy(object.kind, { key, after: after as NetworkPolicy | undefined });
-    else if (object.kind === 'AdminNetworkPolicy' || object.kind === 'BaselineAdminNetworkPolicy')
-      this.#intake.adminPolicy(object.kind, {
-        key,
-        after: after as AdminNetworkPolicy | undefined,
-      });
-    else throw new Error(`a zone has no use for a ${object.kind}`);
+    this.#intake.take(object.kind, { key: objectKey(object.metadata), after });
   }
 
   /** What the units come to whose feature and arguments match. */

@@ -9,6 +9,7 @@ import type {
   Pod,
   Service,
 } from '../../../src/api/types.ts';
+import { objectKindOf } from '../../../src/model/read/object-kinds.ts';
 import type { ObjectIntake } from '../../../src/model/zone/intake.ts';
 import type { SeededRandom } from '../run/seeded-random.ts';
 import { service, slice } from './services.ts';
@@ -434,29 +435,11 @@ export class ZoneObjects {
   }
 }
 
-/** Gives an object, or that it is gone, to what reads objects. */
+/** Gives an object, or that it is gone, to what reads objects of its kind, if anything does. */
 export function feed(intake: ObjectIntake, object: KubeObject, isGone = false): void {
-  const change = { key: objectKey(object.metadata), after: isGone ? undefined : object };
-  switch (object.kind) {
-    case 'Namespace':
-      return intake.namespace(change as never);
-    case 'Node':
-      return intake.node(change as never);
-    case 'Pod':
-      return intake.pod(change as never);
-    case 'Service':
-      return intake.service(change as never);
-    case 'EndpointSlice':
-      return intake.endpointSlice(change as never);
-    case 'NetworkPolicy':
-    case 'MultiNetworkPolicy':
-      return intake.policy(object.kind, change as never);
-    case 'AdminNetworkPolicy':
-    case 'BaselineAdminNetworkPolicy':
-      return intake.adminPolicy(object.kind, change as never);
-    case 'ClusterNetworkConnect':
-      return intake.clusterNetworkConnect(change as never);
-    default:
-      return intake.networkAttachmentDefinition(change as never);
-  }
+  if (objectKindOf(object.kind) === undefined) return;
+  intake.take(object.kind, {
+    key: objectKey(object.metadata),
+    after: isGone ? undefined : object,
+  });
 }

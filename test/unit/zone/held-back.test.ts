@@ -132,7 +132,7 @@ test('with everything known, all that nobody wants goes', () => {
 test('one unreadable Node keeps its own rows, and no others', async () => {
   const { gone, problems } = await firstPass({
     zone: { ...zone, remoteNodes: [] },
-    prepare: (facts) => facts.unreadableNodes.put('ovn-worker2', { reason: 'torn' }),
+    prepare: (facts) => facts.unreadable.set('Node ovn-worker2', []),
   });
   expect(of(gone, 'NetworkPolicy blue/deleted')).toEqual(ofPolicy);
   expect(gone).toEqual(expect.arrayContaining([...ofLeftNode]));
@@ -151,10 +151,7 @@ test('units that fail keep rows of their objects in their tables', async () => {
 test('a policy of administrators of which nobody knows which pods it is about keeps its rows', async () => {
   const { gone } = await firstPass({
     zone: { ...zone, admins: (zone.admins ?? []).filter(({ name }) => name !== 'guard') },
-    prepare: (facts) =>
-      facts.policing.unknownAdmins.put(['AdminNetworkPolicy', 'guard'], {
-        kind: 'AdminNetworkPolicy',
-      }),
+    prepare: (facts) => facts.unreadable.set('AdminNetworkPolicy guard', []),
   });
   expect(of(gone, 'AdminNetworkPolicy guard')).toEqual([]);
   expect(of(gone, 'NetworkPolicy blue/deleted')).toEqual(ofPolicy);

@@ -343,10 +343,10 @@ describe('zone controller', () => {
     await controller.flush(signal);
     const before = rowsIn(database);
     const torn = bed({ ...exampleZone, remoteNodes: [] }, { database });
-    torn.facts.unreadableNodes.put('ovn-worker2', { reason: 'torn' });
+    torn.facts.unreadable.set('Node ovn-worker2', []);
     await torn.controller.flush(signal);
     expect(rowsIn(database)).toEqual(before);
-    torn.facts.unreadableNodes.delete('ovn-worker2');
+    torn.facts.unreadable.delete('Node ovn-worker2');
     await torn.controller.flush(signal);
     expect(rowsIn(database)).not.toEqual(before);
   });

@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { namespaces, nodes } from '../../../../src/api/kinds.ts';
 import type { KubeObject } from '../../../../src/api/objects.ts';
-import { objectKey } from '../../../../src/api/objects.ts';
 import type {
   EndpointSlice,
   NetworkAttachmentDefinition,
@@ -18,6 +17,7 @@ import { ObjectIntake } from '../../../../src/model/zone/intake.ts';
 import type { ClusterSettings, ServiceLimits } from '../../../../src/model/model.ts';
 import { DEFAULT_SETTINGS } from '../../../../src/model/settings.ts';
 import { service as serviceOf, slice } from '../../../support/zone/services.ts';
+import { feed } from '../../../support/zone/zone-objects.ts';
 
 const FIXTURES = join(import.meta.dirname, '../../../integration/cli/fixtures/worked-example');
 const SETTINGS: ClusterSettings = {
@@ -48,14 +48,7 @@ class Cluster {
   }
 
   take(object: KubeObject, isGone = false): this {
-    const change = { key: objectKey(object.metadata), after: isGone ? undefined : object };
-    const intake = this.#intake;
-    if (object.kind === 'Namespace') intake.namespace(change as never);
-    else if (object.kind === 'Node') intake.node(change as never);
-    else if (object.kind === 'Service') intake.service(change as never);
-    else if (object.kind === 'EndpointSlice') intake.endpointSlice(change as never);
-    else if (object.kind === 'NetworkAttachmentDefinition')
-      intake.networkAttachmentDefinition(change as never);
+    feed(this.#intake, object, isGone);
     return this;
   }
 

@@ -2,11 +2,9 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { parseManifest } from '../../../../src/api/validation/manifest.ts';
-import type { KubeObject } from '../../../../src/api/objects.ts';
-import { objectKey } from '../../../../src/api/objects.ts';
+import { objectKey, type KubeObject } from '../../../../src/api/objects.ts';
 import type {
   AdminNetworkPolicy,
-  EndpointSlice,
   Namespace,
   NetworkAttachmentDefinition,
   NetworkPolicy,
@@ -20,6 +18,7 @@ import { ZoneFacts, type ZoneFactsOptions } from '../../../../src/model/zone/fac
 import { ObjectIntake } from '../../../../src/model/zone/intake.ts';
 import { isSame } from '../../../../src/facts/same.ts';
 import { service as serviceOf, slice } from '../../../support/zone/services.ts';
+import { feed } from '../../../support/zone/zone-objects.ts';
 import { builtUnits } from '../../../support/zone/built-rows.ts';
 import { engineOver } from '../../../support/zone/zone-engine.ts';
 
@@ -69,32 +68,7 @@ class Reader {
   }
 
   feed(object: KubeObject, isGone = false): this {
-    const key = objectKey(object.metadata);
-    const after = isGone ? undefined : object;
-    switch (object.kind) {
-      case 'Namespace':
-        this.#intake.namespace({ key, after: after as Namespace | undefined });
-        break;
-      case 'Node':
-        this.#intake.node({ key, after: after as Node | undefined });
-        break;
-      case 'Pod':
-        this.#intake.pod({ key, after: after as Pod | undefined });
-        break;
-      case 'Service':
-        this.#intake.service({ key, after: after as Service | undefined });
-        break;
-      case 'EndpointSlice':
-        this.#intake.endpointSlice({ key, after: after as EndpointSlice | undefined });
-        break;
-      case 'NetworkAttachmentDefinition':
-        this.#intake.networkAttachmentDefinition({
-          key,
-          after: after as NetworkAttachmentDefinition | undefined,
-        });
-        break;
-      default:
-    }
+    feed(this.#intake, object, isGone);
     this.facts.refresh(0);
     return this;
   }
@@ -714,9 +688,9 @@ describe('whether the pods of other nodes are wanted', () => {
   test('follows from a NetworkPolicy with peers, until it has none or is gone', () => {
     for (const after of [undefined, networkPolicy('policyTypes: [Ingress]')]) {
       const bed = facts();
-      bed.intake.policy('NetworkPolicy', { key: 'a/p', after: networkPolicy(peers) });
+      bed.intake.take('NetworkPolicy', { key: 'a/p', after: networkPolicy(peers) });
       expect([bed.facts.otherPods.areWanted, bed.isLeft()]).toEqual([true, false]);
-      bed.intake.policy('NetworkPolicy', { key: 'a/p', after });
+      bed.intake.take('NetworkPolicy', { key: 'a/p', after });
       expect(bed.isLeft()).toBe(true);
     }
   });
@@ -727,9 +701,9 @@ describe('whether the pods of other nodes are wanted', () => {
         'spec: {priority: 5, subject: {namespaces: {}}, ingress: [{action: Deny, from: [{namespaces: {}}]}]}\n',
     );
     const bed = facts();
-    bed.intake.adminPolicy('AdminNetworkPolicy', { key: 'p', after: policy });
+    bed.intake.take('AdminNetworkPolicy', { key: 'p', after: policy });
     expect([bed.facts.otherPods.areWanted, bed.isLeft()]).toEqual([true, false]);
-    bed.intake.adminPolicy('AdminNetworkPolicy', { key: 'p', after: undefined });
+    bed.intake.take('AdminNetworkPolicy', { key: 'p', after: undefined });
     expect(bed.isLeft()).toBe(true);
   });
 
@@ -738,9 +712,9 @@ describe('whether the pods of other nodes are wanted', () => {
       'apiVersion: v1\nkind: Namespace\nmetadata: {name: a, annotations: {k8s.ovn.org/multicast-enabled: "true"}}\n',
     );
     const bed = facts();
-    bed.intake.namespace({ key: 'a', after: namespace });
+    bed.intake.take('Namespace', { key: 'a', after: namespace });
     expect([bed.facts.otherPods.areWanted, bed.isLeft()]).toEqual([true, false]);
-    bed.intake.namespace({ key: 'a', after: undefined });
+    bed.intake.take('Namespace', { key: 'a', after: undefined });
     expect(bed.isLeft()).toBe(true);
   });
 });

@@ -1,12 +1,14 @@
 /** Zones that differ from the example in one thing. */
 
-import type { LocalNode, NodeGateway } from '../../../src/model/model.ts';
+import type { Attachment, LocalNode, NodeGateway } from '../../../src/model/model.ts';
 import {
   blue,
+  bluePodDefault,
   defaultNetwork,
   exampleZone,
   networkName,
   worker,
+  yellow,
   type Zone,
   type ZoneNetwork,
 } from './zones.ts';
@@ -53,4 +55,25 @@ export const secondaryLayer3: ZoneNetwork = {
   namespaces: [],
   nodeSubnets: new Map([['ovn-worker', ['10.80.0.0/24']]]),
   object: 'UserDefinedNetwork blue/sec',
+};
+
+/** The example with pods of this node. */
+export const withPods = (...attachments: Attachment[]): Zone => ({ ...exampleZone, attachments });
+
+/** The port on the default network of a pod that opens a TCP port of it, and ICMP. */
+export const opening: Attachment = {
+  ...bluePodDefault,
+  openDefaultPorts: [{ protocol: 'tcp', port: 80 }, { protocol: 'icmp' }],
+};
+
+/** The node has no subnet of any network yet. */
+export const withoutSubnets: Zone = {
+  ...exampleZone,
+  networks: exampleZone.networks.map((network) => ({ ...network, nodeSubnets: new Map() })),
+};
+
+/** With the Layer2 network and its namespace. */
+export const yellowZone: Zone = {
+  ...withNetwork(yellow),
+  namespaces: [...exampleZone.namespaces, 'yellow'],
 };

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { ZoneFactsOptions } from '../../../../src/model/zone/facts.ts';
+import { siblingNetworks } from '../../../../src/topology/connect/sibling-networks.ts';
 import { builtUnits } from '../../../support/zone/built-rows.ts';
 import { service, slice, withServices } from '../../../support/zone/services.ts';
 import {
@@ -20,7 +21,7 @@ import {
 } from '../../../support/zone/zones.ts';
 import { rowsOf, textsOf } from '../unit-texts.ts';
 
-const LINKS = /^connect\/sibling-networks/;
+const LINKS = new RegExp(`^${siblingNetworks.name} `);
 const several: Zone = { ...exampleZone, networks: [...exampleZone.networks, more] };
 
 /** Columns that say something, without the marks of networks. */

@@ -15,6 +15,7 @@ import {
   type Zone,
   type ZoneNetwork,
 } from '../../../support/zone/zones.ts';
+import { layer2Network } from '../../../../src/topology/networks/layer2.ts';
 import { added, heads, rowsOf, textsOf } from '../unit-texts.ts';
 
 const UNITS = /^layer2\/|^pods\/(port|namespace-groups) /;
@@ -276,4 +277,14 @@ describe('pods on a Layer2 network (reference/topology.md §14)', () => {
       [],
     );
   });
+});
+
+test('a Layer2 network is one unit: its switch is never there without what keeps its pods apart', () => {
+  expect(layer2Network.name).toBe('layer2/network');
+  const rows = rowsOf(plain, new RegExp(`^${layer2Network.name} `));
+  expect(new Set(rows.map(({ object }) => object))).toEqual(
+    new Set(['ClusterUserDefinedNetwork yellow-net']),
+  );
+  expect(rows.some(({ table }) => table === 'Logical_Switch')).toBe(true);
+  expect(rows.some(({ table }) => table === 'ACL')).toBe(true);
 });

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Attachment } from '../../../../src/model/model.ts';
+import { localnetNetwork } from '../../../../src/topology/networks/localnet.ts';
 import {
   bluePod,
   defaultNetwork,
@@ -26,7 +27,7 @@ const pod: Attachment = {
   addresses: ['10.50.1.3/16'],
 };
 
-const UNITS = /^localnet\/|^pods\/port /;
+const UNITS = new RegExp(`^(${localnetNetwork.name}|pods/port) `);
 
 describe('a localnet network (reference/topology.md §11)', () => {
   test('has a switch with a port to the physical network, in its VLAN, and the pods of this node', () => {

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { KubeObject } from '../../../../src/api/objects.ts';
 import { podPort } from '../../../../src/model/rules/names.ts';
+import { adminPolicy as feature } from '../../../../src/topology/policy/admin-policy.ts';
 import { AclPipeline } from '../../../support/zone/acl-packets.ts';
 import {
   adminPolicy,
@@ -15,6 +16,8 @@ import { dualZone, exampleZone } from '../../../support/zone/zones.ts';
 import { problemsOf } from '../../api/objects.ts';
 import { short } from '../unit-texts.ts';
 
+const POLICY = new RegExp(`^${feature.name} `);
+const ON_DEFAULT = new RegExp(`^${feature.name} default `);
 const blue = namespace('blue', ownNetwork);
 const space = namespace('default', { team: 'red' });
 const all = { namespaces: {} };
@@ -154,7 +157,7 @@ describe('the networks of such a policy', () => {
   test('are the default one and the primary ones of the namespaces that it is about', () => {
     const units = (...subject: KubeObject[]): string[] =>
       PolicedZone.of(exampleZone, ...objects, ...subject)
-        .units(/^policy\/admin-policy /)
+        .units(POLICY)
         .map(({ unit }) => unit.split(' ')[1] ?? '');
     expect(units(policy)).toEqual(['blue_blue', 'default']);
     const about = { priority: 0, subject: team, ingress: [] };
@@ -194,7 +197,7 @@ test('nodes are peers by their labels, with all their addresses', () => {
   expect(
     zone.rows(/^policy\/admin-addresses default /).map(({ columns }) => columns['addresses']),
   ).toEqual([['172.18.0.4'], ['fc00:f853::4']]);
-  expect(zone.rows(/^policy\/admin-policy default /)[1]?.columns['match']).toMatch(
+  expect(zone.rows(ON_DEFAULT)[1]?.columns['match']).toMatch(
     /^inport == @a\d+ && \(\(ip4\.dst == \$a\d+ \|\| ip6\.dst == \$a\d+\)\)$/,
   );
 });
@@ -218,9 +221,9 @@ describe('a policy that can’t be had', () => {
     expect([...zone.facts.modelProblems()]).toEqual([
       { object: 'AdminNetworkPolicy guard', message: expect.stringContaining(problem) as string },
     ]);
-    expect(zone.units(/^policy\/admin-policy /).length).toBeGreaterThan(0);
+    expect(zone.units(POLICY).length).toBeGreaterThan(0);
     zone.remove(good);
-    expect(zone.units(/^policy\/admin-policy /)).toEqual([]);
+    expect(zone.units(POLICY)).toEqual([]);
   });
 });
 
@@ -291,9 +294,7 @@ describe('a policy that would cost each node more flows than it may', () => {
     );
     const zone = PolicedZone.of(tight, space, ...many, byName);
     expect([...zone.facts.modelProblems()]).toEqual([]);
-    expect(
-      zone.rows(/^policy\/admin-policy default /).filter(({ table }) => table === 'ACL'),
-    ).toHaveLength(1);
+    expect(zone.rows(ON_DEFAULT).filter(({ table }) => table === 'ACL')).toHaveLength(1);
   });
 });
 
@@ -387,9 +388,10 @@ describe('a policy that can’t be read, of which nothing was read before, as af
     ]);
     zone.put(adminPolicy('guard', { priority: 5, subject, ingress: [from('Allow', 'b')] }));
     expect([...zone.facts.modelProblems()]).toEqual([]);
-    expect(
-      zone.rows(/^policy\/admin-policy default /).map(({ columns }) => columns['action']),
-    ).toEqual([undefined, 'allow-related']);
+    expect(zone.rows(ON_DEFAULT).map(({ columns }) => columns['action'])).toEqual([
+      undefined,
+      'allow-related',
+    ]);
   });
 
   test.each([

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { KubeObject } from '../../../../src/api/objects.ts';
 import type { DesiredRow } from '../../../../src/desired/rows.ts';
 import { hashedName } from '../../../../src/topology/rows/object-ids.ts';
+import { policyRules } from '../../../../src/topology/policy/network-policy.ts';
 import { plain, rowTexts } from '../../../support/zone/row-text.ts';
 import {
   namespace,
@@ -21,6 +22,7 @@ import {
 import { heads, short } from '../unit-texts.ts';
 
 const POLICIES = /^policy\//;
+const RULES = new RegExp(`^${policyRules.name} `);
 
 const blue = namespace('blue', ownNetwork);
 const web = policedPod('blue/web', {
@@ -53,7 +55,7 @@ const allowWeb = networkPolicy('blue/allow-web', {
 /** Matches of the policy's ACLs by what comes behind its name in their ids. */
 function matchesOf(spec: object, zone: Zone = exampleZone, ...more: KubeObject[]) {
   const policed = PolicedZone.of(zone, blue, networkPolicy('blue/p', spec), ...more);
-  return matches(policed.rows(/^policy\/rules /));
+  return matches(policed.rows(RULES));
 }
 const matches = (rows: readonly DesiredRow[]): Record<string, string> =>
   Object.fromEntries(

@@ -6,7 +6,6 @@ import {
   idsOf,
   isSet,
   mapOf,
-  nameKey,
   numberOf,
   textOf,
 } from '../../../../src/topology/rows/found.ts';
@@ -26,9 +25,8 @@ describe('a row that a database holds', () => {
     expect(mapOf(row({ options: 'x' }), 'options')).toEqual(new Map());
   });
 
-  test('is known by its name, or by the id among its external ids', () => {
-    const found = row({ name: 'x', external_ids: new Map([['k8s.ovn.org/id', 'i']]) });
-    expect(nameKey(found)).toBe('x');
+  test('is known by the id among its external ids', () => {
+    const found = row({ external_ids: new Map([['k8s.ovn.org/id', 'i']]) });
     expect(idKey(found)).toBe('i');
     expect(idKey(row({}))).toBeUndefined();
     expect(idsOf(row({})).size).toBe(0);

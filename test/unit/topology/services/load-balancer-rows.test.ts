@@ -2,7 +2,6 @@ import { describe, expect, test } from 'vitest';
 import {
   addLoadBalancer,
   LASTING_AFFINITY,
-  loadBalancerName,
   type LoadBalancer,
 } from '../../../../src/topology/services/load-balancer-rows.ts';
 import { blue, defaultNetwork } from '../../../support/zone/zones.ts';
@@ -28,12 +27,6 @@ const textOf = (
   })[0] ?? '';
 
 describe('a load balancer (reference/topology.md §15.1)', () => {
-  test('is named by network, service, protocol and scope', () => {
-    expect(loadBalancerName('p_', 'blue/web', 'TCP', 'cluster')).toBe(
-      'p_Service_blue/web_TCP_cluster',
-    );
-  });
-
   test('rejects what has no endpoint, answers for no neighbour, and says whose it is', () => {
     expect(textOf()).toBe(
       'Load_Balancer p_Service_blue/web_TCP_cluster external_ids={k/kind=Service k/network=blue_blue k/owner=blue/web k/role=primary} options={event=false hairpin_snat_ip=169.254.0.5 fd69::5 neighbor_responder=none reject=true skip_snat=false} protocol=tcp vips={10.96.1.1:80=10.0.0.3:8080}',

@@ -8,7 +8,6 @@ import {
   hasPlainNodePorts,
   localClusterVips,
   nodeVips,
-  targetsVariable,
   targetVariables,
   templateVips,
   type BackedPort,
@@ -143,10 +142,5 @@ describe('node ports that chassis fill in', () => {
       '^NODEIP_IPv4_0:30080': `^${variable}`,
     });
     expect(targetVariables(of, onHost, node)).toEqual({ [variable]: '169.254.0.2:6443' });
-  });
-
-  test('variables of two services are two, whatever separates their names', () => {
-    const port = { protocol: 'TCP' as const, nodePort: 30080 };
-    expect(targetsVariable('a/b-c', port, 'v4')).not.toBe(targetsVariable('a/b_c', port, 'v4'));
   });
 });

@@ -1,0 +1,52 @@
+import { describe, expect, test } from 'vitest';
+import { defaultDeny } from '../../../../src/topology/policy/default-deny.ts';
+import {
+  namespace,
+  networkPolicy,
+  ownNetwork,
+  PolicedZone,
+} from '../../../support/zone/policed-zone.ts';
+import { rowTexts } from '../../../support/zone/row-text.ts';
+import { exampleZone, ipv4Settings, type Zone } from '../../../support/zone/zones.ts';
+import { short } from '../unit-texts.ts';
+
+const policy = networkPolicy('blue/p', { podSelector: {} });
+const closed = (
+  zone: Zone = exampleZone,
+  annotations: Readonly<Record<string, string>> = ownNetwork,
+): readonly string[] =>
+  rowTexts(
+    PolicedZone.of(zone, namespace('blue', ownNetwork, annotations), policy).rows(
+      new RegExp(`^${defaultDeny.name} blue_blue `),
+    ),
+  ).map((text) => short(text).replace(/ external_ids=\{[^}]*\}/, ''));
+const actions = (texts: readonly string[]): readonly string[] =>
+  texts.flatMap((text) => /^ACL .*(action=\S+).*/.exec(text)?.[1] ?? []);
+
+describe('a namespace with a policy (reference/topology.md §16.1)', () => {
+  test('has a group per direction, in which all is dropped but what finds neighbours', () => {
+    expect(closed()).toEqual([
+      'ACL blue_blue-network-controller:NetpolNamespace:blue:Egress:arpAllow action=allow direction=from-lport match=inport == @a3172182252284646592 && (arp || nd) name=NP:blue:Egress options={apply-after-lb=true} priority=1001 tier=2 < Port_Group/a3172182252284646592.acls',
+      'ACL blue_blue-network-controller:NetpolNamespace:blue:Egress:defaultDeny action=drop direction=from-lport match=inport == @a3172182252284646592 name=NP:blue:Egress options={apply-after-lb=true} priority=1000 tier=2 < Port_Group/a3172182252284646592.acls',
+      'ACL blue_blue-network-controller:NetpolNamespace:blue:Ingress:arpAllow action=allow direction=to-lport match=outport == @a596975034919718098 && (arp || nd) name=NP:blue:Ingress priority=1001 tier=2 < Port_Group/a596975034919718098.acls',
+      'ACL blue_blue-network-controller:NetpolNamespace:blue:Ingress:defaultDeny action=drop direction=to-lport match=outport == @a596975034919718098 name=NP:blue:Ingress priority=1000 tier=2 < Port_Group/a596975034919718098.acls',
+      'Port_Group a3172182252284646592',
+      'Port_Group a596975034919718098',
+    ]);
+  });
+
+  test('lets ICMP through where the cluster is set so', () => {
+    const settings = {
+      ...ipv4Settings,
+      policies: { ...ipv4Settings.policies, passesIcmp: true },
+    };
+    expect(closed({ ...exampleZone, settings }).join('\n')).toContain('(icmp || icmp6)');
+    expect(actions(closed({ ...exampleZone, settings }))).toHaveLength(6);
+  });
+
+  test('logs what it drops where the namespace asks for it', () => {
+    const asked = closed(exampleZone, { 'k8s.ovn.org/acl-logging': '{"deny":"alert"}' });
+    expect(asked.filter((text) => text.includes('severity=alert'))).toHaveLength(2);
+    expect(closed().join('\n')).not.toContain('severity');
+  });
+});

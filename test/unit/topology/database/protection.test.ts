@@ -32,7 +32,7 @@ describe('what reaches ovn-controller (reference/topology.md §5)', () => {
       featureTexts([controlPlaneProtection], {
         ...exampleZone,
         settings: { ...ipv4Settings, aclLoggingRateLimit: 5 },
-      }).filter((text) => /^Meter_Band/.test(text)),
+      }).filter((text) => text.startsWith('Meter_Band')),
     ).toEqual([
       'Meter_Band drop 25 action=drop rate=25 < Meter/arp-rate-limiter.bands < Meter/arp-resolve-rate-limiter.bands < Meter/bfd-rate-limiter.bands < Meter/event-elb-rate-limiter.bands < Meter/icmp4-error-rate-limiter.bands < Meter/icmp6-error-rate-limiter.bands < Meter/reject-rate-limiter.bands < Meter/svc-monitor-rate-limiter.bands < Meter/tcp-reset-rate-limiter.bands < Meter/nd-ns-resolve-rate-limiter.bands < Meter/nd-ra-opts-rate-limiter.bands',
       'Meter_Band drop 250 action=drop rate=250 < Meter/pod-switches-reject-rate-limiter.bands < Meter/pod-switches-igmp-rate-limiter.bands',

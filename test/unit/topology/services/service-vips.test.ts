@@ -29,7 +29,7 @@ const backends: PortBackends = {
   ownLocal: to('l:1'),
   hasHostEndpoints: false,
   surplus: 0,
-} as PortBackends;
+};
 const ports = (of: ServiceFacts, more: Partial<PortBackends> = {}): BackedPort[] =>
   of.ports.map((port) => ({ ...port, backends: { ...backends, ...more } }));
 const node: ServiceNode = {

@@ -9,17 +9,13 @@ import { commitPlan } from '../desired/ovsdb/commit.ts';
 import { Reconciler } from '../desired/ovsdb/reconciler.ts';
 import type { ZoneFacts } from '../model/zone/facts.ts';
 import type { Claims } from './reconcile/claims.ts';
-import type { ConnectionDriver, ConnectionProblem } from './conntrack/connection-driver.ts';
+import type { HostDriver } from './reconcile/host-driver.ts';
+import type { HostPlan, HostProblem, PlannedChange } from './reconcile/host-plan.ts';
+import type { ConnectionDriver } from './conntrack/connection-driver.ts';
 import type { FlowDriver } from './openflow/flow-driver.ts';
-import type { FlowPlan, FlowProblem } from './openflow/flow-plan.ts';
-import type {
-  HealthCheckProblem,
-  HealthCheckServers,
-} from './health-checks/health-check-servers.ts';
+import type { HealthCheckServers } from './health-checks/health-check-servers.ts';
 import type { LinuxDriver } from './linux/linux-driver.ts';
-import type { LinuxPlan, LinuxProblem } from './linux/linux-change.ts';
 import type { NftDriver } from './nftables/nft-driver.ts';
-import type { NftPlan, NftProblem } from './nftables/nft-plan.ts';
 import { OfctlError, type OfctlProgram } from './openflow/ofctl-program.ts';
 import { STRANGER_FLOWS } from './openflow/bridge-flows-uplink.ts';
 import { TUNNEL_SOURCES } from './nftables/tunnels.ts';
@@ -60,13 +56,17 @@ export interface HostChange {
 
 export interface HostPlans {
   readonly openVswitch: Plan;
-  readonly linux: LinuxPlan;
-  readonly flows: FlowPlan;
-  readonly nft: NftPlan;
+  readonly linux: HostPlan;
+  readonly flows: HostPlan;
+  readonly nft: HostPlan;
 }
 
+/** Kinds of state that are kept by a driver, as people call them. */
+const DRIVERS = { nft: 'nftables', linux: 'network stack', flows: 'flows' } as const;
+type Kind = keyof typeof DRIVERS;
+
 /** Of what settings want it is not known whether it can be: a node may have no uplink. */
-const isAwaited = ({ kind, object }: FlowProblem): boolean =>
+const isAwaited = ({ kind, object }: HostProblem): boolean =>
   kind === 'awaited' && object !== CLUSTER;
 
 /** What settings want. */
@@ -74,26 +74,6 @@ const CLUSTER = 'cluster';
 
 /** A plan made on a state that moved meanwhile is made again this often before the pass is given up. */
 const MAX_ATTEMPTS = 10;
-
-/** What keeps one kind of state: it reads, compares, and changes. */
-interface HostDriver<P> {
-  readonly database: string;
-  readonly claims: Claims;
-  refresh(now: number): Promise<void>;
-  plan(now: number, isComplete: boolean): P;
-  /** `signal` ends what takes long. */
-  apply(
-    plan: P,
-    now: number,
-    signal: AbortSignal,
-  ): Promise<{
-    readonly applied: number;
-    readonly refused: readonly Pick<
-      LinuxProblem | NftProblem | FlowProblem,
-      'table' | 'key' | 'message'
-    >[];
-  }>;
-}
 
 export class HostController implements AsyncDisposable {
   readonly features: readonly Feature<ZoneFacts>[];
@@ -104,9 +84,8 @@ export class HostController implements AsyncDisposable {
   /** What was wanted of a kind of state when all of it was right last. */
   readonly #rightAt = new Map<string, number>();
   #portProblems: readonly PlanProblem[] = [];
-  #linuxProblems: readonly LinuxProblem[] = [];
-  #flowProblems: readonly FlowProblem[] = [];
-  #nftProblems: readonly NftProblem[] = [];
+  /** Of the drivers' last plans. */
+  readonly #problems: Record<Kind, readonly HostProblem[]> = { linux: [], nft: [], flows: [] };
 
   constructor(options: HostControllerOptions) {
     this.#options = options;
@@ -120,39 +99,31 @@ export class HostController implements AsyncDisposable {
     return [this.#ports, linux, nft, flows, healthChecks, connections];
   }
 
-  problems(): readonly (
-    | PlanProblem
-    | LinuxProblem
-    | NftProblem
-    | FlowProblem
-    | HealthCheckProblem
-    | ConnectionProblem
-  )[] {
+  problems(): readonly (PlanProblem | HostProblem)[] {
+    const { healthChecks, connections } = this.#options;
     return [
       ...this.#portProblems,
-      ...this.#linuxProblems,
-      ...this.#nftProblems,
-      ...this.#flowProblems,
-      ...this.#options.healthChecks.problems(),
-      ...this.#options.connections.problems(),
+      ...Object.values(this.#problems).flat(),
+      ...healthChecks.problems(),
+      ...connections.problems(),
     ];
   }
 
   /** What a pass would change now. */
   async plans(isComplete: boolean): Promise<HostPlans> {
-    await this.#options.linux.refresh(this.#now());
-    await this.#options.nft.refresh(this.#now());
-    await this.#options.flows.refresh(this.#now());
+    const { linux, nft, flows } = this.#options;
+    for (const driver of [linux, nft, flows]) await driver.refresh(this.#now());
     const now = this.#now();
-    const linux = this.#options.linux.plan(now, isComplete);
-    const nft = this.#options.nft.plan(now, isComplete);
-    const flows = this.#options.flows.plan(now, isComplete);
+    const plans = {
+      linux: linux.plan(now, isComplete),
+      nft: nft.plan(now, isComplete),
+      flows: flows.plan(now, isComplete),
+    };
+    for (const kind of ['linux', 'nft', 'flows'] as const)
+      this.#problems[kind] = plans[kind].problems;
     const openVswitch = this.#ports.plan({ now, isComplete });
     this.#portProblems = openVswitch.problems;
-    this.#linuxProblems = linux.problems;
-    this.#nftProblems = nft.problems;
-    this.#flowProblems = flows.problems;
-    return { openVswitch, linux, nft, flows };
+    return { openVswitch, ...plans };
   }
 
   /**
@@ -160,10 +131,14 @@ export class HostController implements AsyncDisposable {
    * leads to a port goes before the port, and comes when Open vSwitch has made its device.
    */
   async flush(isComplete: boolean, signal: AbortSignal): Promise<string | undefined> {
-    const nft = await this.#flushNft(isComplete, signal);
-    const linux = await this.#flushLinux(isComplete, signal);
+    const { openVswitch } = this.#options;
+    const nft = await this.#flushDriver('nft', this.#options.nft, isComplete, signal);
+    const linux = await this.#flushDriver('linux', this.#options.linux, isComplete, signal);
     const ports = await this.#flushPorts(isComplete, signal);
-    const flows = await this.#flushFlows(isComplete, signal);
+    const flows =
+      // Numbers of ports would be those of before, and another process may be at work.
+      openVswitch.unavailable() ??
+      (await this.#flushDriver('flows', this.#options.flows, isComplete, signal));
     await this.#options.healthChecks.flush(this.#now());
     return nft ?? linux ?? ports ?? flows;
   }
@@ -191,10 +166,10 @@ export class HostController implements AsyncDisposable {
 
   /** What is waited for until the host is as it should be, or undefined. */
   get awaited(): string | undefined {
-    const found = [...this.#portProblems, ...this.#linuxProblems].find(
+    const found = [...this.#portProblems, ...this.#problems.linux].find(
       ({ kind }) => kind === 'awaited',
     );
-    return (found ?? this.#flowProblems.find(isAwaited))?.message;
+    return (found ?? this.#problems.flows.find(isAwaited))?.message;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -222,49 +197,22 @@ export class HostController implements AsyncDisposable {
       for (const [table, count] of claims.counts) yield [database, table, count];
   }
 
-  async #flushNft(isComplete: boolean, signal: AbortSignal): Promise<string | undefined> {
-    return this.#flushDriver('nftables', this.#options.nft, isComplete, signal, ({ problems }) => {
-      this.#nftProblems = problems;
-    });
-  }
-
-  async #flushLinux(isComplete: boolean, signal: AbortSignal): Promise<string | undefined> {
-    return this.#flushDriver(
-      'network stack',
-      this.#options.linux,
-      isComplete,
-      signal,
-      ({ problems }) => {
-        this.#linuxProblems = problems;
-      },
-    );
-  }
-
-  async #flushFlows(isComplete: boolean, signal: AbortSignal): Promise<string | undefined> {
-    // Numbers of ports would be those of before, and another process may be at work.
-    const unavailable = this.#options.openVswitch.unavailable();
-    if (unavailable !== undefined) return unavailable;
-    return this.#flushDriver('flows', this.#options.flows, isComplete, signal, ({ problems }) => {
-      this.#flowProblems = problems;
-    });
-  }
-
   /** Compares and changes until nothing differs. */
-  async #flushDriver<
-    P extends { readonly isEmpty: boolean; readonly problems: readonly unknown[] },
-  >(
-    what: string,
-    driver: HostDriver<P>,
+  async #flushDriver<C extends PlannedChange>(
+    kind: Kind,
+    driver: Pick<HostDriver<never, C>, 'database' | 'refresh' | 'plan' | 'apply'> & {
+      readonly claims: Pick<Claims, 'version'>;
+    },
     isComplete: boolean,
     signal: AbortSignal,
-    onPlan: (plan: P) => void,
   ): Promise<string | undefined> {
+    const what = DRIVERS[kind];
     const { log } = this.#options;
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
       signal.throwIfAborted();
       await driver.refresh(this.#now());
       const plan = driver.plan(this.#now(), isComplete);
-      onPlan(plan);
+      this.#problems[kind] = plan.problems;
       const { database, claims } = driver;
       if (plan.isEmpty) {
         if (plan.problems.length === 0) this.#rightAt.set(database, claims.version);

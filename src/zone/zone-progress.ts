@@ -4,9 +4,7 @@ import type { Engine } from '../desired/engine.ts';
 import type { PlanProblem } from '../desired/ovsdb/changes.ts';
 import { linkFailure } from '../model/read/connects.ts';
 import type { ZoneFacts } from '../model/zone/facts.ts';
-import type { FlowProblem } from '../node/openflow/flow-plan.ts';
-import type { LinuxProblem } from '../node/linux/linux-change.ts';
-import type { NftProblem } from '../node/nftables/nft-plan.ts';
+import type { HostProblem } from '../node/reconcile/host-plan.ts';
 import type { ReplicaView } from 'ovsdb-client-ts';
 import { connectObject } from '../topology/connect/connect-rows.ts';
 import { configurationSequence, type ConfigurationSequence } from './confirmation.ts';
@@ -14,7 +12,7 @@ import { AnswerWatch, unansweredText } from './unanswered.ts';
 
 /** What is wrong with something that a unit wants. */
 export type UnitProblem = Pick<
-  PlanProblem | LinuxProblem | NftProblem | FlowProblem,
+  PlanProblem | HostProblem,
   'kind' | 'unit' | 'object' | 'table' | 'key' | 'message'
 >;
 

@@ -6,8 +6,7 @@ import { unreachedNodes, type TunnelPort } from './tunnels.ts';
 import type { UnderlayDevice } from './underlay-state.ts';
 import { GENEVE_PORT } from '../numbers.ts';
 import { plainAddress } from '../plain-address.ts';
-import type { NftPlan } from '../nftables/nft-plan.ts';
-import type { FlowPlan } from '../openflow/flow-plan.ts';
+import type { HostPlan } from '../reconcile/host-plan.ts';
 import { mappingsOf, type SwitchState } from '../uplink/state.ts';
 
 /** Where packets of strangers are dropped, and how many were since the rule is there; undefined where that is not known. */
@@ -147,8 +146,8 @@ export function missingHolds({
   nft,
   flows,
 }: {
-  readonly nft: NftPlan;
-  readonly flows: FlowPlan;
+  readonly nft: HostPlan;
+  readonly flows: HostPlan;
 }): readonly string[] {
   const missing: string[] = [];
   for (const [what, { changes, problems }] of [

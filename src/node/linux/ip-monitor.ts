@@ -14,6 +14,7 @@ export type Stale =
       readonly isOutward?: 'there' | 'gone' | 'held';
     }
   | { readonly kind: 'sysctls'; readonly dev: string }
+  | { readonly kind: 'sysctl'; readonly path: string }
   | { readonly kind: 'routes'; readonly table: number }
   /** `table`: 0 for a rule that names none. */
   | { readonly kind: 'rules'; readonly table: number }

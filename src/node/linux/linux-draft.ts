@@ -1,15 +1,17 @@
 /** A plan in the making: the state that it is made for, and what was decided so far. */
 import type { Family } from '../../allocators/addresses.ts';
-import type { LinuxTable, NeighbourColumns, RouteColumns, RuleColumns } from './linux-rows.ts';
+import type {
+  LinuxRow,
+  LinuxTable,
+  NeighbourColumns,
+  RouteColumns,
+  RuleColumns,
+} from './linux-rows.ts';
 import type { Wanted } from '../reconcile/claims.ts';
 import type { IpFamily } from '../programs/ip-program.ts';
-import type {
-  LinuxChange,
-  LinuxCommand,
-  LinuxPlan,
-  LinuxProblem,
-  LinuxProblemKind,
-} from './linux-change.ts';
+import { unwanted, type HostPlan, type HostProblem } from '../reconcile/host-plan.ts';
+import type { LinuxChange, LinuxCommand } from './linux-change.ts';
+import type { Stale } from './ip-monitor.ts';
 import type { Found, FoundLink } from './linux-found.ts';
 
 /** The found state, as far as a plan looks at it. */
@@ -54,7 +56,7 @@ export class LinuxDraft {
   readonly asked = new Map<string, boolean>();
   readonly #isComplete: boolean;
   readonly #changes: LinuxChange[] = [];
-  readonly #problems: LinuxProblem[] = [];
+  readonly #problems: HostProblem[] = [];
   /** Units that can't be as they should, for now: nothing is added for them. */
   readonly #blocked = new Set<string>();
   #heldBack = 0;
@@ -66,7 +68,7 @@ export class LinuxDraft {
   }
 
   /** The plan of this and of parts that were made by themselves. */
-  planWith(parts: Iterable<LinuxDraft> = []): LinuxPlan {
+  planWith(parts: Iterable<LinuxDraft> = []): HostPlan<LinuxChange> {
     const all = [this, ...parts];
     const blocked = new Set(all.flatMap((draft) => [...draft.#blocked]));
     const changes = all
@@ -82,33 +84,16 @@ export class LinuxDraft {
   }
 
   change(
-    { row, owner }: Wanted,
-    change: Pick<
-      LinuxChange,
-      'action' | 'before' | 'after' | 'stage' | 'commands' | 'write' | 'isRenewal'
-    >,
+    { row, owner }: Wanted<LinuxRow>,
+    change: Omit<LinuxChange, 'table' | 'key' | 'unit' | 'rule' | 'object'>,
   ): void {
-    const { key, rule, object } = row;
-    this.#changes.push({
-      table: row.table as LinuxTable,
-      key,
-      unit: owner.id,
-      rule,
-      object,
-      ...change,
-    });
+    const { table, key, rule, object } = row;
+    this.#changes.push({ table, key, unit: owner.id, rule, object, ...change });
   }
 
-  problem({ row, owner }: Wanted, kind: LinuxProblemKind, message: string): void {
-    const { key, object } = row;
-    this.#problems.push({
-      kind,
-      table: row.table as LinuxTable,
-      key,
-      unit: owner.id,
-      object,
-      message,
-    });
+  problem({ row, owner }: Wanted<LinuxRow>, kind: HostProblem['kind'], message: string): void {
+    const { table, key, object } = row;
+    this.#problems.push({ kind, table, key, unit: owner.id, object, message });
     if (kind === 'held-by-other') this.#blocked.add(owner.id);
   }
 
@@ -118,6 +103,7 @@ export class LinuxDraft {
     key: string,
     before: string,
     commands: readonly LinuxCommand[],
+    stale: Stale,
     mark = '',
   ): void {
     if (!this.#isComplete) {
@@ -130,11 +116,12 @@ export class LinuxDraft {
       key,
       before,
       after: undefined,
-      unit: JSON.stringify(['unwanted', mark]),
+      unit: unwanted(mark),
       rule: undefined,
       object: mark === '' ? undefined : mark,
       stage: REMOVE[table],
       commands,
+      stale,
     });
   }
 

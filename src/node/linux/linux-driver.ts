@@ -2,19 +2,20 @@
  * Keeps the network stack as units want it: takes their rows as a reconciler of a database does, compares them with what the kernel has,
  * applies the difference, and notices what others change.
  */
-import type { RowOwner, RowTarget } from '../../desired/engine.ts';
-import type { DesiredRow } from '../../desired/rows.ts';
-import { LINUX, type LinuxTable } from './linux-rows.ts';
+import { LINUX, type LinuxRow } from './linux-rows.ts';
 import { PROTOCOL } from '../numbers.ts';
-import { idOf } from '../reconcile/claims.ts';
+import { idOf, type Contest } from '../reconcile/claims.ts';
+import { HostDriver, type AppliedPlan } from '../reconcile/host-driver.ts';
+import type { HostPlan, HostProblem } from '../reconcile/host-plan.ts';
+import { refusedProblem, Refusals, type Refused } from '../reconcile/refusals.ts';
 import { IpMonitor, type Stale } from './ip-monitor.ts';
 import type { IpFamily, IpProgram } from '../programs/ip-program.ts';
 import { linuxClaims, LinuxPlanner } from './linux-plan.ts';
-import type { LinuxChange, LinuxPlan, LinuxProblem } from './linux-change.ts';
+import type { LinuxChange } from './linux-change.ts';
 import { LinuxState } from './linux-state.ts';
 import type { Sysctls } from './kernel-sysctls.ts';
 
-export interface LinuxDriverOptions {
+interface LinuxDriverOptions {
   readonly ip: IpProgram;
   readonly sysctls: Sysctls;
   /** Called when something may be another than it should be. */
@@ -23,37 +24,18 @@ export interface LinuxDriverOptions {
   readonly onTrouble?: (text: string) => void;
 }
 
-export interface AppliedPlan {
-  /** Objects that were added, changed or removed. */
-  readonly applied: number;
-  readonly refused: readonly LinuxProblem[];
-}
-
-/** What the kernel refused is left at that for this long, unless devices change or something else is wanted. */
-const REFUSED_REST = 30_000;
+/** An object that was made anew is not made anew again for this long. */
+const RENEWED_REST = 30_000;
 /** Without any event everything is looked at again after this time (reference/node.md §7.1: VRFs each 60 s). */
 const RESYNC = 60_000;
 
-interface Refusal {
-  readonly until: number;
-  /** What was wanted. */
-  readonly after: string | undefined;
-  readonly problem: LinuxProblem;
-}
-
-export class LinuxDriver implements RowTarget, Disposable {
+export class LinuxDriver extends HostDriver<LinuxRow, LinuxChange> {
   readonly database = LINUX;
   readonly #options: LinuxDriverOptions;
   readonly #state: LinuxState;
-  /** What units want. */
-  readonly claims = linuxClaims();
   readonly #planner = new LinuxPlanner();
-  readonly #refused = new Map<string, Refusal>();
   /** Objects that were made anew, and until when that is enough. */
   readonly #renewed = new Map<string, number>();
-  #planned:
-    | { readonly version: number; readonly isComplete: boolean; readonly plan: LinuxPlan }
-    | undefined;
   /** Links to other network namespaces that were announced, and of which nobody wants anything. */
   readonly #outward = new Set<string>();
   /** Devices of which somebody wants something, at a version of the claims. */
@@ -65,17 +47,9 @@ export class LinuxDriver implements RowTarget, Disposable {
   #lastFull = -Infinity;
 
   constructor(options: LinuxDriverOptions) {
+    super(new Refusals(), linuxClaims());
     this.#options = options;
     this.#state = new LinuxState(options.ip, PROTOCOL);
-  }
-
-  set(owner: RowOwner, wanted: readonly DesiredRow[]): void {
-    this.claims.set(owner, wanted);
-    this.#planned = undefined;
-  }
-
-  has(owner: RowOwner): boolean {
-    return this.claims.has(owner);
   }
 
   /** Begins to hear of changes. Throws when `ip` is not there, or is too old. */
@@ -109,44 +83,12 @@ export class LinuxDriver implements RowTarget, Disposable {
     }
     this.#followedDevices();
     // What was refused for want of a device may be possible now.
-    if (await this.#state.refresh()) this.#refused.clear();
-  }
-
-  /** What is to be done for what is known; `refresh` comes first. */
-  plan(now: number, isComplete: boolean): LinuxPlan {
-    const full = this.#fullPlan(isComplete);
-    const plan = {
-      ...full,
-      changes: full.changes.filter(
-        (change) => change.isRenewal !== true || (this.#renewed.get(idOf(change)) ?? 0) <= now,
-      ),
-    };
-    const resting = new Map<string, LinuxProblem>();
-    for (const change of plan.changes) {
-      const refusal = this.#refused.get(idOf(change));
-      if (refusal !== undefined && refusal.until > now && refusal.after === change.after)
-        resting.set(idOf(change), refusal.problem);
-    }
-    // What comes after something that is refused waits with it.
-    const blocked = new Map<string, number>();
-    for (const change of plan.changes)
-      if (resting.has(idOf(change)) && !blocked.has(change.unit))
-        blocked.set(change.unit, change.stage);
-    const changes = plan.changes.filter(
-      (change) =>
-        !resting.has(idOf(change)) && !(change.stage > (blocked.get(change.unit) ?? Infinity)),
-    );
-    return {
-      ...plan,
-      changes,
-      isEmpty: changes.length === 0,
-      problems: [...this.#contests(), ...plan.problems, ...resting.values()],
-    };
+    if (await this.#state.refresh()) this.refusals.clear();
   }
 
   /** Applies a plan, stage by stage. What a unit was refused ends what comes after it for that unit; others go on. */
-  async apply(plan: LinuxPlan, now: number): Promise<AppliedPlan> {
-    const refused: LinuxProblem[] = [];
+  async apply(plan: HostPlan<LinuxChange>, now: number): Promise<AppliedPlan> {
+    const refused: Refused<LinuxChange>[] = [];
     const failed = new Set<string>();
     let applied = 0;
     const stages = [...Map.groupBy(plan.changes, ({ stage }) => stage)].sort(([a], [b]) => a - b);
@@ -154,26 +96,21 @@ export class LinuxDriver implements RowTarget, Disposable {
       const changes = all.filter(({ unit, action }) => action === 'remove' || !failed.has(unit));
       const errors = await this.#run(changes);
       for (const [index, change] of changes.entries()) {
-        const error = errors[index];
+        const reason = errors[index];
+        this.#state.stale(change.stale);
         // The kernel made the rule meanwhile, as it does with the first VRF.
-        const isThere = change.table === 'rule' && change.action === 'add' && error === FILE_EXISTS;
-        if (error === undefined || isThere) {
+        const isThere =
+          change.table === 'rule' && change.action === 'add' && reason === FILE_EXISTS;
+        if (reason === undefined || isThere) {
           applied += 1;
-          if (change.isRenewal === true) this.#renewed.set(idOf(change), now + REFUSED_REST);
+          if (change.isRenewal === true) this.#renewed.set(idOf(change), now + RENEWED_REST);
           continue;
         }
-        const problem = refusedProblem(change, error);
-        refused.push(problem);
+        refused.push({ change, reason });
         failed.add(change.unit);
-        this.#refused.set(idOf(change), {
-          until: now + REFUSED_REST,
-          after: change.after,
-          problem,
-        });
       }
-      this.#touched(changes);
     }
-    return { applied, refused };
+    return { applied, refused: this.refusals.add(refused, now, ([one]) => problemOf(one)) };
   }
 
   /** Hears of nothing any more; what there is stays. */
@@ -201,8 +138,13 @@ export class LinuxDriver implements RowTarget, Disposable {
     if (this.#wanted.version === version) return this.#wanted.devices;
     const devices = new Set<string>();
     for (const { row } of this.claims.winners()) {
-      const { dev, name } = row.columns as { readonly dev?: string; readonly name?: string };
-      for (const one of [dev, name]) if (one !== undefined) devices.add(one);
+      const dev =
+        row.table === 'link'
+          ? row.columns.name
+          : row.table === 'rule'
+            ? undefined
+            : row.columns.dev;
+      if (dev !== undefined) devices.add(dev);
     }
     for (const dev of this.#outward)
       if (devices.has(dev)) {
@@ -213,28 +155,37 @@ export class LinuxDriver implements RowTarget, Disposable {
     return devices;
   }
 
-  /** The plan of everything; made again only when something is another than the last time. */
-  #fullPlan(isComplete: boolean): LinuxPlan {
-    const { version, links, routes, connected, rules, neighbours } = this.#state;
-    const known = this.#planned;
-    if (known?.version === version && known.isComplete === isComplete) return known.plan;
-    const sysctl = (path: string): string | undefined => this.#sysctl(path);
-    const found = { links, routes, connected, rules, neighbours, sysctl };
-    const plan = this.#planner.plan(found, this.claims, isComplete);
-    this.#planned = { version, isComplete, plan };
-    return plan;
+  protected get foundVersion(): string {
+    return String(this.#state.version);
   }
 
-  *#contests(): Iterable<LinuxProblem> {
-    for (const { row, unit, winner } of this.claims.contests())
-      yield {
-        kind: 'name-taken',
-        table: row.table as LinuxTable,
-        key: row.key,
-        unit,
-        object: row.object,
-        message: `${row.table} ${row.key} is that of ${winner.object}; rename one of them`,
-      };
+  protected compare(isComplete: boolean): HostPlan<LinuxChange> {
+    const { links, routes, connected, rules, neighbours } = this.#state;
+    const sysctl = (path: string): string | undefined => this.#sysctl(path);
+    const found = { links, routes, connected, rules, neighbours, sysctl };
+    return this.#planner.plan(found, this.claims, isComplete);
+  }
+
+  protected contestText({ row, winner }: Contest<LinuxRow>): string {
+    return `${row.table} ${row.key} is that of ${winner.object}; rename one of them`;
+  }
+
+  /** What comes after something that is refused waits with it. */
+  protected override possible(
+    all: readonly LinuxChange[],
+    resting: ReadonlySet<LinuxChange>,
+    now: number,
+  ): readonly LinuxChange[] {
+    for (const [id, until] of this.#renewed) if (until <= now) this.#renewed.delete(id);
+    const blocked = new Map<string, number>();
+    for (const { unit, stage } of resting)
+      blocked.set(unit, Math.min(stage, blocked.get(unit) ?? stage));
+    return all.filter(
+      (change) =>
+        !resting.has(change) &&
+        change.stage <= (blocked.get(change.unit) ?? Infinity) &&
+        (change.isRenewal !== true || !this.#renewed.has(idOf(change))),
+    );
   }
 
   #sysctl(path: string): string | undefined {
@@ -279,38 +230,6 @@ export class LinuxDriver implements RowTarget, Disposable {
     );
     return errors;
   }
-
-  /** What was written is read again: that it is there counts, not that it was asked for. */
-  #touched(changes: readonly LinuxChange[]): void {
-    for (const { table, key, write } of changes) {
-      switch (table) {
-        case 'link':
-          this.#state.stale({ kind: 'link', dev: key });
-          break;
-        case 'address':
-          this.#state.stale({ kind: 'link', dev: key.split(' ')[0] ?? '' });
-          break;
-        case 'route':
-          this.#state.stale({ kind: 'routes', table: Number(key.split(' ')[2]) });
-          break;
-        case 'rule':
-          this.#state.stale({
-            kind: 'rules',
-            table: Number(/ lookup (\d+)/.exec(key)?.[1] ?? 0),
-          });
-          break;
-        case 'neighbour': {
-          const [dev = '', address = ''] = key.split(' ');
-          this.#state.stale({ kind: 'neighbour', dev, address });
-          break;
-        }
-        case 'sysctl':
-          this.#state.forgetSysctl(key);
-          if (write !== undefined) this.#state.forgetSysctl(write.path);
-          break;
-      }
-    }
-  }
 }
 
 /** EEXIST, as ip(8) says it. */
@@ -318,21 +237,11 @@ const FILE_EXISTS = 'File exists';
 /** What the kernel says of a VRF when it has none. */
 const NO_SUCH_KIND = /Unknown device type|not supported/i;
 
-function refusedProblem(
-  { table, key, unit, object, before, after, action }: LinuxChange,
-  error: string,
-): LinuxProblem {
-  const what = action === 'remove' ? `can't be removed (${before})` : `can't be made (${after})`;
+function problemOf({ change, reason }: Refused<LinuxChange>): HostProblem {
+  const { table, key } = change;
   const remedy =
-    table === 'link' && NO_SUCH_KIND.test(error)
+    table === 'link' && NO_SUCH_KIND.test(reason)
       ? '; load the kernel module vrf (modprobe vrf)'
       : '';
-  return {
-    kind: 'refused',
-    table,
-    key,
-    unit,
-    object,
-    message: `${table} ${key} ${what}: ${error}${remedy}`,
-  };
+  return refusedProblem({ change, reason: `${reason}${remedy}` }, `${table} ${key}`);
 }

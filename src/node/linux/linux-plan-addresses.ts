@@ -1,6 +1,6 @@
 /** Addresses of devices, with the routes that the kernel makes for them. */
 import { bitsOf, formatPrefix, parsePrefix } from '../../allocators/addresses.ts';
-import { addressKey, remembered, type AddressColumns } from './linux-rows.ts';
+import { addressKey, remembered, type AddressColumns, type LinuxRow } from './linux-rows.ts';
 import { MAIN_TABLE, PROTOCOL } from '../numbers.ts';
 import type { Wanted } from '../reconcile/claims.ts';
 import type { LinuxCommand } from './linux-change.ts';
@@ -43,10 +43,13 @@ function isConnected(draft: LinuxDraft, columns: AddressColumns): boolean {
 }
 
 /** Addresses of devices. */
-export function planAddresses(draft: LinuxDraft, wanted: readonly Wanted[]): void {
+export function planAddresses(
+  draft: LinuxDraft,
+  wanted: readonly Wanted<LinuxRow & { readonly table: 'address' }>[],
+): void {
   const keys = new Set(wanted.map(({ row }) => row.key));
   for (const one of wanted) {
-    const columns = one.row.columns as unknown as AddressColumns;
+    const columns = one.row.columns;
     const { dev, address } = columns;
     if (!draft.isUsable(dev)) continue;
     const all = draft.state.links.get(dev)?.addresses ?? [];
@@ -63,6 +66,7 @@ export function planAddresses(draft: LinuxDraft, wanted: readonly Wanted[]): voi
       after: text,
       stage: ADD.address,
       commands: found === undefined ? [add] : [withoutAddress(columns), add],
+      stale: { kind: 'link', dev },
       ...(isRenewal ? { isRenewal } : {}),
     });
   }
@@ -70,6 +74,9 @@ export function planAddresses(draft: LinuxDraft, wanted: readonly Wanted[]): voi
     for (const { columns, protocol } of addresses) {
       const key = addressKey(columns);
       if (protocol === PROTOCOL && !keys.has(key))
-        draft.remove('address', key, addressText(columns), [withoutAddress(columns)]);
+        draft.remove('address', key, addressText(columns), [withoutAddress(columns)], {
+          kind: 'link',
+          dev: columns.dev,
+        });
     }
 }

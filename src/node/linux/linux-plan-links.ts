@@ -1,6 +1,6 @@
 /** VRFs of ours, and devices that belong into them. */
 import { MARK } from '../../desired/rows.ts';
-import type { LinkColumns } from './linux-rows.ts';
+import type { LinkColumns, LinuxRow } from './linux-rows.ts';
 import type { Wanted } from '../reconcile/claims.ts';
 import type { LinuxCommand } from './linux-change.ts';
 import { ADD, ip, type LinuxDraft } from './linux-draft.ts';
@@ -20,22 +20,25 @@ const vrfText = ({ table, alias, isUp }: FoundLink): string =>
 const deviceText = (master: string | undefined, isUp: boolean): string =>
   `${master === undefined ? '' : `master ${master} `}${isUp ? 'up' : 'down'}`;
 
+type WantedLink = Wanted<LinuxRow & { readonly table: 'link' }>;
+
 /** VRFs, and devices in them. */
-export function planLinks(draft: LinuxDraft, wanted: readonly Wanted[]): void {
-  const names = new Map<string, Wanted>(wanted.map((one) => [one.row.key, one]));
+export function planLinks(draft: LinuxDraft, wanted: readonly WantedLink[]): void {
+  const names = new Map(wanted.map((one) => [one.row.key, one]));
   const foreign = new Map<number, FoundLink>();
   for (const link of draft.state.links.values())
     if (link.table !== undefined && !isOurAlias(link.alias) && !names.has(link.name))
       foreign.set(link.table, link);
   for (const one of wanted) {
-    const columns = one.row.columns as unknown as LinkColumns;
+    const columns = one.row.columns;
     if (columns.kind === 'vrf') planVrf(draft, one, columns, foreign);
     else planMaster(draft, one, columns);
   }
   for (const link of draft.state.links.values()) {
     if (link.kind !== 'vrf' || !isOurAlias(link.alias) || names.has(link.name)) continue;
     const mark = link.alias.slice(MARK.length + 1);
-    draft.remove('link', link.name, vrfText(link), withoutVrf(draft, link.name), mark);
+    const stale = { kind: 'link', dev: link.name } as const;
+    draft.remove('link', link.name, vrfText(link), withoutVrf(draft, link.name), stale, mark);
   }
 }
 
@@ -50,7 +53,7 @@ function withoutVrf(draft: LinuxDraft, name: string): LinuxCommand[] {
 
 function planVrf(
   draft: LinuxDraft,
-  wanted: Wanted,
+  wanted: WantedLink,
   { name, table }: LinkColumns,
   foreign: ReadonlyMap<number, FoundLink>,
 ): void {
@@ -82,7 +85,7 @@ function planVrf(
     ip('any', 'link', 'set', 'dev', name, 'up'),
   ];
   const create = ip('any', 'link', 'add', 'name', name, 'type', 'vrf', 'table', String(table));
-  const common = { after, stage: ADD.link };
+  const common = { after, stage: ADD.link, stale: { kind: 'link', dev: name } } as const;
   if (found === undefined)
     draft.change(wanted, {
       ...common,
@@ -101,7 +104,11 @@ function planVrf(
     draft.change(wanted, { ...common, action: 'change', before: vrfText(found), commands: set });
 }
 
-function planMaster(draft: LinuxDraft, wanted: Wanted, { name, master, mac }: LinkColumns): void {
+function planMaster(
+  draft: LinuxDraft,
+  wanted: WantedLink,
+  { name, master, mac }: LinkColumns,
+): void {
   const found = draft.state.links.get(name);
   if (found === undefined || (mac !== undefined && found.mac !== mac)) {
     draft.awaited.add(name);
@@ -118,6 +125,7 @@ function planMaster(draft: LinuxDraft, wanted: Wanted, { name, master, mac }: Li
     before: deviceText(found.master, found.isUp),
     after: deviceText(master, true),
     stage: ADD.master,
+    stale: { kind: 'link', dev: name },
     commands: [
       ...(isRight ? [] : [ip('any', 'link', 'set', 'dev', name, ...inside)]),
       ip('any', 'link', 'set', 'dev', name, 'up'),

@@ -1,5 +1,5 @@
 /** Permanent neighbours. */
-import type { NeighbourColumns } from './linux-rows.ts';
+import type { LinuxRow, NeighbourColumns } from './linux-rows.ts';
 import { PROTOCOL } from '../numbers.ts';
 import type { Wanted } from '../reconcile/claims.ts';
 import type { LinuxCommand } from './linux-change.ts';
@@ -29,11 +29,17 @@ const neighbourCommand = (
         String(PROTOCOL),
       );
 
-export function planNeighbours(draft: LinuxDraft, wanted: readonly Wanted[]): void {
+const staleAt = ({ dev, address }: NeighbourColumns) =>
+  ({ kind: 'neighbour', dev, address }) as const;
+
+export function planNeighbours(
+  draft: LinuxDraft,
+  wanted: readonly Wanted<LinuxRow & { readonly table: 'neighbour' }>[],
+): void {
   const found = draft.state.neighbours;
   const keys = new Set(wanted.map(({ row }) => row.key));
   for (const one of wanted) {
-    const columns = one.row.columns as unknown as NeighbourColumns;
+    const columns = one.row.columns;
     if (!draft.isUsable(columns.dev)) continue;
     const before = found.get(one.row.key);
     if (before?.columns.mac === columns.mac) continue;
@@ -51,9 +57,16 @@ export function planNeighbours(draft: LinuxDraft, wanted: readonly Wanted[]): vo
       after: neighbourText(columns),
       stage: ADD.neighbour,
       commands: [neighbourCommand('replace', columns)],
+      stale: staleAt(columns),
     });
   }
   for (const [key, { columns, protocol }] of found)
     if (protocol === PROTOCOL && !keys.has(key))
-      draft.remove('neighbour', key, neighbourText(columns), [neighbourCommand('delete', columns)]);
+      draft.remove(
+        'neighbour',
+        key,
+        neighbourText(columns),
+        [neighbourCommand('delete', columns)],
+        staleAt(columns),
+      );
 }

@@ -5,6 +5,7 @@ import {
   routeWords,
   ruleKey,
   ruleWords,
+  type LinuxRow,
   type RouteColumns,
   type RuleColumns,
 } from './linux-rows.ts';
@@ -35,15 +36,20 @@ const ruleCommand = (what: 'add' | 'delete', rule: RuleColumns): LinuxCommand =>
   );
 
 /** Routes of a table. */
-export function planRoutes(draft: LinuxDraft, table: number, wanted: readonly Wanted[]): void {
+export function planRoutes(
+  draft: LinuxDraft,
+  table: number,
+  wanted: readonly Wanted<LinuxRow & { readonly table: 'route' }>[],
+): void {
   const found = new Map<string, RouteColumns>();
   for (const { columns } of draft.state.routes.get(table) ?? [])
     found.set(routeKey(columns), columns);
   // What goes nowhere first: until the others are there nothing may leave by another table.
-  const rank = ({ row }: Wanted): number =>
-    row.columns['type'] === undefined ? (row.columns['via'] === undefined ? 1 : 2) : 0;
+  const rank = ({ row: { columns } }: (typeof wanted)[number]): number =>
+    columns.type === undefined ? (columns.via === undefined ? 1 : 2) : 0;
+  const stale = { kind: 'routes', table } as const;
   for (const one of wanted.toSorted((a, b) => rank(a) - rank(b))) {
-    const columns = one.row.columns as unknown as RouteColumns;
+    const columns = one.row.columns;
     const before = found.get(one.row.key);
     found.delete(one.row.key);
     if (!draft.isUsable(columns.dev)) continue;
@@ -56,16 +62,22 @@ export function planRoutes(draft: LinuxDraft, table: number, wanted: readonly Wa
       after: text,
       stage: ADD.route,
       commands: before === undefined ? [add] : [routeCommand('delete', before), add],
+      stale,
     });
   }
   for (const [key, columns] of found)
-    draft.remove('route', key, routeText(columns), [routeCommand('delete', columns)]);
+    draft.remove('route', key, routeText(columns), [routeCommand('delete', columns)], stale);
 }
 
 /** Rules that choose a table. */
-export function planRules(draft: LinuxDraft, table: number, wanted: readonly Wanted[]): void {
+export function planRules(
+  draft: LinuxDraft,
+  table: number,
+  wanted: readonly Wanted<LinuxRow & { readonly table: 'rule' }>[],
+): void {
   const found = new Map<string, RuleColumns>();
   const all = new Set<string>();
+  const stale = { kind: 'rules', table } as const;
   for (const { columns, protocol } of draft.state.rules.get(table) ?? []) {
     const key = ruleKey(columns);
     all.add(key);
@@ -74,15 +86,16 @@ export function planRules(draft: LinuxDraft, table: number, wanted: readonly Wan
   for (const one of wanted) {
     found.delete(one.row.key);
     if (all.has(one.row.key)) continue;
-    const columns = one.row.columns as unknown as RuleColumns;
+    const columns = one.row.columns;
     draft.change(one, {
       action: 'add',
       before: undefined,
       after: ruleText(columns),
       stage: ADD.rule,
       commands: [ruleCommand('add', columns)],
+      stale,
     });
   }
   for (const [key, columns] of found)
-    draft.remove('rule', key, ruleText(columns), [ruleCommand('delete', columns)]);
+    draft.remove('rule', key, ruleText(columns), [ruleCommand('delete', columns)], stale);
 }

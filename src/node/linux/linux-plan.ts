@@ -2,10 +2,10 @@
  * What differs between the wanted and the found state of the network stack, and the smallest change that ends it. Pure. What is marked and
  * nobody wants goes; what is not marked is never changed: an equal object of somebody else will do, another one in the way is a problem.
  */
-import type { DesiredRow } from '../../desired/rows.ts';
-import type { LinuxTable, RouteColumns, RuleColumns, SysctlColumns } from './linux-rows.ts';
-import { Claims, type Wanted } from '../reconcile/claims.ts';
-import type { LinuxPlan } from './linux-change.ts';
+import type { LinuxRow, LinuxTable, RouteColumns, RuleColumns } from './linux-rows.ts';
+import { Claims, inTable, type Wanted } from '../reconcile/claims.ts';
+import type { HostPlan } from '../reconcile/host-plan.ts';
+import type { LinuxChange } from './linux-change.ts';
 import { ADD, LinuxDraft, type FoundState } from './linux-draft.ts';
 import type { Found } from './linux-found.ts';
 import { planAddresses } from './linux-plan-addresses.ts';
@@ -14,9 +14,9 @@ import { planNeighbours } from './linux-plan-neighbours.ts';
 import { planRoutes, planRules } from './linux-plan-routes.ts';
 
 /** What is wanted of the network stack: in groups by routing table, where there are most, and by kind. */
-export const linuxClaims = (): Claims =>
-  new Claims(({ table, columns }: DesiredRow) =>
-    table === 'route' || table === 'rule' ? `${table} ${Number(columns['table'] ?? 0)}` : table,
+export const linuxClaims = (): Claims<LinuxRow> =>
+  new Claims(({ table, columns }) =>
+    table === 'route' || table === 'rule' ? `${table} ${columns.table ?? 0}` : table,
   );
 
 /** What a table's plan was made from. */
@@ -33,8 +33,8 @@ export class LinuxPlanner {
   readonly #tables = new Map<number, TablePlan>();
 
   /** `state`: lists of what was found are the same as long as nothing in them differs. */
-  plan(state: FoundState, claims: Claims, isComplete: boolean): LinuxPlan {
-    const of = (group: LinuxTable): readonly Wanted[] => [...claims.winnersOf(group)];
+  plan(state: FoundState, claims: Claims<LinuxRow>, isComplete: boolean): HostPlan<LinuxChange> {
+    const of = <T extends LinuxTable>(table: T) => inTable(claims.winnersOf(table), table);
     const draft = new LinuxDraft(state, isComplete);
     // Which devices are waited for is found with the links.
     planLinks(draft, of('link'));
@@ -64,8 +64,8 @@ export class LinuxPlanner {
         continue;
       }
       const part = new LinuxDraft(state, isComplete, draft.awaited);
-      planRoutes(part, table, [...claims.winnersOf(groups[0])]);
-      planRules(part, table, [...claims.winnersOf(groups[1])]);
+      planRoutes(part, table, inTable(claims.winnersOf(groups[0]), 'route'));
+      planRules(part, table, inTable(claims.winnersOf(groups[1]), 'rule'));
       this.#tables.set(table, { routes, rules, versions, isComplete, draft: part });
       parts.push(part);
     }
@@ -79,9 +79,12 @@ const isStillSo = (asked: ReadonlyMap<string, boolean>, draft: LinuxDraft): bool
   return true;
 };
 
-function planSysctls(draft: LinuxDraft, wanted: readonly Wanted[]): void {
+function planSysctls(
+  draft: LinuxDraft,
+  wanted: readonly Wanted<LinuxRow & { readonly table: 'sysctl' }>[],
+): void {
   for (const one of wanted) {
-    const { dev, value, otherwise } = one.row.columns as unknown as SysctlColumns;
+    const { dev, value, otherwise } = one.row.columns;
     if (!draft.isUsable(dev)) continue;
     const own = draft.state.sysctl(one.row.key);
     const path = own === undefined && otherwise !== undefined ? otherwise : one.row.key;
@@ -93,6 +96,7 @@ function planSysctls(draft: LinuxDraft, wanted: readonly Wanted[]): void {
       after: value,
       stage: ADD.sysctl,
       commands: [],
+      stale: { kind: 'sysctl', path },
       write: { path, value },
     });
   }

@@ -1,10 +1,9 @@
 /** State of the Linux network stack as rows, so that one engine keeps a row, a route and a rule: tables, columns, and keys. */
 import { asHost, type Family } from '../../allocators/addresses.ts';
+import type { RowOf } from '../reconcile/claims.ts';
 
 /** Name of the "database" whose tables are the kernel's. */
 export const LINUX = 'Linux';
-
-export type LinuxTable = 'link' | 'address' | 'route' | 'rule' | 'neighbour' | 'sysctl';
 
 /** A VRF of ours, or what we want of a device that somebody else makes. */
 export interface LinkColumns {
@@ -63,6 +62,18 @@ export interface SysctlColumns {
   /** Key to set where the kernel does not have this one. */
   readonly otherwise?: string;
 }
+
+/** A row of one of the tables. */
+export type LinuxRow = RowOf<{
+  readonly link: LinkColumns;
+  readonly address: AddressColumns;
+  readonly route: RouteColumns;
+  readonly rule: RuleColumns;
+  readonly neighbour: NeighbourColumns;
+  readonly sysctl: SysctlColumns;
+}>;
+
+export type LinuxTable = LinuxRow['table'];
 
 /** Metric of an IPv6 route that names none. */
 const IPV6_METRIC = 1024;

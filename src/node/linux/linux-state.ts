@@ -132,6 +132,9 @@ export class LinuxState {
       case 'sysctls':
         this.#forgetSysctls(what.dev);
         break;
+      case 'sysctl':
+        this.#forgetSysctl(what.path);
+        break;
       case 'all':
         this.#staleLinks.isAll = true;
         this.#staleTables.isAll = true;
@@ -352,14 +355,13 @@ export class LinuxState {
     return true;
   }
 
-  /** The value of a key is read again. */
-  forgetSysctl(path: string): void {
+  #forgetSysctl(path: string): void {
     if (this.sysctls.delete(path)) this.#version += 1;
   }
 
   #forgetSysctls(dev: string): void {
     for (const path of this.sysctls.keys())
       if (dev === 'all' || dev === 'default' || path.split('/').includes(dev))
-        this.forgetSysctl(path);
+        this.#forgetSysctl(path);
   }
 }

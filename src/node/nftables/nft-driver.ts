@@ -2,26 +2,20 @@
  * Keeps our nftables table as units want it: takes their rows, compares them with what nft lists, applies the difference as one transaction,
  * and notices what others change.
  */
-import type { RowOwner, RowTarget } from '../../desired/engine.ts';
-import type { DesiredRow } from '../../desired/rows.ts';
-import { NFTABLES, type NftTable } from './nft-rows.ts';
+import { NFTABLES, type NftRow } from './nft-rows.ts';
 import { KUBELET_CGROUP, PODS_CGROUP } from './cgroup-names.ts';
 import type { Cgroup, Cgroups } from './cgroups.ts';
-import { Claims, idOf } from '../reconcile/claims.ts';
+import type { Contest } from '../reconcile/claims.ts';
+import { HostDriver, NOTHING_TO_DO, type AppliedPlan } from '../reconcile/host-driver.ts';
+import type { HostPlan } from '../reconcile/host-plan.ts';
+import { refusedProblem, Refusals, tryHalves, type Halving } from '../reconcile/refusals.ts';
 import { nftMonitor } from './nft-monitor.ts';
-import {
-  DEFINITIONS,
-  planNft,
-  REMOVALS,
-  type NftChange,
-  type NftPlan,
-  type NftProblem,
-} from './nft-plan.ts';
+import { DEFINITIONS, planNft, REMOVALS, type NftChange } from './nft-plan.ts';
 import { NftError, type NftProgram } from './nft-program.ts';
 import { foundTable, type FoundNftTable } from './nft-state.ts';
 import type { ProgramMonitor } from '../programs/program-monitor.ts';
 
-export interface NftDriverOptions {
+interface NftDriverOptions {
   readonly nft: NftProgram;
   readonly cgroups: Cgroups;
   /** Called when something may be another than it should be. */
@@ -30,13 +24,6 @@ export interface NftDriverOptions {
   readonly onTrouble?: (text: string) => void;
 }
 
-export interface AppliedNft {
-  readonly applied: number;
-  readonly refused: readonly NftProblem[];
-}
-
-/** What was refused is left at that for this long, unless something else is wanted. */
-const REFUSED_REST = 30_000;
 /** Without any event everything is looked at again after this time (reference/node.md §7.1). */
 const RESYNC = 60_000;
 /** How often cgroups that rules name are looked at: nothing says that one was made. */
@@ -51,18 +38,9 @@ const WITHOUT_CGROUP: ReadonlyMap<string, string> = new Map([
   ],
 ]);
 
-interface Refusal {
-  readonly until: number;
-  readonly after: string | undefined;
-  readonly problem: NftProblem;
-}
-
-export class NftDriver implements RowTarget, Disposable {
+export class NftDriver extends HostDriver<NftRow, NftChange> {
   readonly database = NFTABLES;
   readonly #options: NftDriverOptions;
-  /** What units want. */
-  readonly claims = new Claims();
-  readonly #refused = new Map<string, Refusal>();
   readonly #cgroups = new Map<string, Cgroup | undefined>();
   #found: FoundNftTable | undefined;
   /** Why nothing is known of what there is. */
@@ -74,15 +52,8 @@ export class NftDriver implements RowTarget, Disposable {
   #isToHear = false;
 
   constructor(options: NftDriverOptions) {
+    super(new Refusals());
     this.#options = options;
-  }
-
-  set(owner: RowOwner, wanted: readonly DesiredRow[]): void {
-    this.claims.set(owner, wanted);
-  }
-
-  has(owner: RowOwner): boolean {
-    return this.claims.has(owner);
   }
 
   /** Begins to hear of changes, as soon as `nft` can be run. */
@@ -115,18 +86,14 @@ export class NftDriver implements RowTarget, Disposable {
     }
   }
 
-  /** What is to be done for what is known; `refresh` comes first. */
-  plan(now: number, isComplete: boolean): NftPlan {
+  /** Cgroups come and go unseen. */
+  protected readonly foundVersion = undefined;
+
+  protected compare(isComplete: boolean): HostPlan<NftChange> {
     if (this.#unavailable !== undefined) {
-      const problem: NftProblem = {
-        kind: 'refused',
-        table: 'table',
-        key: NFTABLES,
-        unit: JSON.stringify(['nft']),
-        object: undefined,
-        message: this.#unavailable,
-      };
-      return { isEmpty: true, changes: [], problems: [problem], heldBack: 0 };
+      const table = { table: 'table', key: NFTABLES, unit: JSON.stringify(['nft']) };
+      const problem = { ...table, object: undefined, message: this.#unavailable };
+      return { ...NOTHING_TO_DO, problems: [{ ...problem, kind: 'refused' }] };
     }
     const named = new Set<string>();
     const pathOf = (name: string): string | undefined => {
@@ -135,20 +102,11 @@ export class NftDriver implements RowTarget, Disposable {
     };
     const plan = planNft(this.#found, this.claims.winners(), pathOf, isComplete);
     for (const name of this.#cgroups.keys()) if (!named.has(name)) this.#cgroups.delete(name);
-    for (const [id, { until }] of this.#refused) if (until <= now) this.#refused.delete(id);
-    const resting: NftProblem[] = [];
-    const changes = plan.changes.filter((change) => {
-      const refusal = this.#refused.get(idOf(change));
-      const rests = refusal !== undefined && refusal.after === change.after;
-      if (rests) resting.push(refusal.problem);
-      return !rests;
-    });
-    return {
-      ...plan,
-      changes,
-      isEmpty: changes.length === 0,
-      problems: [...this.#contests(), ...plan.problems, ...resting],
-    };
+    return plan;
+  }
+
+  protected contestText({ row, winner }: Contest<NftRow>): string {
+    return `nftables ${row.table} ${row.key} is that of ${winner.object}; change one of them`;
   }
 
   /** Has what counters say read again: nobody tells that they count. */
@@ -163,25 +121,28 @@ export class NftDriver implements RowTarget, Disposable {
     return counts?.reduce((sum, packets) => sum + packets, 0);
   }
 
-  /** Applies a plan as one transaction. When that is refused each chain and set has one of its own, so that one mistake harms itself alone. */
-  async apply({ changes }: NftPlan, now: number): Promise<AppliedNft> {
+  /** Applies a plan as one transaction. When that is refused the chains and sets at fault are found, so that one mistake harms itself alone. */
+  async apply({ changes }: HostPlan<NftChange>, now: number): Promise<AppliedPlan> {
     this.#isStale = true;
-    const error = await this.#transact(changes);
-    if (error === undefined) return { applied: changes.length, refused: [] };
     const isReplaced = changes.some(
       ({ table, action }) => table === 'table' && action === 'remove',
     );
+    const groups = [...Map.groupBy(changes, ({ group }) => group)]
+      .toSorted(([a], [b]) => placeOf(a) - placeOf(b))
+      .map(([, group]) => group);
+    const attempt = (all: readonly NftChange[]) => this.#transact(all);
+    const halving: Halving<NftChange> = {
+      attempt,
+      refusalsLeft: Infinity,
+      applied: 0,
+      refused: [],
+    };
     // A table that is made anew is made as a whole.
-    if (isReplaced) return { applied: 0, refused: this.#refuse(changes, error, now) };
-    const groups = [...Map.groupBy(changes, ({ group }) => group)].sort(
-      ([a], [b]) => placeOf(a) - placeOf(b),
+    await tryHalves(isReplaced ? [changes] : groups, halving);
+    const refused = this.refusals.add(halving.refused, now, ([one]) =>
+      refusedProblem(one, `nftables ${one.change.table} ${one.change.key}`),
     );
-    const refused: NftProblem[] = [];
-    for (const [, group] of groups) {
-      const reason = groups.length === 1 ? error : await this.#transact(group);
-      if (reason !== undefined) refused.push(...this.#refuse(group, reason, now));
-    }
-    return { applied: changes.length - refused.length, refused };
+    return { applied: halving.applied, refused };
   }
 
   /** Hears of nothing any more; what there is stays. */
@@ -218,36 +179,6 @@ export class NftDriver implements RowTarget, Disposable {
     return this.#options.nft.change(
       commands.toSorted((a, b) => a.step - b.step).map(({ text }) => text),
     );
-  }
-
-  #refuse(changes: readonly NftChange[], reason: string, now: number): NftProblem[] {
-    return changes.map((change) => {
-      const { table, key, unit, object, before, after, action } = change;
-      const what =
-        action === 'remove' ? `can't be removed (${before})` : `can't be made (${after})`;
-      const problem: NftProblem = {
-        kind: 'refused',
-        table,
-        key,
-        unit,
-        object,
-        message: `nftables ${table} ${key} ${what}: ${reason}`,
-      };
-      this.#refused.set(idOf(change), { until: now + REFUSED_REST, after, problem });
-      return problem;
-    });
-  }
-
-  *#contests(): Iterable<NftProblem> {
-    for (const { row, unit, winner } of this.claims.contests())
-      yield {
-        kind: 'name-taken',
-        table: row.table as NftTable,
-        key: row.key,
-        unit,
-        object: row.object,
-        message: `nftables ${row.table} ${row.key} is that of ${winner.object}; change one of them`,
-      };
   }
 
   #cgroup(name: string): Cgroup | undefined {

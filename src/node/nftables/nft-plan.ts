@@ -5,12 +5,18 @@
 import {
   NFT_TABLE,
   type ChainColumns,
-  type ElementColumns,
+  type NftRow,
   type NftRuleColumns,
   type NftTable,
   type SetColumns,
 } from './nft-rows.ts';
-import type { Wanted } from '../reconcile/claims.ts';
+import { inTable, type Wanted } from '../reconcile/claims.ts';
+import {
+  unwanted,
+  type HostPlan,
+  type HostProblem,
+  type PlannedChange,
+} from '../reconcile/host-plan.ts';
 import { keptRules } from './kept-rules.ts';
 import type { FoundNftTable, FoundRule } from './nft-state.ts';
 import type { ElementText } from './nft-text.ts';
@@ -20,37 +26,10 @@ interface NftCommand {
   readonly text: string;
 }
 
-export interface NftChange {
-  readonly action: 'add' | 'change' | 'remove';
-  readonly table: NftTable | 'table';
-  readonly key: string;
-  /** In the words of nft(8). */
-  readonly before: string | undefined;
-  readonly after: string | undefined;
-  /** Of what no unit knows, `["unwanted",""]`. */
-  readonly unit: string;
-  readonly rule: string | undefined;
-  readonly object: string | undefined;
+export interface NftChange extends PlannedChange {
   /** What is refused together when not everything can be: a chain's rules, a set's elements. */
   readonly group: string;
   readonly commands: readonly NftCommand[];
-}
-
-export interface NftProblem {
-  readonly kind: 'name-taken' | 'awaited' | 'refused';
-  readonly table: NftTable | 'table';
-  readonly key: string;
-  readonly unit: string;
-  readonly object: string | undefined;
-  readonly message: string;
-}
-
-export interface NftPlan {
-  readonly isEmpty: boolean;
-  readonly changes: readonly NftChange[];
-  readonly problems: readonly NftProblem[];
-  /** What nobody wants and stays, because not every unit has been built yet. */
-  readonly heldBack: number;
 }
 
 /** What is needed comes before what needs it, and goes after it. */
@@ -71,10 +50,7 @@ export const DEFINITIONS = 'definitions';
 export const REMOVALS = 'removals';
 
 const TABLE = `${NFT_TABLE.family} ${NFT_TABLE.name}`;
-const UNWANTED = JSON.stringify(['unwanted', '']);
 const EMPTY: FoundNftTable = { chains: new Map(), sets: new Map() };
-
-const columnsOf = <C>({ row }: Wanted): C => row.columns as unknown as C;
 
 const chainText = ({ type, hook, priority }: ChainColumns): string =>
   hook === undefined ? '' : `{ type ${type} hook ${hook} priority ${priority}; policy accept; }`;
@@ -88,42 +64,37 @@ const ruleWords = ({ text, comment }: { text: string; comment?: string | undefin
 /** `cgroup` gives the path of a cgroup by its name. */
 export function planNft(
   found: FoundNftTable | undefined,
-  wanted: Iterable<Wanted>,
+  wanted: Iterable<Wanted<NftRow>>,
   cgroup: (name: string) => string | undefined,
   isComplete: boolean,
-): NftPlan {
+): HostPlan<NftChange> {
   const planner = new Planner(found ?? EMPTY, wanted, cgroup, isComplete);
   return planner.plan(found !== undefined);
 }
 
 class Planner {
   readonly #found: FoundNftTable;
-  readonly #wanted = new Map<NftTable, Wanted[]>();
+  readonly #wanted: readonly Wanted<NftRow>[];
   readonly #cgroup: (name: string) => string | undefined;
   readonly #isComplete: boolean;
   #changes: NftChange[] = [];
-  readonly #problems: NftProblem[] = [];
+  readonly #problems: HostProblem[] = [];
   #heldBack = 0;
 
   constructor(
     found: FoundNftTable,
-    wanted: Iterable<Wanted>,
+    wanted: Iterable<Wanted<NftRow>>,
     cgroup: (name: string) => string | undefined,
     isComplete: boolean,
   ) {
     this.#found = found;
     this.#cgroup = cgroup;
     this.#isComplete = isComplete;
-    for (const one of wanted) {
-      const table = one.row.table as NftTable;
-      const ofTable = this.#wanted.get(table);
-      if (ofTable === undefined) this.#wanted.set(table, [one]);
-      else ofTable.push(one);
-    }
+    this.#wanted = [...wanted];
   }
 
-  plan(isThere: boolean): NftPlan {
-    if (this.#wanted.size === 0) this.#removeTable(isThere);
+  plan(isThere: boolean): HostPlan<NftChange> {
+    if (this.#wanted.length === 0) this.#removeTable(isThere);
     else if (this.#isOfOtherKind() && this.#isComplete) this.#replaceTable();
     else this.#planAll(this.#found, isThere);
     return {
@@ -134,8 +105,8 @@ class Planner {
     };
   }
 
-  #of(table: NftTable): readonly Wanted[] {
-    return this.#wanted.get(table) ?? [];
+  #of<T extends NftTable>(table: T) {
+    return inTable(this.#wanted, table);
   }
 
   #removeTable(isThere: boolean): void {
@@ -150,7 +121,7 @@ class Planner {
       key: TABLE,
       before: TABLE,
       after: undefined,
-      unit: UNWANTED,
+      unit: unwanted(),
       rule: undefined,
       object: undefined,
       group: REMOVALS,
@@ -162,13 +133,11 @@ class Planner {
   #isOfOtherKind(): boolean {
     const { chains, sets } = this.#found;
     return (
-      this.#of('chain').some((one) => {
-        const columns = columnsOf<ChainColumns>(one);
+      this.#of('chain').some(({ row: { columns } }) => {
         const there = chains.get(columns.name)?.columns;
         return there !== undefined && chainText(there) !== chainText(columns);
       }) ||
-      this.#of('set').some((one) => {
-        const columns = columnsOf<SetColumns>(one);
+      this.#of('set').some(({ row: { columns } }) => {
         const there = sets.get(columns.name)?.columns;
         return there !== undefined && setText(there) !== setText(columns);
       })
@@ -185,7 +154,7 @@ class Planner {
     const sets = new Set(this.#of('set').map(({ row }) => row.key));
     if (!isThere && chains.size + sets.size > 0) this.#addTable();
     for (const one of this.#of('chain')) {
-      const columns = columnsOf<ChainColumns>(one);
+      const columns = one.row.columns;
       if (found.chains.has(columns.name)) continue;
       const after = chainText(columns);
       this.#add(one, `${columns.name} ${after}`.trimEnd(), DEFINITIONS, [
@@ -193,7 +162,7 @@ class Planner {
       ]);
     }
     for (const one of this.#of('set')) {
-      const columns = columnsOf<SetColumns>(one);
+      const columns = one.row.columns;
       if (found.sets.has(columns.name)) continue;
       const kind = columns.value === undefined ? 'set' : 'map';
       this.#add(one, `${columns.name} ${setText(columns)}`, DEFINITIONS, [
@@ -240,7 +209,7 @@ class Planner {
   ): void {
     const wanted = new Map<string, Set<string>>();
     for (const one of this.#of('element')) {
-      const columns = columnsOf<ElementColumns>(one);
+      const columns = one.row.columns;
       const { set, element, value } = columns;
       const target = /^jump (.*)$/.exec(value ?? '')?.[1];
       const missing = !sets.has(set)
@@ -310,8 +279,8 @@ class Planner {
   }
 
   /** With the path of its cgroup; undefined while there is none. */
-  #resolved(one: Wanted): WantedRule | undefined {
-    const columns = columnsOf<NftRuleColumns>(one);
+  #resolved(one: WantedRule['one']): WantedRule | undefined {
+    const columns = one.row.columns;
     if (columns.cgroup === undefined) return { one, columns, words: ruleWords(columns) };
     const path = this.#cgroup(columns.cgroup);
     if (path === undefined) return undefined;
@@ -361,9 +330,9 @@ class Planner {
     }
   }
 
-  #describe({ row, owner }: Wanted, group: string) {
+  #describe({ row, owner }: Wanted<NftRow>, group: string) {
     return {
-      table: row.table as NftTable,
+      table: row.table,
       key: row.key,
       unit: owner.id,
       rule: row.rule,
@@ -372,7 +341,7 @@ class Planner {
     };
   }
 
-  #add(one: Wanted, after: string, group: string, commands: readonly NftCommand[]): void {
+  #add(one: Wanted<NftRow>, after: string, group: string, commands: readonly NftCommand[]): void {
     const described = this.#describe(one, group);
     this.#changes.push({ ...described, action: 'add', before: undefined, after, commands });
   }
@@ -388,7 +357,7 @@ class Planner {
       key,
       before,
       after: undefined,
-      unit: UNWANTED,
+      unit: unwanted(),
       rule: undefined,
       object: undefined,
       group,
@@ -396,10 +365,10 @@ class Planner {
     });
   }
 
-  #await({ row, owner }: Wanted, what: string): void {
+  #await({ row, owner }: Wanted<NftRow>, what: string): void {
     this.#problems.push({
       kind: 'awaited',
-      table: row.table as NftTable,
+      table: row.table,
       key: row.key,
       unit: owner.id,
       object: row.object,
@@ -409,7 +378,7 @@ class Planner {
 }
 
 interface WantedRule {
-  readonly one: Wanted;
+  readonly one: Wanted<NftRow & { readonly table: 'rule' }>;
   readonly columns: NftRuleColumns;
   readonly words: string;
 }

@@ -1,14 +1,13 @@
 /** Our nftables table as rows, so that one engine keeps them: tables, columns, keys, and the collector of what a unit wants. */
 import type { Family } from '../../allocators/addresses.ts';
 import type { Sink } from '../../desired/features.ts';
+import type { RowOf } from '../reconcile/claims.ts';
 
 /** Name of the "database" whose tables are those of nftables. */
 export const NFTABLES = 'nftables';
 
 /** The table that is ours as a whole (reference/node.md §3). */
 export const NFT_TABLE = { family: 'inet', name: 'ovn-kubernetes' } as const;
-
-export type NftTable = 'chain' | 'set' | 'rule' | 'element';
 
 /** A chain; with a hook it is where packets come in. All policies accept. */
 export interface ChainColumns {
@@ -42,6 +41,16 @@ export interface ElementColumns {
   /** Of a map. */
   readonly value?: string;
 }
+
+/** A row of one of the tables. */
+export type NftRow = RowOf<{
+  readonly chain: ChainColumns;
+  readonly set: SetColumns;
+  readonly rule: NftRuleColumns;
+  readonly element: ElementColumns;
+}>;
+
+export type NftTable = NftRow['table'];
 
 /** What the host wants as a whole has no object. */
 export const CLUSTER = 'cluster';

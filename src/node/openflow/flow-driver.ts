@@ -2,21 +2,19 @@
  * Keeps the flows of bridges as units want them: takes their rows as a reconciler of a database does, compares them with what the switch has,
  * applies the difference in bundles, each of which is done as a whole, and notices what others change. A start on right flows changes nothing.
  */
-import type { RowOwner, RowTarget } from '../../desired/engine.ts';
-import type { DesiredRow } from '../../desired/rows.ts';
 import { isSame } from '../../facts/same.ts';
-import { flowKey, OPENFLOW, type FlowColumns, type OpenFlowTable } from './flow-rows.ts';
-import { Claims, type Wanted } from '../reconcile/claims.ts';
+import { flowKey, OPENFLOW, type OpenFlowRow } from './flow-rows.ts';
+import { Claims, type Contest, type Wanted } from '../reconcile/claims.ts';
+import { HostDriver, type AppliedPlan } from '../reconcile/host-driver.ts';
+import { unwanted, type HostPlan, type HostProblem } from '../reconcile/host-plan.ts';
+import { Refusals, tryHalves, type Halving, type Refused } from '../reconcile/refusals.ts';
 import { flowMonitor } from './flow-monitor.ts';
 import {
   OUR_COOKIES,
   parseFlow,
   planFlows,
   unfloodedPorts,
-  UNWANTED,
   type FlowChange,
-  type FlowPlan,
-  type FlowProblem,
   type FoundFlow,
 } from './flow-plan.ts';
 import { piecesOf } from './flow-pieces.ts';
@@ -44,14 +42,6 @@ export interface FlowDriverOptions {
   readonly onSwitchLost?: () => void;
 }
 
-export interface AppliedFlows {
-  readonly applied: number;
-  /** One for each unit. */
-  readonly refused: readonly FlowProblem[];
-}
-
-/** What the switch refused is left at that for this long, unless something else is wanted. */
-const REFUSED_REST = 30_000;
 /** A bridge that does not answer is left alone for this long. */
 const UNANSWERED_REST = 5000;
 /** The units at fault are looked for until this many bundles were refused: what was not tried by then is tried by the next plan. */
@@ -79,79 +69,51 @@ interface Dump {
   readonly noFlood: ReadonlySet<string>;
 }
 
-interface Refusal {
+interface Unanswered {
   readonly until: number;
-  readonly commands: ReadonlySet<string>;
-  readonly problem: FlowProblem;
+  readonly problem: HostProblem;
 }
-
-interface Failure {
-  readonly change: FlowChange;
-  readonly error: string;
-}
-
-/** What became of a change so far. */
-interface Progress {
-  applied: number;
-  /** Bundles that may still be refused. */
-  refusals: number;
-  readonly failures: Failure[];
-}
-
-const problemOf = (
-  table: OpenFlowTable,
-  key: string,
-  unit: string,
-  object: string | undefined,
-  message: string,
-): FlowProblem => ({ kind: 'refused', table, key, unit, object, message });
 
 const unitOf = ({ bridge, unit }: FlowChange): string => `${bridge} ${unit}`;
 
 /** A switch repeats in its errors what it was sent. */
 const shortened = (error: string): string => error.split('\n', 1)[0]?.slice(0, 300) ?? '';
 
-const bridgeOf = ({ columns }: DesiredRow): string =>
-  (columns as unknown as Pick<FlowColumns, 'bridge'>).bridge;
+/** What a unit can't have: one problem, whatever the number of flows. */
+function problemOf([{ change, reason }, ...others]: readonly [
+  Refused<FlowChange>,
+  ...Refused<FlowChange>[],
+]): HostProblem {
+  const { bridge, table, key, unit, object } = change;
+  const first = change.after ?? `the removal of ${change.before}`;
+  const more = others.length === 0 ? '' : ` and ${others.length} more changes of its flows`;
+  const message = `bridge ${bridge} refused ${first}${more}: ${shortened(reason)}`;
+  return { kind: 'refused', table, key, unit, object, message };
+}
 
-export class FlowDriver implements RowTarget, Disposable {
+export class FlowDriver extends HostDriver<OpenFlowRow, FlowChange> {
   readonly database = OPENFLOW;
   readonly #options: FlowDriverOptions;
-  /** What units want. */
-  readonly claims = new Claims(bridgeOf);
   readonly #dumps = new Map<string, Dump>();
   /** Bridges that are read again before the next plan. */
   readonly #stale = new Set<string>();
   /** Why bridges could not be read. */
   readonly #unreachable = new Map<string, string>();
-  /** By bridge and unit. */
-  readonly #refused = new Map<string, Refusal>();
   /** Bridges that did not answer. */
-  readonly #unanswered = new Map<string, Pick<Refusal, 'until' | 'problem'>>();
+  readonly #unanswered = new Map<string, Unanswered>();
   readonly #monitors = new Map<string, ProgramMonitor>();
   #ports: ReadonlyMap<string, PortNumbers> = new Map();
   #stopFollowing: (() => void) | undefined;
   #timer: NodeJS.Timeout | undefined;
   #isFollowing = false;
   #lastFull = -Infinity;
-  /** Grows with each change of what is wanted or found. */
+  /** Grows with each change of what was found. */
   #version = 0;
   #portsAt = -1;
-  #planned:
-    | { readonly version: number; readonly isComplete: boolean; readonly plan: FlowPlan }
-    | undefined;
 
   constructor(options: FlowDriverOptions) {
+    super(new Refusals(unitOf), new Claims(({ columns }) => columns.bridge));
     this.#options = options;
-  }
-
-  set(owner: RowOwner, wanted: readonly DesiredRow[]): void {
-    this.#version += 1;
-    this.claims.set(owner, wanted);
-  }
-
-  has(owner: RowOwner): boolean {
-    return this.claims.has(owner);
   }
 
   /** Begins to hear of changes; who could not begin with the rest of the host begins again. */
@@ -192,48 +154,55 @@ export class FlowDriver implements RowTarget, Disposable {
     }
   }
 
-  /** What is to be done for what is known; `refresh` comes first. */
-  plan(now: number, isComplete: boolean): FlowPlan {
-    const plan = this.#fullPlan(isComplete);
-    for (const resting of [this.#refused, this.#unanswered])
-      for (const [key, { until }] of resting) if (until <= now) resting.delete(key);
-    if (this.#refused.size + this.#unanswered.size === 0) return plan;
-    const problems = [...plan.problems];
-    const changes: FlowChange[] = [];
-    for (const [key, all] of Map.groupBy(plan.changes, unitOf)) {
-      const refusal = this.#refused.get(key);
-      const isResting =
-        refusal !== undefined && all.every(({ command }) => refusal.commands.has(command));
-      if (isResting) problems.push(refusal.problem);
-      else changes.push(...all.filter(({ bridge }) => !this.#unanswered.has(bridge)));
-    }
-    for (const { problem } of this.#unanswered.values()) problems.push(problem);
-    return { ...plan, changes, isEmpty: changes.length === 0, problems };
+  override plan(now: number, isComplete: boolean): HostPlan<FlowChange> {
+    for (const [bridge, { until }] of this.#unanswered)
+      if (until <= now) this.#unanswered.delete(bridge);
+    const plan = super.plan(now, isComplete);
+    const unanswered = [...this.#unanswered.values()].map(({ problem }) => problem);
+    return { ...plan, problems: [...plan.problems, ...unanswered] };
+  }
+
+  protected override possible(
+    all: readonly FlowChange[],
+    resting: ReadonlySet<FlowChange>,
+  ): readonly FlowChange[] {
+    if (resting.size + this.#unanswered.size === 0) return all;
+    return all.filter((change) => !resting.has(change) && !this.#unanswered.has(change.bridge));
   }
 
   /**
    * Applies a plan, a bridge after the other, in pieces. Of a piece that is refused the units at fault are found; they are left out of what
    * follows, and the others applied. `signal` ends it between two pieces.
    */
-  async apply(plan: FlowPlan, now: number, signal?: AbortSignal): Promise<AppliedFlows> {
-    const refused: FlowProblem[] = [];
+  async apply(plan: HostPlan<FlowChange>, now: number, signal?: AbortSignal): Promise<AppliedPlan> {
+    const refused: HostProblem[] = [];
     let applied = 0;
     for (const [bridge, changes] of Map.groupBy(plan.changes, (change) => change.bridge)) {
       // That it is there counts, not that it was asked for.
       this.#stale.add(bridge);
-      const progress: Progress = { applied: 0, refusals: MOST_REFUSED_BUNDLES, failures: [] };
+      const progress: Halving<FlowChange> = {
+        attempt: (all) => this.#bundle(bridge, all),
+        refusalsLeft: MOST_REFUSED_BUNDLES,
+        applied: 0,
+        refused: [],
+      };
       try {
         await this.#applyOn(bridge, changes, progress, signal);
       } catch (error) {
         if (!(error instanceof OfctlError)) throw error;
-        const message = `bridge ${bridge} did not take changes of its flows: ${shortened(error.message)}; is ovs-vswitchd busy, or gone?`;
-        const problem = problemOf('port', bridge, UNWANTED, undefined, message);
+        const problem: HostProblem = {
+          kind: 'refused',
+          table: 'port',
+          key: bridge,
+          unit: unwanted(),
+          object: undefined,
+          message: `bridge ${bridge} did not take changes of its flows: ${shortened(error.message)}; is ovs-vswitchd busy, or gone?`,
+        };
         this.#unanswered.set(bridge, { until: now + UNANSWERED_REST, problem });
         refused.push(problem);
       }
       applied += progress.applied;
-      for (const [unit, failures] of Map.groupBy(progress.failures, ({ change }) => unitOf(change)))
-        refused.push(this.#refuse(unit, failures, now));
+      refused.push(...this.refusals.add(progress.refused, now, problemOf));
     }
     return { applied, refused };
   }
@@ -242,36 +211,23 @@ export class FlowDriver implements RowTarget, Disposable {
   async #applyOn(
     bridge: string,
     changes: readonly FlowChange[],
-    progress: Progress,
+    progress: Halving<FlowChange>,
     signal: AbortSignal | undefined,
   ): Promise<void> {
     const isOnFlow = (change: FlowChange): boolean => change.table === 'flow';
     for (const piece of piecesOf(changes.filter(isOnFlow))) {
       signal?.throwIfAborted();
-      const atFault = new Map(progress.failures.map(({ change, error }) => [change.unit, error]));
+      const atFault = new Map(progress.refused.map(({ change, reason }) => [change.unit, reason]));
       for (const change of piece) {
-        const error = atFault.get(change.unit);
-        if (error !== undefined) progress.failures.push({ change, error });
+        const reason = atFault.get(change.unit);
+        if (reason !== undefined) progress.refused.push({ change, reason });
       }
       const tried = piece.filter(({ unit }) => !atFault.has(unit));
-      await this.#bundle(bridge, tried, progress);
+      const units = [...Map.groupBy(tried, ({ unit }) => unit).values()];
+      await tryHalves(units, progress);
     }
     const ports = changes.filter((change) => !isOnFlow(change));
     await this.#setPorts(bridge, ports, progress);
-  }
-
-  /** What a unit can't have rests: one problem, whatever the number of flows. */
-  #refuse(key: string, failures: readonly Failure[], now: number): FlowProblem {
-    const { change, error } = failures[0] as Failure;
-    const { bridge, table, unit, object } = change;
-    const first = change.after ?? `the removal of ${change.before}`;
-    const more =
-      failures.length === 1 ? '' : ` and ${failures.length - 1} more changes of its flows`;
-    const message = `bridge ${bridge} refused ${first}${more}: ${shortened(error)}`;
-    const problem = problemOf(table, change.key, unit, object, message);
-    const commands = new Set(failures.map((failure) => failure.change.command));
-    this.#refused.set(key, { until: now + REFUSED_REST, commands, problem });
-    return problem;
   }
 
   /** Hears of nothing any more; what there is stays. */
@@ -283,13 +239,14 @@ export class FlowDriver implements RowTarget, Disposable {
     this.#monitors.clear();
   }
 
-  /** The plan of everything; made again only when something is another than the last time. */
-  #fullPlan(isComplete: boolean): FlowPlan {
-    const known = this.#planned;
-    if (known?.version === this.#version && known.isComplete === isComplete) return known.plan;
+  protected get foundVersion(): string {
+    return String(this.#version);
+  }
+
+  protected compare(isComplete: boolean): HostPlan<FlowChange> {
     const wanted = this.#wantedBridges();
     const changes: FlowChange[] = [];
-    const problems: FlowProblem[] = [...this.#contests()];
+    const problems: HostProblem[] = [];
     let heldBack = 0;
     // Who wants nothing wants to know that nothing is left.
     const unread = wanted.size === 0 && isComplete ? this.#unreachable.keys() : [];
@@ -307,35 +264,25 @@ export class FlowDriver implements RowTarget, Disposable {
       problems.push(...one.problems);
       heldBack += one.heldBack;
     }
-    const plan = { isEmpty: changes.length === 0, changes, problems, heldBack };
-    this.#planned = { version: this.#version, isComplete, plan };
-    return plan;
+    return { isEmpty: changes.length === 0, changes, problems, heldBack };
+  }
+
+  protected contestText({ row, winner }: Contest<OpenFlowRow>): string {
+    return `flow ${row.key} is that of ${winner.object}`;
   }
 
   #wantedBridges(): ReadonlySet<string> {
     return new Set(this.claims.groups());
   }
 
-  *#contests(): Iterable<FlowProblem> {
-    for (const { row, unit, winner } of this.claims.contests())
-      yield {
-        kind: 'name-taken',
-        table: row.table as OpenFlowTable,
-        key: row.key,
-        unit,
-        object: row.object,
-        message: `flow ${row.key} is that of ${winner.object}`,
-      };
-  }
-
   /** A bridge that is not there is made by somebody else; one that can't be read is a problem. */
-  *#missing(bridge: string, [first]: readonly Wanted[]): Iterable<FlowProblem> {
+  *#missing(bridge: string, [first]: readonly Wanted[]): Iterable<HostProblem> {
     const why = this.#unreachable.get(bridge);
     yield {
       kind: why === undefined ? 'awaited' : 'refused',
       table: 'port',
       key: bridge,
-      unit: first?.owner.id ?? UNWANTED,
+      unit: first?.owner.id ?? unwanted(),
       object: first?.row.object,
       message:
         why === undefined
@@ -409,36 +356,21 @@ export class FlowDriver implements RowTarget, Disposable {
   }
 
   /** Throws OfctlError when the switch does not answer. */
-  async #bundle(bridge: string, changes: readonly FlowChange[], progress: Progress): Promise<void> {
-    if (changes.length === 0 || progress.refusals <= 0) return;
+  async #bundle(bridge: string, changes: readonly FlowChange[]): Promise<string | undefined> {
+    const lines = changes.map(({ command }) => command);
     try {
-      await this.#options.ofctl.bundle(
-        bridge,
-        changes.map(({ command }) => command),
-      );
-      progress.applied += changes.length;
+      await this.#options.ofctl.bundle(bridge, lines);
+      return undefined;
     } catch (error) {
-      if (!(error instanceof FlowsRefused)) throw error;
-      progress.refusals -= 1;
-      const units = [...new Set(changes.map(({ unit }) => unit))];
-      if (units.length === 1) {
-        for (const change of changes) progress.failures.push({ change, error: error.message });
-        return;
-      }
-      const first = new Set(units.slice(0, units.length >> 1));
-      for (const isFirst of [true, false])
-        await this.#bundle(
-          bridge,
-          changes.filter(({ unit }) => first.has(unit) === isFirst),
-          progress,
-        );
+      if (error instanceof FlowsRefused) return error.message;
+      throw error;
     }
   }
 
   async #setPorts(
     bridge: string,
     changes: readonly FlowChange[],
-    progress: Progress,
+    progress: Halving<FlowChange>,
   ): Promise<void> {
     const setPort = async (change: FlowChange): Promise<void> => {
       try {
@@ -446,7 +378,7 @@ export class FlowDriver implements RowTarget, Disposable {
         progress.applied += 1;
       } catch (error) {
         if (!(error instanceof OfctlError)) throw error;
-        progress.failures.push({ change, error: error.message });
+        progress.refused.push({ change, reason: error.message });
       }
     };
     // A process per port: there is no bundle of these.

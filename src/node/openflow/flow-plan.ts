@@ -11,11 +11,16 @@ import {
   vlanOfHost,
   withNumbers,
   type FlowColumns,
-  type OpenFlowTable,
-  type PortColumns,
+  type OpenFlowRow,
 } from './flow-rows.ts';
 import { COOKIE, COOKIE_PATH_MTU } from '../numbers.ts';
 import type { Wanted } from '../reconcile/claims.ts';
+import {
+  unwanted,
+  type HostPlan,
+  type HostProblem,
+  type PlannedChange,
+} from '../reconcile/host-plan.ts';
 import { numberedFlow } from './numbered-flow.ts';
 
 export interface FoundFlow extends Omit<FlowColumns, 'bridge'> {
@@ -33,18 +38,8 @@ export interface FoundBridge {
   readonly numberOf: (name: string) => string | undefined;
 }
 
-export interface FlowChange {
-  readonly action: 'add' | 'change' | 'remove';
+export interface FlowChange extends PlannedChange {
   readonly bridge: string;
-  readonly table: OpenFlowTable;
-  readonly key: string;
-  /** The flow as it was found, and as it will be. */
-  readonly before: string | undefined;
-  readonly after: string | undefined;
-  /** As in plans of databases: of what no unit knows, `["unwanted",""]`. */
-  readonly unit: string;
-  readonly rule: string | undefined;
-  readonly object: string | undefined;
   readonly priority: number;
   /** It is there to drop packets. */
   readonly isDrop: boolean;
@@ -52,31 +47,10 @@ export interface FlowChange {
   readonly command: string;
 }
 
-type FlowProblemKind = 'held-by-other' | 'name-taken' | 'awaited' | 'refused';
-
-export interface FlowProblem {
-  readonly kind: FlowProblemKind;
-  readonly table: OpenFlowTable;
-  readonly key: string;
-  readonly unit: string;
-  readonly object: string | undefined;
-  readonly message: string;
-}
-
-export interface FlowPlan {
-  readonly isEmpty: boolean;
-  readonly changes: readonly FlowChange[];
-  readonly problems: readonly FlowProblem[];
-  /** Flows of ours that nobody wants and that stay, because not every unit has been built yet. */
-  readonly heldBack: number;
-}
-
 /** Cookies by which a flow is ours. */
 export const OUR_COOKIES: readonly string[] = [COOKIE, COOKIE_PATH_MTU];
 const isOurs = ({ cookie }: Pick<FlowColumns, 'cookie'>): boolean => OUR_COOKIES.includes(cookie);
 
-/** Unit of what no unit knows. */
-export const UNWANTED = JSON.stringify(['unwanted', '']);
 const NO_COOKIE = '0x0';
 const DEFAULT_PRIORITY = 32_768;
 const ATTRIBUTE = /^(cookie|table|priority)=(.*)$/;
@@ -149,20 +123,20 @@ const isDrop = ({ actions }: Pick<FlowColumns, 'actions'>): boolean => actions =
 export function planFlows(
   bridge: string,
   found: FoundBridge,
-  wanted: Iterable<Wanted>,
+  wanted: Iterable<Wanted<OpenFlowRow>>,
   isComplete: boolean,
-): FlowPlan {
+): HostPlan<FlowChange> {
   const changes: FlowChange[] = [];
-  const problems: FlowProblem[] = [];
+  const problems: HostProblem[] = [];
   const kept = new Set<string>();
   const missing = new Map<string, Wanted>();
   let heldBack = 0;
   for (const one of wanted) {
     const { row, owner } = one;
-    const table = row.table as OpenFlowTable;
+    const { table } = row;
     const common = { bridge, table, unit: owner.id, rule: row.rule, object: row.object };
-    if (table === 'port') {
-      const { port } = row.columns as unknown as PortColumns;
+    if (row.table === 'port') {
+      const { port } = row.columns;
       const number = withNumbers(port, found.numberOf);
       if (number === undefined) noteMissing(missing, port, one);
       else if (!found.noFlood.has(number))
@@ -178,7 +152,7 @@ export function planFlows(
         });
       continue;
     }
-    const columns = row.columns as unknown as FlowColumns;
+    const { columns } = row;
     const numbered = numberedFlow(columns, found.numberOf);
     if (numbered === undefined) {
       noteMissing(missing, columns.match + columns.actions, one, found.numberOf);
@@ -225,7 +199,7 @@ export function planFlows(
       after: undefined,
       priority: flow.priority,
       isDrop: isDrop(flow),
-      unit: UNWANTED,
+      unit: unwanted(),
       rule: undefined,
       object: undefined,
       command: deleteLine(flow),

@@ -3,13 +3,11 @@
  * looked up when a flow is written, and no name ever becomes part of a match.
  */
 import type { Sink } from '../../desired/features.ts';
+import type { RowOf } from '../reconcile/claims.ts';
 import { COOKIE } from '../numbers.ts';
 
 /** Name of the "database" whose tables are the bridges'. */
 export const OPENFLOW = 'OpenFlow';
-
-/** `flow`: a flow. `port`: what a port is not to do. */
-export type OpenFlowTable = 'flow' | 'port';
 
 export interface FlowColumns {
   readonly bridge: string;
@@ -27,6 +25,9 @@ export interface PortColumns {
   readonly bridge: string;
   readonly port: string;
 }
+
+/** `flow`: a flow. `port`: what a port is not to do. */
+export type OpenFlowRow = RowOf<{ readonly flow: FlowColumns; readonly port: PortColumns }>;
 
 /** The port of the host itself. */
 export const LOCAL = 'LOCAL';
@@ -123,7 +124,7 @@ export class FlowRows {
     this.#row('port', port, columns);
   }
 
-  #row(table: OpenFlowTable, key: string, columns: FlowColumns | PortColumns): void {
+  #row(table: OpenFlowRow['table'], key: string, columns: FlowColumns | PortColumns): void {
     this.#out.row({
       database: OPENFLOW,
       table,

@@ -1,19 +1,14 @@
 /** A plan of the network stack, of nftables, or of flows, for people and for programs, as those of databases are. */
 import { visibleText } from '../../api/visible-text.ts';
-import type { FlowPlan } from '../openflow/flow-plan.ts';
-import type { LinuxPlan } from '../linux/linux-change.ts';
-import type { NftPlan } from '../nftables/nft-plan.ts';
-
-export type HostPlan = LinuxPlan | NftPlan | FlowPlan;
-type HostChange = HostPlan['changes'][number];
+import type { HostPlan, PlannedChange } from './host-plan.ts';
 
 const ACTIONS = { add: 'insert', change: 'update', remove: 'delete' } as const;
 const SIGNS = { add: '+', change: '~', remove: '-' } as const;
 const WORDS = { add: 'to add', change: 'to change', remove: 'to remove' } as const;
 
 /** Where it is: a bridge, or a kind of object of the host. */
-const placeOf = (change: HostChange): string =>
-  'bridge' in change ? `bridge ${change.bridge}` : change.table;
+const placeOf = (change: PlannedChange): string =>
+  change.bridge === undefined ? change.table : `bridge ${change.bridge}`;
 
 /**
  * ```
@@ -23,7 +18,7 @@ const placeOf = (change: HostChange): string =>
  */
 export function renderHostPlan({ changes, problems, isEmpty }: HostPlan): string {
   const lines: string[] = [];
-  const places = Map.groupBy<string, HostChange>(changes, placeOf);
+  const places = Map.groupBy<string, PlannedChange>(changes, placeOf);
   for (const [place, all] of [...places].sort(([a], [b]) => (a < b ? -1 : 1))) {
     const counts = (Object.keys(WORDS) as (keyof typeof WORDS)[]).flatMap((action) => {
       const count = all.filter((change) => change.action === action).length;
@@ -37,7 +32,7 @@ export function renderHostPlan({ changes, problems, isEmpty }: HostPlan): string
 }
 
 /** The text of an object names it, but for devices, settings, and ports. */
-function changeText({ action, table, key, before, after }: HostChange): string {
+function changeText({ action, table, key, before, after }: PlannedChange): string {
   const name =
     table === 'link' || table === 'sysctl'
       ? `${key}: `
@@ -54,16 +49,18 @@ export const hostPlanToJson = (
 ): unknown => ({
   database,
   empty: isEmpty,
-  changes: changes.map(({ action, table, key, unit, object, rule, before, after }: HostChange) => ({
-    action: ACTIONS[action],
-    table,
-    key,
-    unit,
-    object,
-    rule,
-    before,
-    after,
-  })),
+  changes: changes.map(
+    ({ action, table, key, unit, object, rule, before, after }: PlannedChange) => ({
+      action: ACTIONS[action],
+      table,
+      key,
+      unit,
+      object,
+      rule,
+      before,
+      after,
+    }),
+  ),
   problems,
   heldBack,
 });

@@ -2,7 +2,7 @@
 import type { DesiredRow } from '../../../src/desired/rows.ts';
 import { IpProgram } from '../../../src/node/programs/ip-program.ts';
 import { LinuxDriver } from '../../../src/node/linux/linux-driver.ts';
-import type { LinuxProblem } from '../../../src/node/linux/linux-change.ts';
+import type { HostProblem } from '../../../src/node/reconcile/host-plan.ts';
 import { sysctlsBelow } from '../../../src/node/linux/kernel-sysctls.ts';
 import { HostUnits } from './host-units.ts';
 import { blue, dualZone, networkName, type Zone, type ZoneNetwork } from '../zone/zones.ts';
@@ -66,7 +66,7 @@ export const withoutVrf = (row: DesiredRow): DesiredRow | undefined => {
 export async function settled(
   driver: LinuxDriver,
   isComplete = true,
-): Promise<{ readonly applied: number; readonly problems: readonly LinuxProblem[] }> {
+): Promise<{ readonly applied: number; readonly problems: readonly HostProblem[] }> {
   let applied = 0;
   for (let round = 0; round < 20; round += 1) {
     await driver.refresh(performance.now());

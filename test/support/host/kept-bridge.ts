@@ -3,7 +3,7 @@ import { bridgePorts, PORT_COLUMNS } from '../../../src/node/openflow/bridge-por
 import { openDatabase, type OpenDatabase } from '../../../src/databases/open-database.ts';
 import { createLogger } from '../../../src/process/logger.ts';
 import { FlowDriver } from '../../../src/node/openflow/flow-driver.ts';
-import type { FlowProblem } from '../../../src/node/openflow/flow-plan.ts';
+import type { HostProblem } from '../../../src/node/reconcile/host-plan.ts';
 import { bridgeFeatures, patchPortOf } from './bridge-zones.ts';
 import { FeatureUnits } from './host-units.ts';
 import { bridgeWords, Vswitchd } from './vswitchd.ts';
@@ -86,7 +86,7 @@ export class KeptBridge implements AsyncDisposable {
   /** Applies until nothing is left to do. */
   async settled(
     isComplete = true,
-  ): Promise<{ readonly applied: number; readonly problems: readonly FlowProblem[] }> {
+  ): Promise<{ readonly applied: number; readonly problems: readonly HostProblem[] }> {
     const { driver } = this.#open;
     let applied = 0;
     for (let round = 0; round < 20; round += 1) {

@@ -4,7 +4,7 @@ import { KUBELET_CGROUP, PODS_CGROUP } from '../../../../src/node/nftables/cgrou
 import type { CniInterface } from '../../../../src/cni/protocol/result.ts';
 import { IpProgram } from '../../../../src/node/programs/ip-program.ts';
 import { NftDriver } from '../../../../src/node/nftables/nft-driver.ts';
-import type { NftProblem } from '../../../../src/node/nftables/nft-plan.ts';
+import type { HostProblem } from '../../../../src/node/reconcile/host-plan.ts';
 import { NftProgram } from '../../../../src/node/nftables/nft-program.ts';
 import { PodLinks } from '../../../../src/cni/links/pod-links.ts';
 import { TestCgroup } from '../../../support/host/cgroup.ts';
@@ -31,7 +31,7 @@ describe.skipIf(whyNoNamespace !== undefined)('our nftables table', () => {
 
   const settled = async (
     isComplete = true,
-  ): Promise<{ applied: number; problems: readonly NftProblem[] }> => {
+  ): Promise<{ applied: number; problems: readonly HostProblem[] }> => {
     let applied = 0;
     for (let round = 0; round < 5; round += 1) {
       await driver.refresh(performance.now());
@@ -41,7 +41,7 @@ describe.skipIf(whyNoNamespace !== undefined)('our nftables table', () => {
     }
     throw new Error('the table is not as it should be after 5 rounds');
   };
-  const refused = ({ problems }: { problems: readonly NftProblem[] }): string[] =>
+  const refused = ({ problems }: { problems: readonly HostProblem[] }): string[] =>
     problems.filter(({ kind }) => kind !== 'awaited').map(({ message }) => message);
 
   beforeEach(async () => {

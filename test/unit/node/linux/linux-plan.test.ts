@@ -3,7 +3,9 @@ import { describe, expect, test } from 'vitest';
 import { aliasOf } from '../../../../src/node/linux/linux-plan-links.ts';
 import type { Found } from '../../../../src/node/linux/linux-found.ts';
 import { linuxClaims, LinuxPlanner } from '../../../../src/node/linux/linux-plan.ts';
-import type { LinuxPlan } from '../../../../src/node/linux/linux-change.ts';
+import type { LinuxChange } from '../../../../src/node/linux/linux-change.ts';
+import type { LinuxRow } from '../../../../src/node/linux/linux-rows.ts';
+import type { HostPlan } from '../../../../src/node/reconcile/host-plan.ts';
 import type { Claims, Wanted } from '../../../../src/node/reconcile/claims.ts';
 import type { RouteColumns, RuleColumns } from '../../../../src/node/linux/linux-rows.ts';
 import type { RowOwner } from '../../../../src/desired/engine.ts';
@@ -47,7 +49,7 @@ function host(): MemoryKernel {
 
 const wanted = wantedBy(dualZone);
 
-const claimsOf = (what: readonly Wanted[]): Claims => {
+const claimsOf = (what: readonly Wanted[]): Claims<LinuxRow> => {
   const claims = linuxClaims();
   for (const [unit, all] of Map.groupBy(what, ({ owner }) => owner.id))
     claims.set(
@@ -61,7 +63,7 @@ const plan = (
   kernel: MemoryKernel,
   what: readonly Wanted[] = wanted,
   isComplete = true,
-): LinuxPlan => new LinuxPlanner().plan(kernel, claimsOf(what), isComplete);
+): HostPlan<LinuxChange> => new LinuxPlanner().plan(kernel, claimsOf(what), isComplete);
 
 /** Everything in a canonical order, for comparing. */
 const picture = ({
@@ -354,7 +356,7 @@ test('a planner that knows earlier plans makes the one that a new planner makes'
     isComplete: boolean(),
     isRepaired: boolean(),
   });
-  const named = ({ changes, ...rest }: LinuxPlan): unknown => ({
+  const named = ({ changes, ...rest }: HostPlan<LinuxChange>): unknown => ({
     ...rest,
     problems: rest.problems.map(({ message }) => message).toSorted(),
     changes: changes.map(({ action, key }) => `${action} ${key}`).toSorted(),

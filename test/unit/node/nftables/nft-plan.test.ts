@@ -2,16 +2,22 @@ import { array, assert, constantFrom, property } from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Wanted } from '../../../../src/node/reconcile/claims.ts';
 import { keptRules } from '../../../../src/node/nftables/kept-rules.ts';
+import type { NftRow } from '../../../../src/node/nftables/nft-rows.ts';
 import { planNft } from '../../../../src/node/nftables/nft-plan.ts';
 import { foundTable } from '../../../../src/node/nftables/nft-state.ts';
 import { elementText, ruleText } from '../../../../src/node/nftables/nft-text.ts';
 
-const wanted = (table: string, key: string, columns: Wanted['row']['columns']): Wanted => ({
-  owner: { id: '["unit"]', order: 0 },
-  row: { database: 'nftables', table, key, columns, containers: [], rule: 'r', object: 'Pod a/b' },
-});
+const wanted = <T extends NftRow['table']>(
+  table: T,
+  key: string,
+  columns: Extract<NftRow, { table: T }>['columns'],
+): Wanted<NftRow> => {
+  const place = { database: 'nftables', table, key, containers: [] };
+  const row = { ...place, columns, rule: 'r', object: 'Pod a/b' } as NftRow;
+  return { owner: { id: '["unit"]', order: 0 }, row };
+};
 const chain = wanted('chain', 'c', { name: 'c' });
-const rule = (text: string, order: number): Wanted =>
+const rule = (text: string, order: number): Wanted<NftRow> =>
   wanted('rule', `c ${text}`, { chain: 'c', text, order });
 const found = (...texts: readonly string[]) =>
   foundTable([
@@ -22,7 +28,7 @@ const found = (...texts: readonly string[]) =>
   ]);
 const commands = (
   there: ReturnType<typeof found> | undefined,
-  rows: readonly Wanted[],
+  rows: readonly Wanted<NftRow>[],
   isComplete = true,
 ): string[] =>
   planNft(there, rows, () => undefined, isComplete)

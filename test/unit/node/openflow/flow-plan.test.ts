@@ -1,6 +1,5 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { DesiredRow } from '../../../../src/desired/rows.ts';
 import type { Wanted } from '../../../../src/node/reconcile/claims.ts';
 import {
   parseFlow,
@@ -16,6 +15,7 @@ import {
   OPENFLOW,
   portNamed,
   withNumbers,
+  type OpenFlowRow,
 } from '../../../../src/node/openflow/flow-rows.ts';
 
 interface WantedFlow {
@@ -25,9 +25,14 @@ interface WantedFlow {
   readonly cookie?: string;
 }
 
-const wanted = ({ priority, match, actions, cookie = '0xdeff105' }: WantedFlow): Wanted => {
+const wanted = ({
+  priority,
+  match,
+  actions,
+  cookie = '0xdeff105',
+}: WantedFlow): Wanted<OpenFlowRow> => {
   const columns = { bridge: 'br-ex', table: 0, priority, cookie, match, actions };
-  const row: DesiredRow = {
+  const row: OpenFlowRow = {
     database: OPENFLOW,
     table: 'flow',
     key: `br-ex ${flowKey(columns)}`,

@@ -64,7 +64,7 @@ export function previewConnects(
   );
   const networkOf = (network: NetworkObject): ConnectableNetwork | undefined => {
     const nad = renderNad(network, network.metadata.namespace ?? 'default', settings);
-    return nad.ok
+    return nad.kind === 'value'
       ? { title: objectKey(network.metadata), id: ids.get(network) ?? 0, config: nad.value.config }
       : undefined;
   };

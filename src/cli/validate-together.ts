@@ -74,7 +74,7 @@ function unrenderable(
     const network = asNetwork(document);
     if (network === undefined) return [];
     const nad = renderNad(network, network.metadata.namespace ?? 'default', settings);
-    if (nad.ok) return [];
+    if (nad.kind === 'value') return [];
     const reason = nad.error.replace(/^.*failed to render CNI network config: /, '');
     return [about(document, `${REFUSED}: ${reason}`, subnetsOf(document))];
   });
@@ -121,7 +121,7 @@ function conflictingPrimaries(documents: readonly ManifestDocument[]): ManifestE
     const network = asNetwork(document);
     if (network === undefined || network.kind === 'OVNSecondaryNetwork') return [];
     const spec = networkSpecOf(network);
-    if (!spec.ok || spec.value.role !== 'primary') return [];
+    if (spec.kind === 'invalid' || spec.value.role !== 'primary') return [];
     const subnets = spec.value.subnets
       .map((subnet) => parsePrefix(subnet.split('/').slice(0, 2).join('/')))
       .filter((prefix) => prefix !== undefined);
@@ -168,7 +168,7 @@ function unusableNads(
   return documents.flatMap((document) => {
     if (document.object.kind !== 'NetworkAttachmentDefinition') return [];
     const parsed = parseNad(document.object as NetworkAttachmentDefinition, settings);
-    if (parsed.outcome !== 'invalid') return [];
+    if (parsed.kind !== 'invalid') return [];
     const message = `the network would not be made: Failed to parse network config: ${parsed.error}`;
     return [about(document, message, document.positionOf(['spec', 'config']))];
   });
@@ -180,7 +180,7 @@ function clashingNames(documents: readonly ManifestDocument[]): ManifestError[] 
   return documents.flatMap((document) => {
     const network = asNetwork(document);
     const spec = network === undefined ? undefined : networkSpecOf(network);
-    if (spec === undefined || !spec.ok) return [];
+    if (spec === undefined || spec.kind === 'invalid') return [];
     const prefix = ovnPrefix(spec.value.network);
     const first = seen.get(prefix);
     if (first === undefined) {
@@ -211,7 +211,8 @@ function unlabelledNamespaces(documents: readonly ManifestDocument[]): ManifestE
     if (document.object.kind !== 'UserDefinedNetwork') return [];
     const spec = networkSpecOf(document.object as NetworkObject);
     const namespace = unlabelled.get(document.object.metadata.namespace ?? '');
-    if (!spec.ok || spec.value.role !== 'primary' || namespace === undefined) return [];
+    if (spec.kind === 'invalid' || spec.value.role !== 'primary' || namespace === undefined)
+      return [];
     const message =
       `${REFUSED}: namespace "${namespace.object.metadata.name}" (${placeOf(namespace)}) ` +
       `has no label ${PRIMARY_NETWORK_LABEL}; it must be there when the namespace is created`;

@@ -46,7 +46,7 @@ export const objectRules: ObjectRules = {
   },
   validate(object, before) {
     const result = validateObject(object, before);
-    switch (result.outcome) {
+    switch (result.kind) {
       case 'valid':
         return [];
       case 'invalid':

@@ -207,7 +207,7 @@ function nadsByNetwork(
 ): ReadonlyMap<string, readonly NetworkNad[]> {
   const parsed = nads.flatMap((nad): NetworkNad[] => {
     const result = parseNad(nad, settings);
-    if (result.outcome !== 'network') return [];
+    if (result.kind !== 'network') return [];
     return [{ key: objectKey(nad.metadata), config: result.config, id: networkId(nad).value }];
   });
   return Map.groupBy(
@@ -218,7 +218,7 @@ function nadsByNetwork(
 
 interface NetworkNad {
   readonly key: string;
-  readonly config: Extract<ReturnType<typeof parseNad>, { outcome: 'network' }>['config'];
+  readonly config: Extract<ReturnType<typeof parseNad>, { kind: 'network' }>['config'];
   readonly id: number | undefined;
 }
 

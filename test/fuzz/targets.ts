@@ -246,7 +246,7 @@ const validation: FuzzTarget = {
   run: (input) => {
     const value = parsed(input);
     const result = validateObject(value);
-    return result.outcome === 'invalid' ? result.errors.map(formatFieldError) : [];
+    return result.kind === 'invalid' ? result.errors.map(formatFieldError) : [];
   },
 };
 
@@ -261,7 +261,7 @@ const stored: FuzzTarget = {
     const name = isPlainObject(value) ? value['kind'] : undefined;
     const kind = KINDS.find((one) => one.kind === name) ?? kinds.pods;
     const reading = readStored(kind, value);
-    return reading.ok ? [] : [reading.problem];
+    return reading.kind === 'value' ? [] : [reading.error];
   },
 };
 

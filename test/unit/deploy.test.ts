@@ -963,12 +963,12 @@ describe('admission policies', () => {
     let ours = 0;
     fc.assert(
       fc.property(config, (text) => {
-        const { outcome } = parseNetworkConfig(text, 'a/b', DEFAULT_SETTINGS);
+        const { kind } = parseNetworkConfig(text, 'a/b', DEFAULT_SETTINGS);
         // What names no plugin at all is invalid, and nobody's.
         const names = JSON.stringify(JSON.parse(text)).match(
           /ovn-k8s-cni-overlay|"ovn-kubernetes"/,
         );
-        if (outcome === 'foreign' || (outcome === 'invalid' && names === null)) return;
+        if (kind === 'foreign' || (kind === 'invalid' && names === null)) return;
         ours += 1;
         const request = { userInfo: { username: 'anna' } };
         const object = definition(text);

@@ -3,6 +3,7 @@ import type { Conversion } from './conversion.ts';
 import { convertObject, V1, V1ALPHA1 } from './conversion.ts';
 import { formatFieldError } from '../validation/field-errors.ts';
 import type { PlainObject } from '../plain-object.ts';
+import { fail } from '../result.ts';
 import { isPlainObject, own } from '../plain-object.ts';
 import { validateObject } from '../validation/validate.ts';
 import { clipped, visibleText } from '../visible-text.ts';
@@ -34,9 +35,10 @@ function describe(object: PlainObject): string {
  */
 function convertForStorage(object: PlainObject, version: string): Conversion {
   const conversion = convertObject(object, version);
-  if (!conversion.ok || version !== V1 || own(object, 'apiVersion') !== V1ALPHA1) return conversion;
+  if (conversion.kind === 'invalid' || version !== V1 || own(object, 'apiVersion') !== V1ALPHA1)
+    return conversion;
   const checked = validateObject(object);
-  return checked.outcome === 'invalid' ? { ok: false, errors: checked.errors } : conversion;
+  return checked.kind === 'invalid' ? fail(checked.errors) : conversion;
 }
 
 /**
@@ -66,14 +68,14 @@ export function answerConversionReview(review: unknown): ConversionAnswer | unde
     if (!isPlainObject(object))
       return answer({ status: 'Failure', message: 'an object of the review is not a map' }, []);
     const conversion = convertForStorage(object, version);
-    if (!conversion.ok) {
-      const message = `${describe(object)}: ${conversion.errors.map(formatFieldError).join('; ')}`;
+    if (conversion.kind === 'invalid') {
+      const message = `${describe(object)}: ${conversion.error.map(formatFieldError).join('; ')}`;
       return answer(
         { status: 'Failure', message: visibleText(clipped(message, LONGEST_MESSAGE)) },
         [],
       );
     }
-    converted.push(conversion.object);
+    converted.push(conversion.value);
   }
   return answer({ status: 'Success' }, converted);
 }

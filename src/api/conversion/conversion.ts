@@ -8,6 +8,7 @@ import { parsePrefix } from '../../allocators/addresses.ts';
 import type { FieldError, FieldPath } from '../validation/field-errors.ts';
 import { clusterNetworkName } from '../nad/network-name.ts';
 import type { PlainObject } from '../plain-object.ts';
+import { fail, succeed, type Result } from '../result.ts';
 import { isPlainObject, own } from '../plain-object.ts';
 
 export const V1 = 'k8s.ovn.org/v1';
@@ -18,13 +19,7 @@ const FLAT_SPEC_ANNOTATION = 'k8s.ovn.org/v1alpha1-spec';
 /** On a v1alpha1 object: the v1 spec that it was made from, where the flat spec can't hold all of it. */
 const V1_SPEC_ANNOTATION = 'k8s.ovn.org/v1-spec';
 
-export type Conversion =
-  | { readonly ok: true; readonly object: PlainObject }
-  | { readonly ok: false; readonly errors: readonly FieldError[] };
-
-type Mapped =
-  | { readonly ok: true; readonly spec: PlainObject }
-  | { readonly ok: false; readonly errors: readonly FieldError[] };
+export type Conversion = Result<PlainObject, readonly FieldError[]>;
 
 /** Without the keys whose value is undefined. */
 const compact = (object: Record<string, unknown>): PlainObject =>
@@ -57,7 +52,7 @@ function flatIpam(flat: PlainObject): PlainObject | undefined {
   return Object.keys(result).length === 0 ? undefined : result;
 }
 
-function layer3FromFlat(flat: PlainObject, path: FieldPath): Mapped {
+function layer3FromFlat(flat: PlainObject, path: FieldPath): Conversion {
   const errors: FieldError[] = [];
   const subnets = strings(own(flat, 'subnets')).map((text, index) => {
     const subnet = layer3Subnet(text);
@@ -74,7 +69,7 @@ function layer3FromFlat(flat: PlainObject, path: FieldPath): Mapped {
       detail: 'Layer3 networks have no excluded subnets: remove the field or use topology Layer2',
     });
   }
-  if (errors.length > 0) return { ok: false, errors };
+  if (errors.length > 0) return fail(errors);
   const role = own(flat, 'role');
   const layer3 = compact({
     role,
@@ -82,10 +77,10 @@ function layer3FromFlat(flat: PlainObject, path: FieldPath): Mapped {
     subnets,
     joinSubnets: role === 'Primary' ? own(flat, 'joinSubnets') : undefined,
   });
-  return { ok: true, spec: { topology: 'Layer3', layer3 } };
+  return succeed({ topology: 'Layer3', layer3 });
 }
 
-function layer2FromFlat(flat: PlainObject): Mapped {
+function layer2FromFlat(flat: PlainObject): Conversion {
   const role = own(flat, 'role');
   const layer2 = compact({
     role,
@@ -95,10 +90,10 @@ function layer2FromFlat(flat: PlainObject): Mapped {
     joinSubnets: role === 'Primary' ? own(flat, 'joinSubnets') : undefined,
     ipam: flatIpam(flat),
   });
-  return { ok: true, spec: { topology: 'Layer2', layer2 } };
+  return succeed({ topology: 'Layer2', layer2 });
 }
 
-function localnetFromFlat(flat: PlainObject, object: PlainObject, path: FieldPath): Mapped {
+function localnetFromFlat(flat: PlainObject, object: PlainObject, path: FieldPath): Conversion {
   if (own(object, 'kind') !== 'ClusterUserDefinedNetwork') {
     const error: FieldError = {
       type: 'Invalid',
@@ -108,7 +103,7 @@ function localnetFromFlat(flat: PlainObject, object: PlainObject, path: FieldPat
         'topology Localnet gives access to a physical network, which is for administrators to grant: ' +
         'use a ClusterUserDefinedNetwork',
     };
-    return { ok: false, errors: [error] };
+    return fail([error]);
   }
   const metadata = own(object, 'metadata');
   const name = isPlainObject(metadata) ? own(metadata, 'name') : undefined;
@@ -121,10 +116,10 @@ function localnetFromFlat(flat: PlainObject, object: PlainObject, path: FieldPat
     excludeSubnets: own(flat, 'excludeSubnets'),
     ipam: flatIpam(flat),
   });
-  return { ok: true, spec: { topology: 'Localnet', localnet } };
+  return succeed({ topology: 'Localnet', localnet });
 }
 
-function networkFromFlat(flat: PlainObject, object: PlainObject, path: FieldPath): Mapped {
+function networkFromFlat(flat: PlainObject, object: PlainObject, path: FieldPath): Conversion {
   const topology = own(flat, 'topology');
   if (topology === 'Layer3') return layer3FromFlat(flat, path);
   if (topology === 'Layer2') return layer2FromFlat(flat);
@@ -136,7 +131,7 @@ function networkFromFlat(flat: PlainObject, object: PlainObject, path: FieldPath
     value: topology,
     detail,
   };
-  return { ok: false, errors: [error] };
+  return fail([error]);
 }
 
 const isCluster = (object: PlainObject): boolean =>
@@ -153,17 +148,13 @@ function flatPart(object: PlainObject, spec: PlainObject): { flat: PlainObject; 
     : { flat: template, path: ['spec', 'template'] };
 }
 
-function specFromFlat(object: PlainObject, spec: PlainObject): Mapped {
+function specFromFlat(object: PlainObject, spec: PlainObject): Conversion {
   const { flat, path } = flatPart(object, spec);
   const network = networkFromFlat(flat, object, path);
-  if (!network.ok || !isCluster(object)) return network;
-  return {
-    ok: true,
-    spec: compact({
-      namespaceSelector: own(spec, 'namespaceSelector'),
-      network: network.spec,
-    }),
-  };
+  if (network.kind === 'invalid' || !isCluster(object)) return network;
+  return succeed(
+    compact({ namespaceSelector: own(spec, 'namespaceSelector'), network: network.value }),
+  );
 }
 
 function flatSubnets(subnets: unknown): unknown {
@@ -245,7 +236,7 @@ function keptPart(object: PlainObject, annotation: string): PlainObject | undefi
 
 function toV1(object: PlainObject, spec: PlainObject): Conversion {
   const mapped = specFromFlat(object, spec);
-  if (!mapped.ok) return mapped;
+  if (mapped.kind === 'invalid') return mapped;
   const selector = own(spec, 'namespaceSelector');
   const withSelector = (part: PlainObject): PlainObject =>
     isCluster(object) ? compact({ namespaceSelector: selector, ...part }) : part;
@@ -253,17 +244,16 @@ function toV1(object: PlainObject, spec: PlainObject): Conversion {
   const kept = keptPart(object, V1_SPEC_ANNOTATION);
   if (kept !== undefined && sameJson(specToFlat(object, withSelector(kept)), spec)) {
     const change = { remove: V1_SPEC_ANNOTATION, set: FLAT_SPEC_ANNOTATION };
-    return { ok: true, object: rewritten(object, V1, withSelector(kept), change) };
+    return succeed(rewritten(object, V1, withSelector(kept), change));
   }
-  const exact = sameJson(specToFlat(object, mapped.spec), spec);
-  return {
-    ok: true,
-    object: rewritten(object, V1, mapped.spec, {
+  const exact = sameJson(specToFlat(object, mapped.value), spec);
+  return succeed(
+    rewritten(object, V1, mapped.value, {
       remove: V1_SPEC_ANNOTATION,
       set: FLAT_SPEC_ANNOTATION,
       ...(exact ? {} : { value: canonicalJson(networkPart(spec)) }),
     }),
-  };
+  );
 }
 
 function toV1Alpha1(object: PlainObject, spec: PlainObject): Conversion {
@@ -272,22 +262,21 @@ function toV1Alpha1(object: PlainObject, spec: PlainObject): Conversion {
     isCluster(object) ? compact({ namespaceSelector: selector, ...part }) : part;
   const madeFrom = (flat: PlainObject): boolean => {
     const mapped = specFromFlat(object, flat);
-    return mapped.ok && sameJson(mapped.spec, spec);
+    return mapped.kind === 'value' && sameJson(mapped.value, spec);
   };
   const kept = keptPart(object, FLAT_SPEC_ANNOTATION);
   if (kept !== undefined && madeFrom(withSelector(kept))) {
     const change = { remove: FLAT_SPEC_ANNOTATION, set: V1_SPEC_ANNOTATION };
-    return { ok: true, object: rewritten(object, V1ALPHA1, withSelector(kept), change) };
+    return succeed(rewritten(object, V1ALPHA1, withSelector(kept), change));
   }
   const flat = specToFlat(object, spec);
-  return {
-    ok: true,
-    object: rewritten(object, V1ALPHA1, flat, {
+  return succeed(
+    rewritten(object, V1ALPHA1, flat, {
       remove: FLAT_SPEC_ANNOTATION,
       set: V1_SPEC_ANNOTATION,
       ...(madeFrom(flat) ? {} : { value: canonicalJson(networkPart(spec)) }),
     }),
-  };
+  );
 }
 
 /**
@@ -297,10 +286,8 @@ function toV1Alpha1(object: PlainObject, spec: PlainObject): Conversion {
 export function convertObject(object: PlainObject, apiVersion: string): Conversion {
   const from = own(object, 'apiVersion');
   const kind = own(object, 'kind');
-  const failed = (field: string, value: unknown, detail: string): Conversion => ({
-    ok: false,
-    errors: [{ type: 'Invalid', path: [field], value, detail }],
-  });
+  const failed = (field: string, value: unknown, detail: string): Conversion =>
+    fail([{ type: 'Invalid', path: [field], value, detail }]);
   if (kind !== 'UserDefinedNetwork' && kind !== 'ClusterUserDefinedNetwork') {
     return failed(
       'kind',
@@ -308,7 +295,7 @@ export function convertObject(object: PlainObject, apiVersion: string): Conversi
       'only UserDefinedNetwork and ClusterUserDefinedNetwork have versions',
     );
   }
-  if (from === apiVersion) return { ok: true, object };
+  if (from === apiVersion) return succeed(object);
   const spec = own(object, 'spec');
   if (!isPlainObject(spec)) return failed('spec', spec, 'must be a map');
   if (from === V1ALPHA1 && apiVersion === V1) return toV1(object, spec);

@@ -5,8 +5,8 @@ import type {
   FamilyCidrs,
   NetworkConfig,
   NetworkTopology,
-  Outcome,
 } from './network-config.ts';
+import type { Result } from '../result.ts';
 import { formatValue } from '../validation/field-errors.ts';
 import { findTransitSubnets, formatOverlap, networkOverlap } from '../validation/overlap.ts';
 import type { PlainObject } from '../plain-object.ts';
@@ -29,15 +29,15 @@ const TOPOLOGIES: readonly string[] = ['layer3', 'layer2', 'localnet'];
 export type NadConfig =
   /** A network of ours. */
   | {
-      readonly outcome: 'network';
+      readonly kind: 'network';
       readonly config: NetworkConfig;
       readonly warnings: readonly string[];
     }
   /** A NAD that stands for the cluster default network. */
-  | { readonly outcome: 'default-network' }
+  | { readonly kind: 'default-network' }
   /** A NAD of another CNI plugin: ignored. */
-  | { readonly outcome: 'foreign' }
-  | { readonly outcome: 'invalid'; readonly error: string };
+  | { readonly kind: 'foreign' }
+  | { readonly kind: 'invalid'; readonly error: string };
 
 /** No CNI configuration of ours has more; the API server's limit for a whole object is 3 MiB. */
 const LONGEST_CONFIG = 1024 * 1024;
@@ -48,7 +48,8 @@ const refuse = (message: string): never => {
   throw new ConfigError(message);
 };
 
-const unwrap = <T>(outcome: Outcome<T>): T => (outcome.ok ? outcome.value : refuse(outcome.error));
+const unwrap = <T>(outcome: Result<T>): T =>
+  outcome.kind === 'value' ? outcome.value : refuse(outcome.error);
 
 function text(config: PlainObject, key: string): string {
   const value = own(config, key);
@@ -371,9 +372,9 @@ function read(plugin: PlainObject, nadKey: string, settings: ClusterAddressing):
   checkFamilies(config, settings);
   const hasTransit = topology === 'layer2' && role === 'primary';
   if (!hasTransit || text(plugin, 'transitSubnet') !== '')
-    return { outcome: 'network', config, warnings: [] };
+    return { kind: 'network', config, warnings: [] };
   return {
-    outcome: 'network',
+    kind: 'network',
     config: { ...config, transitSubnets: unwrap(findTransitSubnets(config, settings)) },
     warnings: ['transitSubnet is not set; it is computed'],
   };
@@ -394,13 +395,13 @@ export function parseNetworkConfig(
     const { plugin, others } = pluginOf(json);
     const type = text(plugin, 'type');
     const old = isOldForm(plugin);
-    if (type !== CNI_TYPE && !(old && type === OLD_CNI_TYPE)) return { outcome: 'foreign' };
+    if (type !== CNI_TYPE && !(old && type === OLD_CNI_TYPE)) return { kind: 'foreign' };
     if (old) return read(fromOldForm(plugin, others, nadKey), nadKey, settings);
     if (others.length > 0) refuse('CNI plugin chaining is not supported');
-    if (text(plugin, 'topology') === '') return { outcome: 'default-network' };
+    if (text(plugin, 'topology') === '') return { kind: 'default-network' };
     return read(withCurrentKeys(plugin), nadKey, settings);
   } catch (error) {
-    if (error instanceof ConfigError) return { outcome: 'invalid', error: error.message };
+    if (error instanceof ConfigError) return { kind: 'invalid', error: error.message };
     throw error;
   }
 }

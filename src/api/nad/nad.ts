@@ -3,8 +3,9 @@ import { canonicalJson } from '../canonical-json.ts';
 import type { NadConfig } from './nad-config.ts';
 import { CNI_TYPE, parseNetworkConfig } from './nad-config.ts';
 import { networkAttachmentDefinitions } from '../kinds.ts';
-import type { ClusterAddressing, NetworkConfig, Outcome } from './network-config.ts';
-import { fail, familyCidrs, succeed } from './network-config.ts';
+import type { ClusterAddressing, NetworkConfig } from './network-config.ts';
+import { type Result, fail, succeed } from '../result.ts';
+import { familyCidrs } from './network-config.ts';
 import { formatValue } from '../validation/field-errors.ts';
 import { clipped } from '../visible-text.ts';
 import { nameRefusal } from './network-name.ts';
@@ -53,15 +54,15 @@ export interface RenderFeatures {
   readonly persistentIPs?: boolean;
 }
 
-function transitOf(spec: NetworkSpec, settings: ClusterAddressing): Outcome<readonly string[]> {
+function transitOf(spec: NetworkSpec, settings: ClusterAddressing): Result<readonly string[]> {
   if (spec.topology !== 'layer2' || spec.role !== 'primary') return succeed([]);
   const subnets = parseSubnets(spec.subnets.join(','), spec.topology);
-  if (!subnets.ok) return subnets;
+  if (subnets.kind === 'invalid') return subnets;
   const join =
     spec.joinSubnets.length === 0
       ? succeed(settings.udnJoinSubnets)
       : parseFamilyCidrs(spec.joinSubnets.join(','), settings.udnJoinSubnets);
-  if (!join.ok) return join;
+  if (join.kind === 'invalid') return join;
   const found = findTransitSubnets(
     {
       topology: spec.topology,
@@ -72,7 +73,7 @@ function transitOf(spec: NetworkSpec, settings: ClusterAddressing): Outcome<read
     },
     settings,
   );
-  return found.ok ? succeed(familyCidrs(found.value)) : found;
+  return found.kind === 'value' ? succeed(familyCidrs(found.value)) : found;
 }
 
 function configKeys(
@@ -125,15 +126,15 @@ function renderConfig(
   namespace: string,
   settings: ClusterAddressing,
   features: RenderFeatures,
-): Outcome<{ readonly text: string; readonly config: NetworkConfig }> {
+): Result<{ readonly text: string; readonly config: NetworkConfig }> {
   if (namespace === '') return fail('namespace should not be empty');
   const outcome = networkSpecOf(object);
-  if (!outcome.ok) return outcome;
+  if (outcome.kind === 'invalid') return outcome;
   const spec = outcome.value;
   const ipam = ipamProblem(spec);
   if (ipam !== undefined) return fail(ipam);
   const transit = transitOf(spec, settings);
-  if (!transit.ok) return transit;
+  if (transit.kind === 'invalid') return transit;
   if (spec.transport === 'evpn' && features.evpn !== true) {
     return fail('EVPN transport requested but EVPN feature is not enabled');
   }
@@ -143,8 +144,8 @@ function renderConfig(
   const nadKey = objectKey({ namespace, name: object.metadata.name });
   const config = canonicalJson(configKeys(spec, nadKey, transit.value, settings));
   const parsed = parseNetworkConfig(config, nadKey, settings);
-  if (parsed.outcome === 'invalid') return fail(parsed.error);
-  if (parsed.outcome !== 'network') return fail('it would be taken for one of another plugin');
+  if (parsed.kind === 'invalid') return fail(parsed.error);
+  if (parsed.kind !== 'network') return fail('it would be taken for one of another plugin');
   const isExternal = object.kind === 'OVNSecondaryNetwork' && spec.topology === 'localnet';
   const clash = isExternal ? externalOverlap(parsed.config.subnets, settings) : undefined;
   return clash === undefined ? succeed({ text: config, config: parsed.config }) : fail(clash);
@@ -191,9 +192,9 @@ export function renderNad(
   namespace: string,
   settings: ClusterAddressing,
   features: RenderFeatures = {},
-): Outcome<RenderedNad> {
+): Result<RenderedNad> {
   const config = renderConfig(object, namespace, settings, features);
-  if (!config.ok) {
+  if (config.kind === 'invalid') {
     return fail(
       `failed to generate NetworkAttachmentDefinition: failed to render CNI network config: ${config.error}`,
     );
@@ -229,7 +230,7 @@ export function renderNad(
 export function parseNad(nad: NetworkAttachmentDefinition, settings: ClusterAddressing): NadConfig {
   const read = readNadConfig(nad, settings);
   // It names what was written.
-  return read.outcome === 'invalid' ? { ...read, error: clipped(read.error, LONGEST_ERROR) } : read;
+  return read.kind === 'invalid' ? { ...read, error: clipped(read.error, LONGEST_ERROR) } : read;
 }
 
 const LONGEST_ERROR = 1024;
@@ -238,15 +239,15 @@ function readNadConfig(nad: NetworkAttachmentDefinition, settings: ClusterAddres
   const config: unknown = nad.spec?.config ?? '';
   if (typeof config !== 'string')
     return {
-      outcome: 'invalid',
+      kind: 'invalid',
       error: `spec.config: must be a string that holds JSON, is ${formatValue(config)}`,
     };
   // A NAD without a configuration is one of a plugin that keeps its own on disk.
-  if (config.trim() === '') return { outcome: 'foreign' };
+  if (config.trim() === '') return { kind: 'foreign' };
   const parsed = parseNetworkConfig(config, objectKey(nad.metadata), settings);
-  if (parsed.outcome !== 'network') return parsed;
+  if (parsed.kind !== 'network') return parsed;
   const refusal = nameRefusal(parsed.config.name, nad.metadata);
-  return refusal === undefined ? parsed : { outcome: 'invalid', error: refusal };
+  return refusal === undefined ? parsed : { kind: 'invalid', error: refusal };
 }
 
 const sorted = (values: readonly string[]): string => [...values].sort().join(',');

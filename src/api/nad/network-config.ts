@@ -63,14 +63,3 @@ export interface ClusterAddressing {
 /** Values of a per-family record, v4 first. */
 export const familyCidrs = ({ v4, v6 }: FamilyCidrs): string[] =>
   [v4, v6].filter((cidr) => cidr !== undefined);
-
-/** A value, or why there is none. */
-export type Outcome<T> =
-  | { readonly ok: true; readonly value: T }
-  | { readonly ok: false; readonly error: string };
-
-export const succeed = <T>(value: T): Outcome<T> => ({ ok: true, value });
-export const fail = (error: string): { readonly ok: false; readonly error: string } => ({
-  ok: false,
-  error,
-});

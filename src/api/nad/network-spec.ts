@@ -1,6 +1,6 @@
 /** One shape for the spec of every object that asks for a network. */
-import type { NetworkTopology, Outcome } from './network-config.ts';
-import { fail, succeed } from './network-config.ts';
+import type { NetworkTopology } from './network-config.ts';
+import { type Result, fail, succeed } from '../result.ts';
 import { clusterNetworkName, networkName, ovnSecondaryNetworkName } from './network-name.ts';
 import type {
   ClusterNetworkSpec,
@@ -62,12 +62,12 @@ const mtuOf = (mtu: number | undefined): Pick<NetworkSpec, 'mtu'> =>
 const roleOf = (role: string): NetworkSpec['role'] =>
   role === 'Primary' ? 'primary' : 'secondary';
 
-const missing = (topology: string): Outcome<NetworkSpec> =>
+const missing = (topology: string): Result<NetworkSpec> =>
   fail(
     `invalid topology specified: topology ${topology} is specified but ${topology} config is nil`,
   );
 
-function sectionOf(network: string, spec: ClusterNetworkSpec): Outcome<NetworkSpec> {
+function sectionOf(network: string, spec: ClusterNetworkSpec): Result<NetworkSpec> {
   if (spec.topology === 'Layer3') {
     if (spec.layer3 === undefined) return missing(spec.topology);
     const { role, mtu, subnets, joinSubnets } = spec.layer3;
@@ -111,10 +111,10 @@ function sectionOf(network: string, spec: ClusterNetworkSpec): Outcome<NetworkSp
   });
 }
 
-function clusterSpec(object: ClusterUserDefinedNetwork): Outcome<NetworkSpec> {
+function clusterSpec(object: ClusterUserDefinedNetwork): Result<NetworkSpec> {
   const { network, uplinks } = object.spec;
   const section = sectionOf(clusterNetworkName(object.metadata.name), network);
-  if (!section.ok) return section;
+  if (section.kind === 'invalid') return section;
   const { transport, noOverlay, evpn } = network;
   return succeed({
     ...section.value,
@@ -136,7 +136,7 @@ function clusterSpec(object: ClusterUserDefinedNetwork): Outcome<NetworkSpec> {
 }
 
 /** The network that an object declares, or why its spec declares none. */
-export function networkSpecOf(object: NetworkObject): Outcome<NetworkSpec> {
+export function networkSpecOf(object: NetworkObject): Result<NetworkSpec> {
   const { name, namespace = '' } = object.metadata;
   switch (object.kind) {
     case 'UserDefinedNetwork':

@@ -30,8 +30,8 @@ export type NadReading =
 
 export function readNad(nad: NetworkAttachmentDefinition, settings: ClusterAddressing): NadReading {
   const parsed = parseNad(nad, settings);
-  if (parsed.outcome === 'invalid') return { kind: 'invalid', error: parsed.error };
-  if (parsed.outcome !== 'network') return { kind: 'other' };
+  if (parsed.kind === 'invalid') return { kind: 'invalid', error: parsed.error };
+  if (parsed.kind !== 'network') return { kind: 'other' };
   return { kind: 'network', nad: registeredNad(nad, parsed.config) };
 }
 

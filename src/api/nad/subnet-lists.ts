@@ -8,8 +8,8 @@ import {
   parsePrefix,
   type Family,
 } from '../../allocators/addresses.ts';
-import type { FamilyCidrs, NetworkTopology, Outcome, SubnetEntry } from './network-config.ts';
-import { fail, succeed } from './network-config.ts';
+import type { FamilyCidrs, NetworkTopology, SubnetEntry } from './network-config.ts';
+import { type Result, fail, succeed } from '../result.ts';
 
 /** Prefix length of a node's subnet where none is written. */
 export const DEFAULT_HOST_LENGTH: Readonly<Record<Family, number>> = { v4: 24, v6: 64 };
@@ -23,7 +23,7 @@ const entriesOf = (text: string): string[] =>
     .slice(0, MOST_ENTRIES)
     .map((entry) => entry.trim());
 
-function layer3Entry(text: string): Outcome<SubnetEntry & { family: Family }> {
+function layer3Entry(text: string): Result<SubnetEntry & { family: Family }> {
   const parts = text.split('/');
   const cidr = parsePrefix(parts.slice(0, 2).join('/'));
   if (cidr === undefined || parts.length > 3) return fail(`CIDR "${text}" not properly formatted`);
@@ -48,16 +48,16 @@ function layer3Entry(text: string): Outcome<SubnetEntry & { family: Family }> {
 }
 
 /** `10.20.0.0/16/24,fd00::/48`; host lengths only, and always present, for layer3. */
-export function parseSubnets(text: string, topology: NetworkTopology): Outcome<SubnetEntry[]> {
+export function parseSubnets(text: string, topology: NetworkTopology): Result<SubnetEntry[]> {
   if (topology !== 'layer3') {
     const list = parseCidrList(text);
-    return list.ok ? succeed(list.value.map((cidr) => ({ cidr }))) : list;
+    return list.kind === 'value' ? succeed(list.value.map((cidr) => ({ cidr }))) : list;
   }
   const subnets: SubnetEntry[] = [];
   let hostLength4: number | undefined;
   for (const entry of entriesOf(text)) {
     const parsed = layer3Entry(entry);
-    if (!parsed.ok) return parsed;
+    if (parsed.kind === 'invalid') return parsed;
     const { cidr, hostLength, family } = parsed.value;
     if (family === 'v4') {
       hostLength4 ??= hostLength;
@@ -74,7 +74,7 @@ export function parseSubnets(text: string, topology: NetworkTopology): Outcome<S
 }
 
 /** A comma list of plain CIDRs, in canonical form. */
-export function parseCidrList(text: string): Outcome<string[]> {
+export function parseCidrList(text: string): Result<string[]> {
   const cidrs: string[] = [];
   for (const entry of entriesOf(text)) {
     const cidr = parsePrefix(entry);
@@ -85,7 +85,7 @@ export function parseCidrList(text: string): Outcome<string[]> {
 }
 
 /** A comma list of addresses, in canonical form. */
-export function parseAddressList(text: string): Outcome<string[]> {
+export function parseAddressList(text: string): Result<string[]> {
   const addresses: string[] = [];
   for (const entry of entriesOf(text)) {
     const address = parseAddress(entry);
@@ -96,9 +96,9 @@ export function parseAddressList(text: string): Outcome<string[]> {
 }
 
 /** A comma list with at most one CIDR per family; families that it doesn't name come from `defaults`. */
-export function parseFamilyCidrs(text: string, defaults: FamilyCidrs = {}): Outcome<FamilyCidrs> {
+export function parseFamilyCidrs(text: string, defaults: FamilyCidrs = {}): Result<FamilyCidrs> {
   const list = parseCidrList(text);
-  if (!list.ok) return list;
+  if (list.kind === 'invalid') return list;
   const v4 = list.value.filter((cidr) => !cidr.includes(':'));
   const v6 = list.value.filter((cidr) => cidr.includes(':'));
   const twice = [v4, v6].find((family) => family.length > 1);

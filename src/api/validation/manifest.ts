@@ -202,7 +202,7 @@ class Reader {
       return;
     }
     const result = validateObject(withoutStatus(value), this.#previous(value));
-    if (result.outcome === 'unknown-kind') {
+    if (result.kind === 'unknown-kind') {
       const { apiVersion, kindName } = result;
       this.unknownKinds.push({ ...position, apiVersion, kind: kindName, object });
       return;
@@ -214,12 +214,12 @@ class Reader {
       field: formatPath(field),
       message: `unknown field: ${remedy || 'correct its name, or take it out'}`,
     }));
-    const errors = result.outcome === 'invalid' ? result.errors : [];
+    const errors = result.kind === 'invalid' ? result.errors : [];
     this.errors.push(
       ...unknown,
       ...errors.map((error) => manifestError(error, object, positionOf)),
     );
-    if (result.outcome === 'invalid' || unknown.length > 0) {
+    if (result.kind === 'invalid' || unknown.length > 0) {
       this.refused.push({ object, written: value });
       return;
     }
@@ -227,7 +227,7 @@ class Reader {
       const warning = manifestError(error, object, positionOf);
       this.warnings.push({ ...warning, message: `${warning.message} (${STORED_LIKE_THIS})` });
     }
-    const { kind, object: valid } = result;
+    const { resource: kind, object: valid } = result;
     this.documents.push({ kind, object: valid, written: value, position, positionOf });
   }
 }

@@ -13,10 +13,10 @@ import type {
   ClusterAddressing,
   FamilyCidrs,
   NetworkTopology,
-  Outcome,
   SubnetEntry,
 } from '../nad/network-config.ts';
-import { fail, familyCidrs, succeed } from '../nad/network-config.ts';
+import { type Result, fail, succeed } from '../result.ts';
+import { familyCidrs } from '../nad/network-config.ts';
 
 type SubnetType =
   | 'cluster subnet'
@@ -238,8 +238,8 @@ const ATTEMPTS = 10;
 export function findTransitSubnets(
   network: Omit<NetworkRanges, 'transitSubnets'>,
   settings: ClusterAddressing,
-): Outcome<FamilyCidrs> {
-  const failed = (reason: string): Outcome<FamilyCidrs> =>
+): Result<FamilyCidrs> {
+  const failed = (reason: string): Result<FamilyCidrs> =>
     fail(`can't generate transit subnets: ${reason}`);
   const families = new Set(network.subnets.map(({ cidr }) => familyOf(cidr)));
   const found: { v4?: string; v6?: string } = {};

@@ -4,17 +4,13 @@ import type { KubeObject, ObjectMeta, ResourceKind } from '../objects.ts';
 import { objectKey } from '../objects.ts';
 import type { PlainObject } from '../plain-object.ts';
 import { isPlainObject, own } from '../plain-object.ts';
+import { fail, succeed, type Result } from '../result.ts';
 import { schemaOf } from './catalog.ts';
 import type { FieldError } from './field-errors.ts';
 import { formatFieldError } from './field-errors.ts';
 import { checkStoredMetadata } from './metadata.ts';
 import { checkStructure } from './structure.ts';
 import { clipped } from '../visible-text.ts';
-
-export type StoredReading<T extends KubeObject> =
-  | { readonly ok: true; readonly object: T }
-  /** What is wrong, with the object's name and what to do. */
-  | { readonly ok: false; readonly problem: string };
 
 /** The configuration of a NAD is read where networks are: one that is wrong is its network's problem, and there may be one to mend it. */
 const READ_ELSEWHERE = 'NetworkAttachmentDefinition';
@@ -30,23 +26,19 @@ function checkContent(object: PlainObject, kind: ResourceKind): readonly FieldEr
     : [];
 }
 
-/** The object if all that is read of it has the right form, normalised where two spellings mean the same. Never throws. */
-export function readStored<T extends KubeObject>(
-  kind: ResourceKind<T>,
-  value: unknown,
-): StoredReading<T> {
+/** The object if all that is read of it has the right form, normalised where two spellings mean the same; or what is wrong, with the object's name and what to do. Never throws. */
+export function readStored<T extends KubeObject>(kind: ResourceKind<T>, value: unknown): Result<T> {
   const metadata = isPlainObject(value) ? own(value, 'metadata') : undefined;
   const object: PlainObject = isPlainObject(value) ? value : {};
   const errors = [...checkStoredMetadata(metadata, kind.namespaced), ...checkContent(object, kind)];
   const parsed = parseBuiltIn({ ...object, kind: kind.kind });
   const [error, ...others] = [...errors, ...parsed.errors];
   if (error === undefined)
-    return { ok: true, object: { ...parsed.object, apiVersion: kind.apiVersion } as unknown as T };
+    return succeed({ ...parsed.object, apiVersion: kind.apiVersion } as unknown as T);
   const more = others.length === 0 ? '' : ` (and ${others.length} more)`;
-  return {
-    ok: false,
-    problem: `${kind.kind} ${nameOf(metadata)}: ${formatFieldError(error)}${more}: what was read of it before stays; correct the object, or whoever writes it`,
-  };
+  return fail(
+    `${kind.kind} ${nameOf(metadata)}: ${formatFieldError(error)}${more}: what was read of it before stays; correct the object, or whoever writes it`,
+  );
 }
 
 /** No key of a valid object is longer. */

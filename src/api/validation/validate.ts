@@ -18,8 +18,8 @@ import { blocksRules, checkStructure } from './structure.ts';
 
 export type Validation =
   | {
-      readonly outcome: 'valid';
-      readonly kind: ResourceKind;
+      readonly kind: 'valid';
+      readonly resource: ResourceKind;
       /** In the stored version, unknown fields removed, defaults filled in. */
       readonly object: KubeObject;
       /** Fields that nobody knows, and that were ignored. */
@@ -28,12 +28,12 @@ export type Validation =
       readonly tolerated: readonly FieldError[];
     }
   | {
-      readonly outcome: 'invalid';
-      readonly kind?: ResourceKind;
+      readonly kind: 'invalid';
+      readonly resource?: ResourceKind;
       readonly errors: readonly FieldError[];
       readonly warnings: readonly FieldWarning[];
     }
-  | { readonly outcome: 'unknown-kind'; readonly apiVersion: string; readonly kindName: string };
+  | { readonly kind: 'unknown-kind'; readonly apiVersion: string; readonly kindName: string };
 
 interface Checked {
   readonly object: PlainObject;
@@ -104,7 +104,7 @@ function oldInVersion(old: unknown, apiVersion: string, kindName: string): Plain
   if (!isPlainObject(old) || own(old, 'kind') !== kindName) return undefined;
   if (own(old, 'apiVersion') === apiVersion) return old;
   const converted = convertObject(old, apiVersion);
-  return converted.ok ? converted.object : undefined;
+  return converted.kind === 'value' ? converted.value : undefined;
 }
 
 const isUpdateOfAnother = (value: PlainObject, old: unknown): boolean => {
@@ -122,11 +122,11 @@ const isUpdateOfAnother = (value: PlainObject, old: unknown): boolean => {
 function checkFlat(checked: Checked, old: unknown, kind: ResourceKind): Checked {
   if (checked.errors.length > 0) return checked;
   const converted = convertObject(checked.object, V1);
-  if (!converted.ok) return { ...checked, errors: converted.errors };
+  if (converted.kind === 'invalid') return { ...checked, errors: converted.error };
   const stored = schemaOf(kind.apiVersion, kind.kind);
-  if (stored === undefined) return { ...checked, object: converted.object };
+  if (stored === undefined) return { ...checked, object: converted.value };
   const oldStored = oldInVersion(old, V1, kind.kind);
-  const result = checkCustomResource(stored, converted.object, oldStored, kind);
+  const result = checkCustomResource(stored, converted.value, oldStored, kind);
   const asWritten = (error: FieldError): FieldError => ({
     ...error,
     path: flatPath(checked.object, error.path),
@@ -191,15 +191,15 @@ export function validateObject(value: unknown, old?: unknown): Validation {
   if (!isPlainObject(value)) {
     const detail = 'must be a map with apiVersion, kind and metadata';
     const error: FieldError = { type: 'TypeInvalid', path: [], value, detail };
-    return { outcome: 'invalid', errors: [error], warnings: [] };
+    return { kind: 'invalid', errors: [error], warnings: [] };
   }
   const [apiVersion, kindName] = [own(value, 'apiVersion'), own(value, 'kind')];
   const missing = [...invalidType(apiVersion, 'apiVersion'), ...invalidType(kindName, 'kind')];
   if (typeof apiVersion !== 'string' || typeof kindName !== 'string' || missing.length > 0) {
-    return { outcome: 'invalid', errors: missing, warnings: [] };
+    return { kind: 'invalid', errors: missing, warnings: [] };
   }
   const kind = resourceKindOf(apiVersion, kindName);
-  if (kind === undefined) return { outcome: 'unknown-kind', apiVersion, kindName };
+  if (kind === undefined) return { kind: 'unknown-kind', apiVersion, kindName };
   const schema = schemaOf(apiVersion, kindName);
   const previous = isUpdateOfAnother(value, old) ? undefined : old;
   const inVersion =
@@ -208,6 +208,7 @@ export function validateObject(value: unknown, old?: unknown): Validation {
       : checkCustomResource(schema, value, oldInVersion(previous, apiVersion, kindName), kind);
   const checked = apiVersion === kind.apiVersion ? inVersion : checkFlat(inVersion, previous, kind);
   const { object, errors, tolerated, warnings } = checked;
-  if (errors.length > 0) return { outcome: 'invalid', kind, errors, warnings };
-  return { outcome: 'valid', kind, object: object as unknown as KubeObject, warnings, tolerated };
+  if (errors.length > 0) return { kind: 'invalid', resource: kind, errors, warnings };
+  const valid = object as unknown as KubeObject;
+  return { kind: 'valid', resource: kind, object: valid, warnings, tolerated };
 }

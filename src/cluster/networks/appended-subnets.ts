@@ -135,5 +135,5 @@ function renderRefusal(
   { cluster }: GrowthContext,
 ): NetworkRefusalText | undefined {
   const rendered = renderNad(object, namespace, cluster);
-  return rendered.ok ? undefined : { message: rendered.error };
+  return rendered.kind === 'value' ? undefined : { message: rendered.error };
 }

@@ -121,7 +121,7 @@ export class OwnedNads {
     if (!isNew || this.of(object).length > 0) return [];
     return namespaces.flatMap((namespace) => {
       const rendered = renderNad(object, namespace, settings.cluster);
-      if (!rendered.ok) return [];
+      if (rendered.kind === 'invalid') return [];
       const { config } = rendered.value;
       const refusal = refusalEverywhere(object, namespace, config, this.#context);
       return refusal === undefined ? [] : [{ namespace, ...refusal }];
@@ -141,7 +141,7 @@ export class OwnedNads {
     const unsupported = unsupportedNetwork(object);
     if (unsupported !== undefined) throw new NetworkRefusal(unsupported);
     const desired = renderNad(object, namespace, settings.cluster);
-    if (!desired.ok) throw new NetworkRefusal(desired.error);
+    if (desired.kind === 'invalid') throw new NetworkRefusal(desired.error);
     const { nad, config } = desired.value;
     const key = objectKey(nad.metadata);
     const existing = informers.nads.get(key);

@@ -63,7 +63,7 @@ export class KubernetesStore implements Store {
     const { items } = await listAll(this.#client, kind, page, selection, this.#until(signal));
     return items.flatMap((item) => {
       const read = readStored(kind, item);
-      return read.ok ? [read.object] : [];
+      return read.kind === 'value' ? [read.value] : [];
     });
   }
 
@@ -75,8 +75,8 @@ export class KubernetesStore implements Store {
     try {
       const request = { method: 'GET', path: objectPath(kind, key) } as const;
       const read = readStored(kind, await this.#send(kind, key, request, signal));
-      if (!read.ok) throw new StoreError('invalid', read.problem);
-      return read.object;
+      if (read.kind === 'invalid') throw new StoreError('invalid', read.error);
+      return read.value;
     } catch (error) {
       if (error instanceof StoreError && error.code === 'not-found') return undefined;
       throw error;

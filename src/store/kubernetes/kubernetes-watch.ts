@@ -308,9 +308,10 @@ export class ListWatch<T extends KubeObject> {
     const isNew = !this.#known.has(key);
     this.#known.set(key, { uid, resourceVersion });
     const read = readStored(this.#kind, object);
-    if (read.ok) this.#deliver({ type: isNew ? 'added' : 'modified', object: read.object });
+    if (read.kind === 'value')
+      this.#deliver({ type: isNew ? 'added' : 'modified', object: read.value });
     else {
-      const error = new StoreError('invalid', read.problem);
+      const error = new StoreError('invalid', read.error);
       this.#deliver({ type: 'malformed', metadata: object.metadata, error });
     }
   }

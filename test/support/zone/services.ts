@@ -15,8 +15,8 @@ const placeOf = (key: string): { namespace: string; name: string } => {
 
 const stored = <T extends KubeObject>(kind: ResourceKind<T>, object: unknown): T => {
   const reading = readStored(kind, object);
-  if (!reading.ok) throw new Error(reading.problem);
-  return reading.object;
+  if (reading.kind === 'invalid') throw new Error(reading.error);
+  return reading.value;
 };
 
 /** A service of one TCP port 80 unless `spec` says otherwise. */

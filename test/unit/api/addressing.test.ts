@@ -184,7 +184,7 @@ describe('the transit subnets of a primary layer2 network', () => {
         role: 'primary',
         subnets: pods.split(',').map((cidr) => ({ cidr })),
         excludeSubnets: [],
-        joinSubnets: joinSubnets?.ok === true ? joinSubnets.value : settings.udnJoinSubnets,
+        joinSubnets: joinSubnets?.kind === 'value' ? joinSubnets.value : settings.udnJoinSubnets,
       },
       settings,
     );
@@ -202,17 +202,17 @@ describe('the transit subnets of a primary layer2 network', () => {
       'fd97:0:0:2::/64',
     ],
   ])('for pods in %s and join subnets %s are %s and %s', (pods, join, v4, v6) => {
-    expect(find(pods, join)).toEqual({ ok: true, value: { v4, v6 } });
+    expect(find(pods, join)).toEqual({ kind: 'value', value: { v4, v6 } });
   });
 
   test('are of the families of its subnets', () => {
-    expect(find('10.12.0.0/16')).toEqual({ ok: true, value: { v4: '100.88.0.0/16' } });
+    expect(find('10.12.0.0/16')).toEqual({ kind: 'value', value: { v4: '100.88.0.0/16' } });
   });
 
   test('are not looked for without end', () => {
     const pods = Array.from({ length: 12 }, (_, i) => `100.${88 + i}.0.0/16`).join(',');
     expect(find(pods)).toEqual({
-      ok: false,
+      kind: 'invalid',
       error:
         "can't generate transit subnets: failed to find non-overlapping transit subnet after 10 attempts",
     });
@@ -220,7 +220,7 @@ describe('the transit subnets of a primary layer2 network', () => {
 
   test('are not looked for when other ranges overlap', () => {
     expect(find('10.244.0.0/16')).toEqual({
-      ok: false,
+      kind: 'invalid',
       error: 'user defined subnet "10.244.0.0/16" overlaps cluster subnet "10.244.0.0/16"',
     });
   });

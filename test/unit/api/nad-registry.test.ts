@@ -103,7 +103,7 @@ test.each([5, { name: 'n' }, ['x'], true])('a NAD whose configuration is %j says
     testSettings.cluster,
   );
   expect(parsed).toEqual({
-    outcome: 'invalid',
+    kind: 'invalid',
     error: `spec.config: must be a string that holds JSON, is ${JSON.stringify(odd)}`,
   });
 });
@@ -116,7 +116,7 @@ describe('a NAD that calls its network', () => {
     ];
     const metadata = { ...raw.metadata, ...(owner === undefined ? {} : { ownerReferences }) };
     const parsed = parseNad({ ...raw, metadata }, testSettings.cluster);
-    return parsed.outcome === 'invalid' ? parsed.error : parsed.outcome;
+    return parsed.kind === 'invalid' ? parsed.error : parsed.kind;
   };
 
   test.each([

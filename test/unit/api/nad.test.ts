@@ -7,7 +7,7 @@ import { cudn, layer2, layer3, localnet, settings, udn, validNetwork } from './o
 
 const rendered = (object: unknown, namespace: string): string => {
   const nad = renderNad(validNetwork(object), namespace, settings);
-  return nad.ok ? (nad.value.nad.spec?.config ?? '') : nad.error;
+  return nad.kind === 'value' ? (nad.value.nad.spec?.config ?? '') : nad.error;
 };
 
 describe('the configuration of a NAD', () => {
@@ -190,7 +190,7 @@ describe('the configuration of a NAD', () => {
       settings,
     );
     expect(nad).toEqual({
-      ok: false,
+      kind: 'invalid',
       error: `failed to generate NetworkAttachmentDefinition: failed to render CNI network config: ${error}`,
     });
   });
@@ -200,7 +200,7 @@ describe('the configuration of a NAD', () => {
       layer2({ role: 'Primary', subnets: ['10.0.0.0/24'], ipam: { lifecycle: 'Persistent' } }),
     );
     const nad = renderNad(object, 'blue', settings, { persistentIPs: false });
-    expect(nad.ok ? '' : nad.error).toContain(
+    expect(nad.kind === 'value' ? '' : nad.error).toContain(
       'allowPersistentIPs is set but persistentIPs is Disabled',
     );
   });
@@ -216,7 +216,7 @@ test('a NAD is owned by the network, protected, and carries its labels and forei
     },
   );
   const nad = renderNad(validNetwork(object), 'blue', settings);
-  expect(nad.ok && nad.value.nad.metadata).toEqual({
+  expect(nad.kind === 'value' && nad.value.nad.metadata).toEqual({
     name: 'net',
     namespace: 'blue',
     labels: { team: 'a', 'k8s.ovn.org/user-defined-network': 'mine' },
@@ -246,7 +246,7 @@ const nadConfig = (config: object): string =>
 
 const outcomeOf = (config: string): string => {
   const result = parseNetworkConfig(config, 'blue/net', settings);
-  return result.outcome === 'invalid' ? result.error : result.outcome;
+  return result.kind === 'invalid' ? result.error : result.kind;
 };
 
 const layer2Primary = { topology: 'layer2', role: 'primary', subnets: '10.0.0.0/24' };
@@ -451,7 +451,7 @@ describe('a NAD is read', () => {
     const v4Only = { ...settings, clusterSubnets: [{ cidr: '10.244.0.0/16' }] };
     const config = nadConfig({ topology: 'layer3', role: 'primary', subnets: 'fd05::/48' });
     expect(parseNetworkConfig(config, 'blue/net', v4Only)).toEqual({
-      outcome: 'invalid',
+      kind: 'invalid',
       error:
         'network tenant is attempting to use ipv6 subnets but the cluster does not support ipv6',
     });
@@ -465,7 +465,7 @@ describe('a NAD is read', () => {
       transitSubnet: '100.90.0.0/16',
     });
     expect(parseNetworkConfig(config, 'blue/net', settings)).toEqual({
-      outcome: 'network',
+      kind: 'network',
       warnings: [],
       config: {
         name: 'tenant',
@@ -486,7 +486,7 @@ describe('a NAD is read', () => {
 
   test('without transit subnet, with a warning', () => {
     const result = parseNetworkConfig(nadConfig(layer2Primary), 'blue/net', settings);
-    expect(result.outcome === 'network' && result.warnings).toEqual([
+    expect(result.kind === 'network' && result.warnings).toEqual([
       'transitSubnet is not set; it is computed',
     ]);
   });
@@ -522,7 +522,7 @@ describe('a NAD is read', () => {
     ],
   ])('in the older form (reference/api.md §2): %j', (config, expected) => {
     const result = parseNetworkConfig(JSON.stringify(config), 'blue/net', settings);
-    expect(result).toMatchObject({ outcome: 'network', config: expected });
+    expect(result).toMatchObject({ kind: 'network', config: expected });
   });
 
   test('in older spellings of keys (reference/api.md §3.3)', () => {
@@ -544,8 +544,8 @@ describe('a NAD is read', () => {
       layer3({ role: 'Primary', subnets: [{ cidr: '10.20.0.0/16', hostSubnet: 24 }] }),
     );
     const nad = renderNad(object, 'blue', settings);
-    expect(nad.ok && parseNad(nad.value.nad, settings)).toMatchObject({
-      outcome: 'network',
+    expect(nad.kind === 'value' && parseNad(nad.value.nad, settings)).toMatchObject({
+      kind: 'network',
       config: {
         name: 'blue_net',
         role: 'primary',
@@ -571,8 +571,8 @@ describe('a NAD is read', () => {
     );
     fc.assert(
       fc.property(fc.dictionary(keys, values), (config) => {
-        const { outcome } = parseNetworkConfig(nadConfig(config), 'blue/net', settings);
-        expect(['network', 'default-network', 'foreign', 'invalid']).toContain(outcome);
+        const { kind } = parseNetworkConfig(nadConfig(config), 'blue/net', settings);
+        expect(['network', 'default-network', 'foreign', 'invalid']).toContain(kind);
       }),
       { numRuns: 500 },
     );
@@ -582,7 +582,7 @@ describe('a NAD is read', () => {
 describe('two NADs of one network', () => {
   const config = (keys: object): NetworkConfig => {
     const result = parseNetworkConfig(nadConfig(keys), 'blue/net', settings);
-    if (result.outcome !== 'network') throw new Error(JSON.stringify(result));
+    if (result.kind !== 'network') throw new Error(JSON.stringify(result));
     return result.config;
   };
   const base = { ...layer2Primary, transitSubnet: '100.88.0.0/16' };

@@ -43,13 +43,13 @@ export const localnet = (config: object): object =>
 /** Errors of an object, as the API server words them; empty when it is valid. */
 export function problemsOf(object: unknown, old?: unknown): string[] {
   const result = validateObject(object, old);
-  return result.outcome === 'invalid' ? result.errors.map(formatFieldError) : [];
+  return result.kind === 'invalid' ? result.errors.map(formatFieldError) : [];
 }
 
 /** The object as stored; the test fails when it is not valid. */
 export function valid(object: unknown): KubeObject {
   const result = validateObject(object);
-  if (result.outcome !== 'valid') throw new Error(JSON.stringify(result));
+  if (result.kind !== 'valid') throw new Error(JSON.stringify(result));
   return result.object;
 }
 

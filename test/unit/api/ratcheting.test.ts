@@ -21,7 +21,7 @@ describe('an update is refused for what it changes, not for what it leaves', () 
     ({ old, next, tolerated }) => {
       expect(problemsOf(old)).not.toEqual([]);
       const result = validateObject(next, old);
-      if (result.outcome !== 'valid') throw new Error(JSON.stringify(result));
+      if (result.kind !== 'valid') throw new Error(JSON.stringify(result));
       expect(result.tolerated.map(({ path }) => formatPath(path))).toEqual(tolerated);
     },
   );
@@ -59,5 +59,5 @@ test.each([
   const next = ofNetwork({
     spec: { topology: 'Layer3', layer3: { role: 'Primary', subnets: [{ cidr: '10.0.0.0/16' }] } },
   });
-  expect(['valid', 'invalid']).toContain(validateObject(next, old).outcome);
+  expect(['valid', 'invalid']).toContain(validateObject(next, old).kind);
 });

@@ -72,8 +72,8 @@ function stored<T extends KubeObject>(
   object: object,
 ): T {
   const reading = readStored(kind, object);
-  if (!reading.ok) throw new Error(reading.problem);
-  return reading.object;
+  if (reading.kind === 'invalid') throw new Error(reading.error);
+  return reading.value;
 }
 
 const service = (

@@ -34,7 +34,7 @@ import {
   labelOf,
   permitAttachment,
   planPod,
-  readWish,
+  readNetworkRequests,
   requestToKeep,
   SELECTED_PRIMARY,
   type PodContext,
@@ -83,7 +83,7 @@ export class PodAddresses {
       ...options,
       nads: this.#nads,
       permitted: (pod, nadKey) => {
-        const permit = permitAttachment(nadKey, readWish(pod), this.#contextOf(pod));
+        const permit = permitAttachment(nadKey, readNetworkRequests(pod), this.#contextOf(pod));
         return permit?.kind === 'value' ? permit.value : undefined;
       },
       onConflict: (pod, nadKey, problem) => this.#emitConflict(pod, nadKey, problem),
@@ -258,16 +258,16 @@ export class PodAddresses {
     const carried = podNetworks(pod);
     const [unreadable] = carried.errors;
     if (unreadable !== undefined) return [{ message: explain(unreadable), isEvent: true }];
-    const [wish, context] = [readWish(pod), this.#contextOf(pod)];
-    return wish.carried
-      .map((nadKey) => permitAttachment(nadKey, wish, context))
+    const [requests, context] = [readNetworkRequests(pod), this.#contextOf(pod)];
+    return requests.carried
+      .map((nadKey) => permitAttachment(nadKey, requests, context))
       .filter((permit) => permit?.kind === 'problem')
       .map(({ message }) => ({ message, isEvent: true }));
   }
 
   /** The pod is looked at again when something changes that its plan is made from, or something else of what is `awaited`. */
   #wait(pod: Pod, awaited: readonly Awaited[] = []): void {
-    const { selections, carried, namespace } = readWish(pod);
+    const { selections, carried, namespace } = readNetworkRequests(pod);
     const nads = [
       ...selections.map((selection) => `${selection.namespace}/${selection.name}`),
       ...carried.map(nadOfKey),

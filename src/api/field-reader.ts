@@ -26,7 +26,7 @@ export class FieldReader {
    */
   typos(): FieldWarning[] {
     return [...this.#asked].flatMap(([parent, { path, fields }]) => {
-      // What is observed is nobody's to misspell.
+      // Nobody writes what is observed.
       if (path[0] === 'status') return [];
       const missing = [...fields].filter((field) => !Object.hasOwn(parent, field));
       return Object.keys(parent)
@@ -65,7 +65,7 @@ export class FieldReader {
     return this.mismatch(path, value, 'port: a number from 1 to 65535');
   }
 
-  /** `TCP` where nothing is said. */
+  /** `TCP` by default. */
   protocol(parent: PlainObject, path: FieldPath): Protocol {
     const value = this.#child(parent, path) ?? 'TCP';
     if (value !== 'TCP' && value !== 'UDP' && value !== 'SCTP')

@@ -62,7 +62,7 @@ export function heartbeatOf({ spec = {} }: Lease): Heartbeat {
   };
 }
 
-/** What is said in place of the state of a network on a node whose daemon is not there. */
+/** What is reported in place of the state of a network on a node whose daemon is not there. */
 export type DaemonAbsence = 'Stale' | 'no daemon';
 
 /** Since when nobody keeps the node's zone, in words. */

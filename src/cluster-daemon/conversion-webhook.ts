@@ -46,9 +46,9 @@ export function conversionService(): { readonly name: string; readonly namespace
 interface ConversionTiming {
   /** Between reconciles of certificate and definitions. */
   readonly interval: number;
-  /** From the moment when definitions name a new certificate until it is shown: API servers have to hear of it. */
+  /** From the moment when definitions name a new certificate until it is shown: API servers have to read it. */
   readonly beforeSwitch: number;
-  /** For which definitions name an old certificate beside the new one: other replicas show it until they hear of that. */
+  /** For which definitions name an old certificate beside the new one: other replicas show it until they read that. */
   readonly overlap: number;
 }
 

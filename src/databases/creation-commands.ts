@@ -4,7 +4,7 @@ import type { Atom, Datum } from 'ovsdb-client-ts';
 import type { Plan, PlannedChange, PlannedColumn } from '../desired/ovsdb/changes.ts';
 import { isMap, isSet } from '../desired/ovsdb/column-values.ts';
 
-/** Words that the programs would take for something else than text. */
+/** Texts that the programs would take for something else. */
 const RESERVED = /^(true|false)$/;
 const BARE = /^[A-Za-z_][A-Za-z0-9_.-]*$/;
 
@@ -65,7 +65,7 @@ export function creationCommands(
     if (gone !== undefined) throw new Error(`${gone.table} ${gone.key} is to be removed`);
     const made = changes.filter(({ action }) => action === 'insert');
     const isMade = new Set(made.map(({ uuid }) => uuid));
-    const words = [
+    const argv = [
       ...made.map((change) => creation(change, changes)),
       ...changes
         .filter(({ action, columns }) => action === 'update' && columns.length > 0)
@@ -81,6 +81,6 @@ export function creationCommands(
           .map(({ table, uuid: holder, column }) => ['add', table, recordOf(holder), column, uuid]),
       ),
     ];
-    return `${program} ${words.map((some) => some.map(shellWord).join(' ')).join(' \\\n  -- ')}`;
+    return `${program} ${argv.map((some) => some.map(shellWord).join(' ')).join(' \\\n  -- ')}`;
   });
 }

@@ -33,6 +33,9 @@ export interface Containment {
   readonly column: string;
 }
 
+/** Object of rows that follow from settings. */
+export const SETTINGS = 'cluster';
+
 /** One row as it should be. */
 export interface DesiredRow {
   /** Name of the database, e.g. `OVN_Northbound`. */
@@ -47,7 +50,7 @@ export interface DesiredRow {
   readonly names?: readonly RowReference[];
   /** Rule of the feature by which the row is there. */
   readonly rule: string;
-  /** For which object the row is there: `Kind namespace/name`, `Kind name`, or `cluster` for what settings want. It is the row's mark. */
+  /** For which object the row is there: `Kind namespace/name`, `Kind name`, or `SETTINGS`. It is the row's mark. */
   readonly object: string;
   /**
    * True for a row that another program makes (the local Chassis, NB_Global): it is neither inserted, marked nor removed, only

@@ -30,7 +30,7 @@ class Index<V> {
   /** Readers of which members there are. */
   readonly members = new CellMap();
   readonly listeners: ((tuple: readonly string[], isPresent: boolean) => void)[] = [];
-  /** Who hears of the members of each bucket. */
+  /** Subscribers to the members of each bucket. */
   readonly memberListeners: ((bucket: string, key: string, isPresent: boolean) => void)[] = [];
 
   constructor(by: IndexBy<V>) {

@@ -39,7 +39,7 @@ import {
   shellQuoted,
   waitFor,
 } from './processes.ts';
-import { machineWords, savedState, startSavedMachine } from './machine.ts';
+import { machineLog, savedState, startSavedMachine } from './machine.ts';
 import { labState, readRecord, writeRecord, type LabRecord } from './state-file.ts';
 import { labStatus } from './status.ts';
 import { prepare } from './build.ts';
@@ -132,9 +132,9 @@ async function startVm(
     writeFileSync(join(folder, 'ready'), 'ready\n');
     return record;
   } catch (error) {
-    const words = machineWords(folder);
+    const log = machineLog(folder);
     await remove(name);
-    throw new LabError(`lab '${name}' did not start: ${String(error)}\n${words}`, { cause: error });
+    throw new LabError(`lab '${name}' did not start: ${String(error)}\n${log}`, { cause: error });
   }
 }
 
@@ -234,7 +234,7 @@ function startFailure(name: string, logFile: string, why: string): string {
     ? readFileSync(logFile, 'utf8').trim().split('\n').slice(-12)
     : [];
   return [
-    `lab '${name}' did not start: ${why}. Its last words:`,
+    `lab '${name}' did not start: ${why}. Its last lines:`,
     ...tail.map((l) => `  ${l}`),
   ].join('\n');
 }
@@ -279,10 +279,10 @@ function initsOf(folder: string): number[] {
     .filter((entry) => /^\d+$/.test(entry))
     .filter((entry) => {
       try {
-        const words = readFileSync(`/proc/${entry}/cmdline`, 'utf8').split('\0');
-        if (words.includes('lab-init') && words.includes(folder)) return true;
+        const argv = readFileSync(`/proc/${entry}/cmdline`, 'utf8').split('\0');
+        if (argv.includes('lab-init') && argv.includes(folder)) return true;
         return (
-          words[1] === '/lab/init-host' &&
+          argv[1] === '/lab/init-host' &&
           readFileSync(`/proc/${entry}/environ`, 'utf8').split('\0').includes(`LAB_DIR=${folder}`)
         );
       } catch {

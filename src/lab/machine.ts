@@ -124,12 +124,12 @@ function startMachine(options: MachineOptions): ProcessIdentity {
 }
 
 /** The last lines that a machine and QEMU printed. */
-export function machineWords(folder: string): string {
-  const words = ['qemu.log', 'console.log'].flatMap((name) => {
+export function machineLog(folder: string): string {
+  const lines = ['qemu.log', 'console.log'].flatMap((name) => {
     const file = join(folder, name);
     return existsSync(file) ? readFileSync(file, 'utf8').trim().split('\n').slice(-10) : [];
   });
-  return words.map((line) => `  ${line.trimEnd()}`).join('\n');
+  return lines.map((line) => `  ${line.trimEnd()}`).join('\n');
 }
 
 /** Runs a program in the machine and gives what it wrote; rejects with that when it fails. */
@@ -234,7 +234,7 @@ async function bootedWithNodes(
   );
   if (outcome !== 'ready')
     throw new LabError(
-      `the virtual machine did not come up${outcome === undefined ? ` within ${BOOT_LIMIT_MS / 1000} s` : ''}. Its last words:\n${machineWords(folder)}`,
+      `the virtual machine did not come up${outcome === undefined ? ` within ${BOOT_LIMIT_MS / 1000} s` : ''}. Its last lines:\n${machineLog(folder)}`,
     );
   await commandInMachine(folder, ['true']); // the command server answers
 }
@@ -289,7 +289,7 @@ export async function startSavedMachine(
       ? true
       : undefined;
   }, RESUME_LIMIT_MS);
-  if (sockets !== true) throw new LabError(`QEMU did not start:\n${machineWords(folder)}`);
+  if (sockets !== true) throw new LabError(`QEMU did not start:\n${machineLog(folder)}`);
   {
     // A connection that is made before the state is loaded never gets an answer.
     using monitor = await Monitor.open(join(folder, 'qmp.sock'));

@@ -61,22 +61,22 @@ export function missing(
   podObjects: readonly KubeObject[],
 ): string[] {
   const zones = new Map(statuses.map((zone) => [zone.metadata.name, zone.status]));
-  const words: string[] = [];
+  const lines: string[] = [];
   for (const node of nodes) {
     const zone = zones.get(node);
     const { networks: reports = [] } = zone ?? {};
-    if (zone?.message !== undefined) words.push(`${node}: ${zone.message}`);
+    if (zone?.message !== undefined) lines.push(`${node}: ${zone.message}`);
     for (const network of networks) {
       const found = reports.find((each) => each.name === network);
       if (found?.state === 'Programmed' || found?.state === 'Unused') continue;
       const why = found?.message === undefined ? '' : ` (${found.message})`;
-      words.push(`network ${network} on ${node}: ${found?.state ?? 'not reported'}${why}`);
+      lines.push(`network ${network} on ${node}: ${found?.state ?? 'not reported'}${why}`);
     }
   }
   for (const pod of podObjects)
     if (!isWithoutNetworks(pod as Pod) && !isAttachable(pod))
-      words.push(`pod ${objectKey(pod.metadata)} has no addresses yet`);
-  return words;
+      lines.push(`pod ${objectKey(pod.metadata)} has no addresses yet`);
+  return lines;
 }
 
 /** Waits until nothing is missing; fails with what is, after `seconds` or when a daemon has ended. */
@@ -90,13 +90,13 @@ export async function awaitDataPlane(
   for (let round = 1; ; round += 1) {
     await using store = await openObjects(lab.name); // what it shows is of when it was opened
     const statuses = await store.objects.list(zoneStatuses);
-    const words = missing(nodes, networks, statuses, await store.objects.list(pods));
-    if (words.length === 0) return;
+    const lines = missing(nodes, networks, statuses, await store.objects.list(pods));
+    if (lines.length === 0) return;
     if (round % 10 === 0) await expectDaemons(lab);
     if (performance.now() > end) {
       const complaints = store.complaints().map(({ text }) => text);
       throw new LabError(
-        [`not in the data plane after ${seconds} s:`, ...words, ...complaints].join('\n  '),
+        [`not in the data plane after ${seconds} s:`, ...lines, ...complaints].join('\n  '),
       );
     }
     await sleep(200);

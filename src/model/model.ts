@@ -127,7 +127,7 @@ export interface NodeFacts {
   readonly encapIps: readonly string[];
   /** Transit switch address per family with prefix length, e.g. `100.88.0.2/16`. */
   readonly transitAddresses: PerFamily<string>;
-  /** Every address of the host with prefix length (`k8s.ovn.org/host-cidrs`); empty if the node said none. */
+  /** Every address of the host with prefix length (`k8s.ovn.org/host-cidrs`); empty if the node reports none. */
   readonly hostAddresses: readonly string[];
   /** Round of the process in which the node was first seen with its id, chassis and tunnel addresses; of another node only. */
   readonly since?: number;
@@ -139,7 +139,7 @@ export interface LocalNode extends NodeFacts {
   readonly gateway?: NodeGateway;
   /** Primary address per family without prefix length. */
   readonly primaryAddresses: PerFamily<string>;
-  /** False when the node said that OVN must not check packet sizes (`k8s.ovn.org/gateway-mtu-support`). */
+  /** False when the node reports that OVN must not check packet sizes (`k8s.ovn.org/gateway-mtu-support`). */
   readonly gatewayMtuSupport: boolean;
   /** MAC of the default network's management port, if the node announced one. */
   readonly managementPortMac?: string;

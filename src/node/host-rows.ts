@@ -106,7 +106,7 @@ export class HostRows {
   }
 }
 
-/** All there is of a family, in the words of ip(8). */
+/** All there is of a family, in the syntax of ip(8). */
 export const DEFAULT_ROUTE = 'default';
 
 /** Destination of one address alone. */

@@ -10,7 +10,7 @@ export const INTEGRATION_BRIDGE = 'br-int';
 /** The host's device on a network. Ids have at most four digits: it always fits. */
 export const managementDevice = (networkId: number): string => `ovn-k8s-mp${networkId}`;
 
-/** Those of all networks, in the words of nft(8). */
+/** Those of all networks, in the syntax of nft(8). */
 export const MANAGEMENT_DEVICES = 'ovn-k8s-mp*';
 
 /** True for the name of such a device of any network. */

@@ -25,6 +25,7 @@ import { OPEN_VSWITCH } from './host-rows.ts';
 import type { Logger } from '../process/logger.ts';
 import type { StrangersSeen } from './chassis/underlay-report.ts';
 import type { ZoneDatabase } from '../databases/zone-database.ts';
+import { SETTINGS } from '../desired/rows.ts';
 
 export interface HostControllerOptions {
   readonly settings: HostSettings;
@@ -67,10 +68,7 @@ type Kind = keyof typeof DRIVERS;
 
 /** Of what settings want it is not known whether it can be: a node may have no uplink. */
 const isAwaited = ({ kind, object }: HostProblem): boolean =>
-  kind === 'awaited' && object !== CLUSTER;
-
-/** What settings want. */
-const CLUSTER = 'cluster';
+  kind === 'awaited' && object !== SETTINGS;
 
 /** A plan made on a state that moved meanwhile is made again this often before the pass is given up. */
 const MAX_ATTEMPTS = 10;
@@ -238,7 +236,7 @@ export class HostController implements AsyncDisposable {
     return `${what} of the host change faster than they can be followed`;
   }
 
-  /** One line: each of them is a problem, which is said until it ends. */
+  /** One line: each of them is a problem, which is reported until it ends. */
   #logRefused(refused: readonly { table: string; key: string; message: string }[]): void {
     const [first] = refused;
     if (first === undefined) return;

@@ -7,7 +7,7 @@ import type { GatewayMode, Network } from '../model/model.ts';
 import { hostAddress, hostNetwork, type HostSettings } from './networks/host-network.ts';
 import { HEALTH_CHECKS, type HealthCheckColumns } from './health-checks/health-checks.ts';
 import { OPENFLOW } from './openflow/flow-rows.ts';
-import { LINUX, ruleWords, type RuleColumns } from './linux/linux-rows.ts';
+import { LINUX, ruleArguments, type RuleColumns } from './linux/linux-rows.ts';
 import { NFTABLES } from './nftables/nft-rows.ts';
 import { conntrackMark, ZONES } from './numbers.ts';
 import type { SwitchBridge } from './uplink/state.ts';
@@ -39,7 +39,7 @@ export interface NetworkOnHost {
   readonly addresses: readonly string[];
   /** Its gateway router's and management port's addresses on the host. */
   readonly masquerade: readonly string[];
-  /** In the words of ip(8), without its family. */
+  /** In the syntax of ip(8), without its family. */
   readonly rules: readonly string[];
   readonly counts: HostCounts;
   /** Objects of the host that are not as they should be. */
@@ -121,7 +121,7 @@ const rulesIn = (rows: readonly DesiredRow[]): readonly string[] => [
   ...new Set(
     rows
       .filter(({ database, table }) => database === LINUX && table === 'rule')
-      .map(({ columns }) => ruleWords(columns as unknown as RuleColumns).join(' ')),
+      .map(({ columns }) => ruleArguments(columns as unknown as RuleColumns).join(' ')),
   ),
 ];
 

@@ -257,7 +257,7 @@ export class OvsdbClient<T = AnyTables>
         this.#dialer.drop(error, atOnce);
       },
       warn: this.#warn,
-      misfit: (error, text) => {
+      schemaMismatch: (error, text) => {
         this.#lastError = error;
         this.#warn(text);
       },

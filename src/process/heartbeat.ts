@@ -33,7 +33,7 @@ const FAREWELL = 2000;
 export interface HeartbeatOptions {
   readonly store: Pick<Store, 'create' | 'patch'>;
   readonly node: string;
-  /** Of the Node object, with which the lease goes; undefined while there is none, or while this process keeps nothing: then nothing is said. */
+  /** Of the Node object, with which the lease goes; undefined while there is none, or while this process keeps nothing: then nothing is written. */
   readonly nodeUid: () => string | undefined;
   /** Who this process is among those that were daemons of the node. */
   readonly identity: string;

@@ -63,7 +63,7 @@ export const OPTIONS = [
     'cni-socket',
     'control',
     'PATH',
-    'unix socket on which the CNI plugin of heddle cni install is answered, /run/heddle/cni.sock if nothing else was said there; needs --ovs; empty: nowhere',
+    'unix socket on which the CNI plugin of heddle cni install is answered, /run/heddle/cni.sock by default; needs --ovs; empty: nowhere',
     '',
   ),
   option('private-key', 'tls', 'FILE', 'private key for ssl: remotes'),

@@ -52,7 +52,7 @@ export const objectRules: ObjectRules = {
       case 'invalid':
         return result.errors.map(formatFieldError);
       case 'unknown-kind':
-        // Events and leases are ours to write, and nobody's to declare.
+        // Events and leases are written by Heddle, and declared by nobody.
         return [];
     }
   },

@@ -82,7 +82,7 @@ export interface OpenHost extends AsyncDisposable {
   removeChassisSettings(): Promise<void>;
   /** Settings of Open vSwitch and OVN on this node. */
   externalIds(): OpenVswitchIds;
-  /** Begins to hear of changes. Throws when the kernel can't be reached. */
+  /** Subscribes to changes. Throws when the kernel can't be reached. */
   start(): Promise<void>;
 }
 

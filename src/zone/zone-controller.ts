@@ -9,13 +9,12 @@ import { connectObject } from '../topology/connect/connect-rows.ts';
 import type { Plan, PlanProblem } from '../desired/ovsdb/changes.ts';
 import { commitPlan } from '../desired/ovsdb/commit.ts';
 import { Reconciler, type MayBeWanted, type UnmarkedRow } from '../desired/ovsdb/reconciler.ts';
-import type { FoundRow } from '../desired/rows.ts';
+import { SETTINGS, type FoundRow } from '../desired/rows.ts';
 import type { ZoneFacts } from '../model/zone/facts.ts';
 import type { Topology } from '../model/model.ts';
 import { unknownOf } from '../model/zone/unknown.ts';
 import { zoneFeatures } from '../topology/features.ts';
 import { rowsOfUnknown } from '../topology/unknown-rows.ts';
-import { CLUSTER } from '../topology/rows/unit-rows.ts';
 import { isReferenceRow, networkOfReferenceRow } from '../topology/rows/reference-rows.ts';
 import { backoffDelay, type Backoff } from '../store/backoff.ts';
 import { createGlobalRow, raiseConfiguration } from './confirmation.ts';
@@ -268,7 +267,7 @@ export class ZoneController {
     for (const { kind, table, key, object, message } of ofRows) {
       if (kind === 'awaited') continue;
       // What settings want has no object but the row.
-      const isOfObject = object !== undefined && object !== CLUSTER;
+      const isOfObject = object !== undefined && object !== SETTINGS;
       problems.push({ object: isOfObject ? object : `${table} "${key}"`, message });
     }
     for (const { name, failure } of this.#targets)

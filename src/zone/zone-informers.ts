@@ -82,7 +82,7 @@ export class ZoneInformers {
       onChange();
     };
     const others = { informer, stop, known: known() };
-    // Who waits for it hears of it; otherwise the end of the process ends it.
+    // Who waits for it gets it; otherwise the end of the process ends it.
     others.known.catch(() => undefined);
     this.#others = others;
     const take = ({ key }: { readonly key: ObjectKey }): void => {

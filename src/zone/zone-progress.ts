@@ -47,7 +47,7 @@ export class ZoneProgress {
   readonly #answers = new AnswerWatch();
   /** `nb_cfg` when we began: what was there before went out with it at the latest. */
   #firstSequence: number | undefined;
-  /** Networks and connections that were in the data plane when the process before us said so last. */
+  /** Networks and connections that were in the data plane by the last report of the process before us. */
   readonly #programmedBefore = new Set<string>();
   /** Those with changes that no raised `nb_cfg` stands for yet; '' for what belongs to none. */
   readonly #unannounced = new Set<string>();

@@ -33,11 +33,11 @@ const deviceLines = (zone: Zone): string[] => [
 
 const byFamily = (commands: readonly LinuxCommand[]): ReadonlyMap<string, string[]> => {
   const lines = new Map<string, string[]>();
-  for (const { family, words } of commands) {
+  for (const { family, args } of commands) {
     const flag = family === 'any' ? '' : `-family ${family} `;
     lines.set(flag, [
       ...(lines.get(flag) ?? []),
-      words.map((word) => (word.includes(' ') ? `"${word}"` : word)).join(' '),
+      args.map((word) => (word.includes(' ') ? `"${word}"` : word)).join(' '),
     ]);
   }
   return lines;

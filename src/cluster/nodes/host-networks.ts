@@ -21,8 +21,8 @@ export interface HostNetworks {
 
 /** Of a node that says nothing readable: nothing. */
 export function hostNetworksOf(node: Node | undefined): HostNetworks {
-  const said = node === undefined ? [] : (hostCidrs(node).value ?? []);
-  const counted = said.slice(0, MOST_ADDRESSES);
+  const reported = node === undefined ? [] : (hostCidrs(node).value ?? []);
+  const counted = reported.slice(0, MOST_ADDRESSES);
   const whole = new Set<string>();
   const addresses = counted.map((text) => {
     const prefix = parsePrefix(text);
@@ -43,9 +43,9 @@ export function hostNetworksOf(node: Node | undefined): HostNetworks {
           `${tooWide}: no host is in a network of that size, so its address counts alone`,
           'correct the prefix length of the address on the node',
         ]
-      : said.length > MOST_ADDRESSES
+      : reported.length > MOST_ADDRESSES
         ? [
-            `${said.length} addresses, of which the first ${MOST_ADDRESSES} count`,
+            `${reported.length} addresses, of which the first ${MOST_ADDRESSES} count`,
             'are all of them addresses of the node?',
           ]
         : [];

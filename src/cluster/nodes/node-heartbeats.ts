@@ -80,7 +80,7 @@ export class NodeHeartbeats {
     signal.addEventListener('abort', () => cancel(), { once: true });
   }
 
-  /** Why what a node reported is not to be relied on; undefined where its daemon is there, or never said that it was. */
+  /** Why what a node reported is not to be relied on; undefined where its daemon is there, or never reported. */
   absent(node: string): AbsentDaemon | undefined {
     return this.#seen.get(node)?.absent;
   }

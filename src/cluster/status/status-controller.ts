@@ -59,7 +59,7 @@ export class StatusController {
   readonly batch: Batch;
   /** Failures of which there was an event, by network. */
   readonly #reported = new Map<string, Set<string>>();
-  /** What an event said last of each object that is refused something. */
+  /** The last event's text for each object that is refused something. */
   readonly #told = new Map<string, string>();
 
   constructor(options: StatusControllerOptions) {

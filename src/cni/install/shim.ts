@@ -1,6 +1,6 @@
 /** The files that a container runtime finds: the plugin, which only hands over, and its configuration. Pure. */
 
-/** The socket of a node's daemon when nothing else is said. */
+/** The socket of a node's daemon by default. */
 export const CNI_SOCKET = '/run/heddle/cni.sock';
 
 /** Names of the plugin: its own, and the types that NADs name (reference/node.md §6.5). */

@@ -12,7 +12,7 @@ import {
 import type { CniInterface } from '../protocol/result.ts';
 import { isPlainObject } from '../../api/plain-object.ts';
 import { IpProgram } from '../../node/programs/ip-program.ts';
-import type { Words } from '../../node/programs/program.ts';
+import type { Argv } from '../../node/programs/program.ts';
 import { errorText } from '../../api/error-text.ts';
 
 /** A link of ours on the host. */
@@ -29,7 +29,7 @@ export interface PodLinksOptions {
   /** On the host; default `ip` of the PATH. */
   readonly ip?: IpProgram;
   /** What `ip` is inside a pod, after nsenter. */
-  readonly program?: Words;
+  readonly program?: Argv;
   /** Where settings of the kernel are; default /proc/sys. */
   readonly sysctlFolder?: string;
 }
@@ -45,7 +45,7 @@ const PREPARE = [
 ].join('; ');
 
 /** The beginning of a program that does this first; nothing where there is nothing to do. */
-const prepared = (folder: string, settings: Words, devices: Words): Words =>
+const prepared = (folder: string, settings: Argv, devices: Argv): Argv =>
   settings.length + devices.length === 0
     ? []
     : ['sh', '-c', PREPARE, 'sh', folder, ...settings, '--', ...devices, '--'];
@@ -53,11 +53,11 @@ const prepared = (folder: string, settings: Words, devices: Words): Words =>
 /** EEXIST, as ip(8) says it. */
 const FILE_EXISTS = 'File exists';
 
-const enter = (netns: string): Words => ['nsenter', `--net=${netns}`];
+const enter = (netns: string): Argv => ['nsenter', `--net=${netns}`];
 
 export class PodLinks {
   readonly #ip: IpProgram;
-  readonly #program: Words;
+  readonly #program: Argv;
   readonly #sysctlFolder: string;
 
   constructor({
@@ -146,7 +146,7 @@ export class PodLinks {
       if (typeof ifname !== 'string') return [];
       const owner = typeof ifalias === 'string' ? ownerOf(ifalias) : undefined;
       if (owner === undefined) {
-        // Made by an ADD that was killed before it said whose it is.
+        // Made by an ADD that was killed before it wrote its owner into the alias.
         const isOurs =
           ifalias === undefined && container !== undefined && isHostDeviceOf(container, ifname);
         return isOurs ? [{ name: ifname, container, device: '' }] : [];
@@ -181,7 +181,7 @@ export class PodLinks {
   }
 
   /** That a link is gone is no error. */
-  async #changeExisting(commands: readonly Words[], what: string): Promise<void> {
+  async #changeExisting(commands: readonly Argv[], what: string): Promise<void> {
     const answers = await this.#ip.change('any', commands);
     const failed = answers.find(
       (answer) => answer !== undefined && !/Cannot find device|No such device/.test(answer),

@@ -250,10 +250,10 @@ export class CniPlugin {
       );
     } catch (error) {
       if (!isTemporary(error)) throw error;
-      const said = await ports.errors(names).catch(() => []);
-      throw said.length === 0
+      const errors = await ports.errors(names).catch(() => []);
+      throw errors.length === 0
         ? error
-        : new CniError(error.message, error.code, [error.details, ...said].join('; '));
+        : new CniError(error.message, error.code, [error.details, ...errors].join('; '));
     }
   }
 

@@ -1,4 +1,4 @@
-/** How an ADD waits for what comes by itself: events, a limit, and words for what did not come. */
+/** How an ADD waits for what comes by itself: events, a limit, and the message for what did not come. */
 import { CNI_CODE, CniError } from '../protocol/cni-error.ts';
 
 /** What an ADD is told that a DEL overtook. */
@@ -39,8 +39,8 @@ export async function awaited<T>(
     }
   };
   const giveUp = (): void => {
-    const words = [...(missing === undefined ? [] : [missing.message]), ...problems()];
-    reject(new CniError(`${reasonOf(signal)}: ${words.join('; ')}`, CNI_CODE.tryAgainLater));
+    const causes = [...(missing === undefined ? [] : [missing.message]), ...problems()];
+    reject(new CniError(`${reasonOf(signal)}: ${causes.join('; ')}`, CNI_CODE.tryAgainLater));
   };
   const ends = follow(attempt);
   isFollowing = true;

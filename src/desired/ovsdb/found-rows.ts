@@ -14,7 +14,7 @@ import type { Entry } from './entry.ts';
 export const asMembers = (value: unknown): readonly string[] =>
   Array.isArray(value) ? (value as readonly string[]) : [];
 
-/** Who hears of what changes in the database. */
+/** Subscribers to changes of the database. */
 export interface FoundRowsListener {
   /** A row of this entry appeared, changed or vanished. */
   touched(entry: Entry): void;
@@ -24,7 +24,7 @@ export interface FoundRowsListener {
   recheck(table: ClaimedTable): void;
 }
 
-/** A row whose key could not be told: it is nobody's until it can. */
+/** A row whose key could not be told: unmanaged until it can. */
 export interface UnreadRow {
   readonly table: ClaimedTable;
   readonly uuid: string;
@@ -61,7 +61,7 @@ export class FoundRows {
     this.#listener = listener;
   }
 
-  /** Reads which rows of the database have which keys, once. Nobody hears of them. */
+  /** Reads which rows of the database have which keys, once. No subscriber is called. */
   fill(): void {
     if (this.#isFilled) return;
     this.#isFilled = true;

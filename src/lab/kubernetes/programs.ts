@@ -8,7 +8,7 @@ export type Program = 'etcd' | 'apiserver' | 'kubectl';
 /** Where they are kept. */
 export const programsFolder = (): string => join(cacheFolder(), 'kube-mini');
 
-/** Path of a program; throws LabError with the reason where it can't be had. `progress` hears of what takes its time. */
+/** Path of a program; throws LabError with the reason where it can't be had. `progress` is called with what takes its time. */
 export async function programPath(
   program: Program,
   progress?: (line: string) => void,

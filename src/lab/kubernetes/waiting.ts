@@ -5,7 +5,7 @@ import { LabError } from '../paths.ts';
 const LIMIT_MS = 60_000;
 const PAUSE_MS = 100;
 
-/** Asks an API server that starts, or takes something up, until that succeeds; fails with what it said last. */
+/** Asks an API server that starts, or takes something up, until that succeeds; fails with its last error. */
 export async function awaitSuccess(what: string, ask: () => Promise<void>): Promise<void> {
   const end = performance.now() + LIMIT_MS;
   for (;;)

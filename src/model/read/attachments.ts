@@ -13,7 +13,11 @@ import { pods } from '../../api/kinds.ts';
 import type { Pod } from '../../api/types.ts';
 import type { HostNetworkPod, NamedPort, PodFacts, PodInterface } from '../model.ts';
 import { machineOf, machineTexts } from '../rules/virtual-machines.ts';
-import { readWish, SELECTED_PRIMARY, type PodWish } from '../rules/pod-plan.ts';
+import {
+  readNetworkRequests,
+  SELECTED_PRIMARY,
+  type PodNetworkRequests,
+} from '../rules/pod-plan.ts';
 import type { ObjectKind, ObjectPart } from './object-kind.ts';
 import { optional, type ObjectReading, reading } from './reading.ts';
 import { unheeded, withoutDhcp } from './unheeded.ts';
@@ -81,10 +85,10 @@ const interfaceTexts = (pod: Pod): readonly unknown[] => [
 ];
 
 const wishPart = {
-  table: 'wishes',
+  table: 'networkRequests',
   texts: interfaceTexts,
-  read: readWish,
-} as const satisfies ObjectPart<Pod, PodWish>;
+  read: readNetworkRequests,
+} as const satisfies ObjectPart<Pod, PodNetworkRequests>;
 
 const labelsPart = { table: 'pods', read: readPod } as const satisfies ObjectPart<Pod, PodFacts>;
 

@@ -36,7 +36,7 @@ function readChanges(node: Node, text: string, before: SubnetsOfNode): SubnetsOf
   return byNetwork.size === size ? { byNetwork, plainText: text } : undefined;
 }
 
-/** What a node's annotation says; where it can't be read, what it said `before`. */
+/** What a node's annotation says; where it can't be read, what it held `before`. */
 export function readNodeSubnets(node: Node, before: SubnetsOfNode | undefined): SubnetsOfNode {
   const text = annotationOf(node, NODE_SUBNETS) ?? '{}';
   const changed = before && readChanges(node, text, before);

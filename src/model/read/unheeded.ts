@@ -11,13 +11,13 @@ import { machineOf } from '../rules/virtual-machines.ts';
 export const unheeded =
   (annotations: Readonly<Record<string, string>>) =>
   (object: KubeObject): string | undefined => {
-    const said = Object.entries(annotations)
+    const problems = Object.entries(annotations)
       .filter(([annotation]) => annotationOf(object, annotation) !== undefined)
       .map(
         ([annotation, what]) =>
           `annotation ${annotation}: this release ${what}; remove the annotation`,
       );
-    return said.length === 0 ? undefined : said.join('. ');
+    return problems.length === 0 ? undefined : problems.join('. ');
   };
 
 /** The layout that Layer2 networks have here; a node that says nothing has it, too (reference/topology.md §9). */

@@ -89,7 +89,7 @@ export interface PodContext {
 }
 
 /** What of a pod decides on its networks, as plain values. */
-export interface PodWish {
+export interface PodNetworkRequests {
   readonly namespace: string;
   /** What it asks for besides its primary network. */
   readonly selections: readonly NetworkSelection[];
@@ -101,7 +101,7 @@ export interface PodWish {
   readonly carried: readonly string[];
 }
 
-export function readWish(pod: Pod): PodWish {
+export function readNetworkRequests(pod: Pod): PodNetworkRequests {
   const { value = [], errors } = networkSelections(pod);
   const [problem] = errors;
   return {
@@ -129,16 +129,16 @@ export const annotatedNetworks = (pod: Pod): ReadonlyMap<string, PodNetwork> =>
 /** `configNamespace` is that of the cluster default network's NAD. */
 export function planPod(pod: Pod, context: PodContext, configNamespace: string): PodPlan {
   if (isWithoutNetworks(pod)) return { kind: 'none' };
-  const wish = readWish(pod);
-  if (pod.spec.nodeName === undefined) return planUnscheduled(pod, wish, context);
+  const requests = readNetworkRequests(pod);
+  if (pod.spec.nodeName === undefined) return planUnscheduled(pod, requests, context);
   if (context.isLabelled === undefined)
-    return { kind: 'invalid', reportedBy: 'cluster', message: noNamespace(wish) };
-  const secondaries = secondaryAttachments(wish, context);
+    return { kind: 'invalid', reportedBy: 'cluster', message: noNamespace(requests) };
+  const secondaries = secondaryAttachments(requests, context);
   if (typeof secondaries === 'string')
     return { kind: 'invalid', reportedBy: 'node', message: secondaries };
   const standard = defaultAttachment(context.isLabelled);
   if (!context.isLabelled) return withoutOverlap(pod, [standard, ...secondaries]);
-  const primary = choosePrimary(pod, wish, context.primaries);
+  const primary = choosePrimary(pod, requests, context.primaries);
   if (typeof primary === 'string') return { kind: 'invalid', reportedBy: 'node', message: primary };
   const request = primaryRequest(pod, configNamespace);
   if (typeof request === 'string') return { kind: 'invalid', reportedBy: 'node', message: request };
@@ -151,8 +151,12 @@ export function planPod(pod: Pod, context: PodContext, configNamespace: string):
 }
 
 /** What a pod asks for when it is created counts, whatever it asks for when it is scheduled (reference/api.md §8): that is to be written down. */
-function planUnscheduled(pod: Pod, wish: PodWish, { isLabelled, primaries }: PodContext): PodPlan {
-  const primary = isLabelled === true ? choosePrimary(pod, wish, primaries) : undefined;
+function planUnscheduled(
+  pod: Pod,
+  requests: PodNetworkRequests,
+  { isLabelled, primaries }: PodContext,
+): PodPlan {
+  const primary = isLabelled === true ? choosePrimary(pod, requests, primaries) : undefined;
   return typeof primary === 'object' && 'candidates' in primary && primary.isRequested
     ? { kind: 'undecided', ...primary, request: NO_REQUEST }
     : { kind: 'none' };
@@ -170,16 +174,16 @@ export function requestToKeep(
 ): string | null | undefined {
   if (isLabelled !== true || isWithoutNetworks(pod)) return undefined;
   if (pod.metadata.annotations?.[REQUESTED_AT_CREATION] !== undefined) return undefined;
-  const wish = readWish(pod);
-  if (settledPrimary(wish, primaries) !== undefined) return undefined;
+  const requests = readNetworkRequests(pod);
+  if (settledPrimary(requests, primaries) !== undefined) return undefined;
   if (first !== undefined) return first;
   const asked = requestText(pod);
-  const isChosen = primaries.some(({ key }) => key === wish.selected);
+  const isChosen = primaries.some(({ key }) => key === requests.selected);
   const isRefused = plan.kind === 'invalid' || (plan.kind === 'none' && asked !== null);
   return isRefused && !isChosen ? asked : undefined;
 }
 
-const noNamespace = ({ namespace }: PodWish): string =>
+const noNamespace = ({ namespace }: PodNetworkRequests): string =>
   `metadata.namespace: there is no namespace "${namespace}": create it, or correct the name`;
 
 const defaultAttachment = (isLabelled: boolean): WantedAttachment => ({
@@ -201,22 +205,22 @@ export const refusedEntry = (nadKey: string, why: string): ObjectReading<never> 
  */
 export function permitAttachment(
   nadKey: string,
-  wish: PodWish,
+  requests: PodNetworkRequests,
   context: PodContext,
 ): ObjectReading<WantedAttachment> | undefined {
   const refuse = (why: string): ObjectReading<never> => refusedEntry(nadKey, why);
   const { isLabelled } = context;
-  if (isLabelled === undefined) return { kind: 'problem', message: noNamespace(wish) };
+  if (isLabelled === undefined) return { kind: 'problem', message: noNamespace(requests) };
   if (nadKey === DEFAULT_NAD_KEY) return { kind: 'value', value: defaultAttachment(isLabelled) };
   const nad = context.nad(nadOfKey(nadKey));
   if (nad === undefined || nad === 'other') return undefined;
   const network = `network "${nad.config.name}"`;
   if (nad.config.role === 'primary') {
-    const { namespace } = wish;
+    const { namespace } = requests;
     if (nad.namespace !== namespace || nad.key !== nadKey)
       return refuse(`${network} is no primary network of namespace "${namespace}"`);
     if (!isLabelled) return refuse(`namespace "${namespace}" is on the cluster default network`);
-    const settled = settledPrimary(wish, context.primaries);
+    const settled = settledPrimary(requests, context.primaries);
     if (settled?.key !== nadKey)
       return refuse(`the pod's primary network is "${settled?.key ?? ''}" already`);
     return {
@@ -224,11 +228,11 @@ export function permitAttachment(
       value: { nadKey, role: 'primary', nad, request: NO_REQUEST },
     };
   }
-  if (wish.unreadable !== undefined) return refuse(wish.unreadable);
-  const selection = wish.selections.find((one) => one.nadKey === nadKey);
+  if (requests.unreadable !== undefined) return refuse(requests.unreadable);
+  const selection = requests.selections.find((one) => one.nadKey === nadKey);
   if (selection === undefined)
     return refuse(`the pod does not ask for ${network} in its annotation ${NETWORKS}`);
-  const foreign = foreignNamespace(nad, wish, context);
+  const foreign = foreignNamespace(nad, requests, context);
   if (foreign !== undefined) return refuse(foreign);
   return {
     kind: 'value',
@@ -238,7 +242,7 @@ export function permitAttachment(
 
 /** The primary network that a pod carries, whatever was asked for later; the cluster manager's choice counts first. */
 function settledPrimary(
-  { carried, selected }: PodWish,
+  { carried, selected }: PodNetworkRequests,
   primaries: readonly PlannedNad[],
 ): PlannedNad | undefined {
   const held = primaries
@@ -250,12 +254,12 @@ function settledPrimary(
 /** Why pods of a namespace may not join the network of another one (reference/api.md §10: not without permission). */
 function foreignNamespace(
   { key, namespace, config }: PlannedNad,
-  wish: PodWish,
+  requests: PodNetworkRequests,
   { isOfNamespace }: PodContext,
 ): string | undefined {
-  if (namespace === wish.namespace || namespace === SHARED_NAMESPACE) return undefined;
+  if (namespace === requests.namespace || namespace === SHARED_NAMESPACE) return undefined;
   if (isOfNamespace(config.name)) return undefined;
-  return `NAD ${key} is that of another namespace, and namespace "${wish.namespace}" has none of network "${config.name}": ask for one of its own, or of namespace "${SHARED_NAMESPACE}"`;
+  return `NAD ${key} is that of another namespace, and namespace "${requests.namespace}" has none of network "${config.name}": ask for one of its own, or of namespace "${SHARED_NAMESPACE}"`;
 }
 
 /** A pod on two networks with the same addresses could not tell them apart (reference/api.md §10); one that is wired stays so. */
@@ -298,13 +302,14 @@ type OpenChoice = Pick<Extract<PodPlan, { kind: 'undecided' }>, 'candidates' | '
  */
 function choosePrimary(
   pod: Pod,
-  wish: PodWish,
+  requests: PodNetworkRequests,
   primaries: readonly PlannedNad[],
 ): PlannedNad | OpenChoice | string {
-  const { namespace, selected } = wish;
+  const { namespace, selected } = requests;
   const [first, ...more] = primaries;
   if (first === undefined) return invalidPrimaryNetwork(namespace);
-  const settled = settledPrimary(wish, primaries) ?? primaries.find(({ key }) => key === selected);
+  const settled =
+    settledPrimary(requests, primaries) ?? primaries.find(({ key }) => key === selected);
   if (settled !== undefined) return settled;
   const requested = requestedPrimaryUdn(pod);
   const [problem] = requested.errors;
@@ -345,12 +350,12 @@ function primaryRequest(pod: Pod, configNamespace: string): AttachmentRequest | 
 
 /** Attachments that the pod asks for, or what is wrong with them. NADs of other plugins are none of ours. */
 function secondaryAttachments(
-  wish: PodWish,
+  requests: PodNetworkRequests,
   context: PodContext,
 ): readonly WantedAttachment[] | string {
-  if (wish.unreadable !== undefined) return wish.unreadable;
+  if (requests.unreadable !== undefined) return requests.unreadable;
   const attachments: WantedAttachment[] = [];
-  for (const selection of wish.selections) {
+  for (const selection of requests.selections) {
     const key = `${selection.namespace}/${selection.name}`;
     const nad = context.nad(key);
     if (nad === 'other') continue;
@@ -358,7 +363,7 @@ function secondaryAttachments(
       return `annotation ${NETWORKS}: there is no network-attachment-definition "${key}" with a network yet: create it, correct the name, or see its events if it is there`;
     if (nad.config.role === 'primary')
       return `unexpected primary network "${nad.config.name}" specified with a NetworkSelectionElement ${key}: remove it from the annotation ${NETWORKS}`;
-    const foreign = foreignNamespace(nad, wish, context);
+    const foreign = foreignNamespace(nad, requests, context);
     if (foreign !== undefined) return `annotation ${NETWORKS}: ${foreign}`;
     attachments.push({
       nadKey: selection.nadKey,

@@ -13,7 +13,7 @@ import {
   refusedEntry,
   type PlannedNad,
   type PodContext,
-  type PodWish,
+  type PodNetworkRequests,
 } from '../rules/pod-plan.ts';
 import {
   addressingProblem,
@@ -50,7 +50,7 @@ const machineBuckets = ({ namespace, nadKey, machine }: Attachment): readonly st
 
 export class AttachmentFacts {
   /** What these pods ask for, by namespace and name. */
-  readonly wishes: FactTable<PodWish>;
+  readonly networkRequests: FactTable<PodNetworkRequests>;
   /** What they say of their interfaces, by namespace, pod and NAD key. */
   readonly interfaces: FactTable<PodInterface>;
   /** Those of the pods of other nodes, by the same key; none while nothing asks for them. */
@@ -69,7 +69,7 @@ export class AttachmentFacts {
   constructor(facts: ZoneFacts) {
     const { graph, recorder } = facts;
     this.#facts = facts;
-    this.wishes = new FactTable('wishes', recorder, { arity: 2 });
+    this.networkRequests = new FactTable('networkRequests', recorder, { arity: 2 });
     this.interfaces = new FactTable('interfaces', recorder, { arity: 3 });
     this.remoteInterfaces = new FactTable('remoteInterfaces', recorder, { arity: 3 });
     this.#permits = new DerivedFacts(
@@ -139,9 +139,9 @@ export class AttachmentFacts {
   #permit(key: readonly string[]): ObjectReading<Attachment> | undefined {
     const [namespace = '', pod = '', nadKey = ''] = key;
     const found = this.interfaces.get(...key) ?? this.remoteInterfaces.get(...key);
-    const wish = this.wishes.get(namespace, pod);
-    if (found === undefined || wish === undefined) return undefined;
-    const permit = permitAttachment(nadKey, wish, this.#podContext(namespace));
+    const requests = this.networkRequests.get(namespace, pod);
+    if (found === undefined || requests === undefined) return undefined;
+    const permit = permitAttachment(nadKey, requests, this.#podContext(namespace));
     if (permit?.kind !== 'value') return permit;
     const { nad, role, request } = permit.value;
     const network = (nad?.config.name ?? DEFAULT_NETWORK) as NetworkName;

@@ -49,7 +49,7 @@ import {
 } from '../read/networks.ts';
 import { prefixesOfPort } from '../rules/names.ts';
 import { hasGateway } from '../rules/network-addresses.ts';
-import type { PodWish } from '../rules/pod-plan.ts';
+import type { PodNetworkRequests } from '../rules/pod-plan.ts';
 import { PolicyFacts } from './policy-facts.ts';
 import { ProblemList, problemOf, type ModelProblem } from './problems.ts';
 import { isProblem, valueOf, type ObjectReading } from '../read/reading.ts';
@@ -125,7 +125,7 @@ export class ZoneFacts {
    */
   readonly unreadable = new Map<string, readonly string[]>();
 
-  /** This node, by its name; what it said last that could be read. */
+  /** This node, by its name; its last report that could be read. */
   readonly self: FactTable<LocalNode>;
   /** What other nodes say of themselves. */
   readonly nodes: FactTable<NodeFacts>;
@@ -435,8 +435,8 @@ export class ZoneFacts {
   }
 
   /** What pods ask for, by namespace and name. */
-  get wishes(): FactTable<PodWish> {
-    return this.attaching.wishes;
+  get networkRequests(): FactTable<PodNetworkRequests> {
+    return this.attaching.networkRequests;
   }
 
   /** What pods of this node say of their interfaces, by namespace, pod and NAD key. */

@@ -71,7 +71,7 @@ export function tablesOf(facts: ZoneFacts, registry = new NadRegistry()): Object
     pods: plain(facts.pods, byName),
     hostNetworkPods: plain(facts.hostNetworkPods, byName),
     interfaces,
-    wishes: wishTable(facts, interfaces),
+    networkRequests: networkRequestTable(facts, interfaces),
   };
 }
 
@@ -264,15 +264,20 @@ class InterfaceTable implements ObjectTable<readonly PodInterface[]> {
 }
 
 /** Of a torn annotation what was read last stays in force, as far as the pod may have it. */
-function wishTable(facts: ZoneFacts, interfaces: InterfaceTable): ObjectTables['wishes'] {
-  const { wishes } = facts;
+function networkRequestTable(
+  facts: ZoneFacts,
+  interfaces: InterfaceTable,
+): ObjectTables['networkRequests'] {
+  const { networkRequests } = facts;
   return {
-    peek: (id) => wishes.peek(id.namespace, id.name),
-    put(id, wish, pod: Pod | undefined) {
+    peek: (id) => networkRequests.peek(id.namespace, id.name),
+    put(id, requests, pod: Pod | undefined) {
       const isTorn = pod !== undefined && podNetworks(pod).errors.length > 0;
       const { carried = [] } =
-        (isTorn && interfaces.holds(id, pod) ? wishes.peek(id.namespace, id.name) : wish) ?? {};
-      wishes.put([id.namespace, id.name], wish && { ...wish, carried });
+        (isTorn && interfaces.holds(id, pod)
+          ? networkRequests.peek(id.namespace, id.name)
+          : requests) ?? {};
+      networkRequests.put([id.namespace, id.name], requests && { ...requests, carried });
     },
   };
 }

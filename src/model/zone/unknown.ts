@@ -155,6 +155,6 @@ function goneFrom(facts: ZoneFacts): (kind: string, key: string) => boolean {
     const id = objectId(kind, key);
     if (declared.nodeOf === undefined) return tables[declared.table].peek(id) === undefined;
     // As long as they are not followed, it may be one of another node.
-    return facts.otherPods.peekKnown() === true && tables.wishes.peek(id) === undefined;
+    return facts.otherPods.peekKnown() === true && tables.networkRequests.peek(id) === undefined;
   };
 }

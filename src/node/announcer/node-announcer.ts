@@ -128,9 +128,9 @@ export class NodeAnnouncer {
     // What happens while the kernel's state is read is not missed.
     await this.#listen();
     const host = { ...local, ...(await readHostState(ip)) };
-    const said = nodeAnnotations(host, { ...this.#options, knownBy: knownAddresses(object) });
-    if (said.kind === 'awaited') return this.#wait(said.message);
-    const { annotations } = said;
+    const found = nodeAnnotations(host, { ...this.#options, knownBy: knownAddresses(object) });
+    if (found.kind === 'awaited') return this.#wait(found.message);
+    const { annotations } = found;
     const chassis = annotationOf(object, CHASSIS_ID);
     if (chassis !== undefined && chassis !== annotations[CHASSIS_ID]) {
       this.#say(
@@ -150,7 +150,7 @@ export class NodeAnnouncer {
         {
           fieldManager: FIELD_MANAGER,
           signal,
-          // The first to say which machine this is has said it.
+          // The first to report which machine this is has done so.
           ...(chassis === undefined && resourceVersion !== undefined ? { resourceVersion } : {}),
         },
       );

@@ -51,7 +51,7 @@ export interface NodeFactsContext {
   readonly knownBy: readonly string[];
 }
 
-/** All annotations, or what is missing until they can be said, in words. */
+/** All annotations, or what is missing until they can be written, in words. */
 export type NodeAnnotations =
   | { readonly kind: 'value'; readonly annotations: Readonly<Record<string, string>> }
   | { readonly kind: 'awaited'; readonly message: string };

@@ -38,7 +38,7 @@ const named = (key: string, found: string): string =>
 const removal = (key: string): string =>
   `ovs-vsctl remove Open_vSwitch . external_ids ${key} leaves it to Heddle`;
 
-/** `takesOver`: what an ovn-kubernetes left is not taken for somebody's wish. */
+/** `takesOver`: what an ovn-kubernetes left does not count as a setting of the administrator. */
 export function chassisPlan(
   ids: ExternalIds,
   settings: readonly ChassisSetting[],

@@ -48,7 +48,7 @@ export interface ChassisSetting {
   readonly works?: (found: string) => boolean;
   /** What does not work otherwise, as the end of a sentence. */
   readonly otherwise?: string;
-  /** What an ovn-kubernetes leaves there, which is nobody's wish. */
+  /** What an ovn-kubernetes leaves there, which nobody set on purpose. */
   readonly ofReference?: string;
   /** Nobody needs to know that it is another value. */
   readonly isOfNoInterest?: true;

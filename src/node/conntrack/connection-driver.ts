@@ -141,7 +141,7 @@ export class ConnectionDriver implements RowTarget, AsyncDisposable {
         for (const tracker of this.#trackers) await tracker.forgetServices(stale, signal);
       } catch (error) {
         if (signal.aborted) return;
-        // Whoever runs this is waited for by nobody: what else is wrong is said the same way.
+        // Whoever runs this is waited for by nobody: what else is wrong is reported the same way.
         const reason = error instanceof ConntrackError ? error.message : String(error);
         this.#refusal = { until: now + REFUSED_REST, reason };
         if (!wasRefused) this.#onChange();

@@ -1,7 +1,7 @@
 /** Connections that the kernel tracks: those of an address or of services that go are forgotten, by `conntrack`. */
 import { familyOf, type Family } from '../../allocators/addresses.ts';
 import type { StaleConnections } from './service-connections.ts';
-import { Program, type ProgramOptions, type Words } from '../programs/program.ts';
+import { Program, type ProgramOptions, type Argv } from '../programs/program.ts';
 
 /** `conntrack` could not be run, or refused. */
 export class ConntrackError extends Error {
@@ -88,7 +88,7 @@ export class Conntrack {
     }
   }
 
-  async #delete(of: string, filter: Words): Promise<void> {
+  async #delete(of: string, filter: Argv): Promise<void> {
     const args = ['--delete', '--family', nameOf(familyOf(of)), ...filter];
     const { code, stderr } = await this.#program.run(args);
     if (code !== 0 && !NOTHING.test(stderr))

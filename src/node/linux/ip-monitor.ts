@@ -2,7 +2,7 @@
  * Hears of changes of the network stack from `ip monitor`. What it prints is a trigger alone: it says what to read again. After an overrun
  * of its socket, which it survives, and after its end everything is read again.
  */
-import type { Words } from '../programs/program.ts';
+import type { Argv } from '../programs/program.ts';
 import { ProgramMonitor } from '../programs/program-monitor.ts';
 
 /** What has to be read again. */
@@ -83,7 +83,7 @@ const NETLINK_ROUTE = '0';
 const WHAT = ['link', 'address', 'route', 'rule', 'neigh', 'netconf'];
 
 export interface IpMonitorOptions {
-  readonly program: Words;
+  readonly program: Argv;
   readonly protocol: number;
   readonly onStale: (stale: Stale) => void;
   /** Called when a way out of the host comes or goes. */
@@ -126,7 +126,7 @@ export class IpMonitor implements Disposable {
     return this.#overruns;
   }
 
-  /** Resolves when it hears: what happens from then on is not missed. */
+  /** Resolves when it is subscribed: what happens from then on is not missed. */
   start(): Promise<void> {
     return this.#monitor.start();
   }

@@ -1,12 +1,12 @@
 /** What is to be changed of the network stack; made by a plan, applied by the driver. */
 import type { PlannedChange } from '../reconcile/host-plan.ts';
 import type { IpFamily } from '../programs/ip-program.ts';
-import type { Words } from '../programs/program.ts';
+import type { Argv } from '../programs/program.ts';
 import type { Stale } from './ip-monitor.ts';
 
 export interface LinuxCommand {
   readonly family: IpFamily;
-  readonly words: Words;
+  readonly args: Argv;
 }
 
 export interface LinuxChange extends PlannedChange {

@@ -44,7 +44,7 @@ export const ADD = {
 } as const;
 
 /** A command of ip(8). */
-export const ip = (family: IpFamily, ...words: string[]): LinuxCommand => ({ family, words });
+export const ip = (family: IpFamily, ...args: string[]): LinuxCommand => ({ family, args });
 /** The family in its words. */
 export const familyFlag = (family: Family): IpFamily => (family === 'v6' ? 'inet6' : 'inet');
 

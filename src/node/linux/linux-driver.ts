@@ -38,7 +38,7 @@ export class LinuxDriver extends HostDriver<LinuxRow, LinuxChange> {
   readonly #renewed = new Map<string, number>();
   /** Links to other network namespaces that were announced, and of which nobody wants anything. */
   readonly #outward = new Set<string>();
-  /** Devices of which somebody wants something, at a version of the claims. */
+  /** Devices with desired rows, at a version of the claims. */
   #wanted: { readonly version: number; readonly devices: ReadonlySet<string> } = {
     version: -1,
     devices: new Set(),
@@ -52,7 +52,7 @@ export class LinuxDriver extends HostDriver<LinuxRow, LinuxChange> {
     this.#state = new LinuxState(options.ip, PROTOCOL);
   }
 
-  /** Begins to hear of changes. Throws when `ip` is not there, or is too old. */
+  /** Subscribes to changes. Throws when `ip` is not there, or is too old. */
   async start(): Promise<void> {
     const { ip, onDrift, onTrouble } = this.#options;
     await ip.check();
@@ -132,7 +132,7 @@ export class LinuxDriver extends HostDriver<LinuxRow, LinuxChange> {
     return isOfOthers;
   }
 
-  /** Devices of which somebody wants something. One that nobody wanted until now was not followed: it is read again. */
+  /** Devices with desired rows. One that had none until now was not followed: it is read again. */
   #followedDevices(): ReadonlySet<string> {
     const { version } = this.claims;
     if (this.#wanted.version === version) return this.#wanted.devices;
@@ -208,21 +208,21 @@ export class LinuxDriver extends HostDriver<LinuxRow, LinuxChange> {
     const errors: (string | undefined)[] = changes.map(() => undefined);
     const families = new Map<
       IpFamily,
-      { readonly index: number; readonly words: readonly string[] }[]
+      { readonly index: number; readonly args: readonly string[] }[]
     >();
     for (const [index, { commands, write }] of changes.entries()) {
       if (write !== undefined) errors[index] = this.#options.sysctls.write(write.path, write.value);
-      for (const { family, words } of commands) {
+      for (const { family, args } of commands) {
         const batch = families.get(family);
-        if (batch === undefined) families.set(family, [{ index, words }]);
-        else batch.push({ index, words });
+        if (batch === undefined) families.set(family, [{ index, args }]);
+        else batch.push({ index, args });
       }
     }
     // Nothing of one family needs anything of the other within a stage.
     await Promise.all(
       [...families].map(async ([family, batch]) => {
-        const words = batch.map((one) => one.words);
-        for (const [place, error] of (await this.#options.ip.change(family, words)).entries()) {
+        const args = batch.map((one) => one.args);
+        for (const [place, error] of (await this.#options.ip.change(family, args)).entries()) {
           const index = batch[place]?.index;
           if (index !== undefined && error !== undefined) errors[index] ??= error;
         }

@@ -11,7 +11,7 @@ const addressText = ({ address, dev, deprecated }: AddressColumns): string =>
   `${address} dev ${dev}${deprecated === true ? ' deprecated' : ''}`;
 
 /** Nobody else has the addresses that we give: no need to look for duplicates before they work. */
-const addressWords = ({ address, dev, deprecated }: AddressColumns): string[] => [
+const addressArguments = ({ address, dev, deprecated }: AddressColumns): string[] => [
   address,
   'dev',
   dev,
@@ -59,7 +59,14 @@ export function planAddresses(
     const isRight = found !== undefined && addressText(found.columns) === text;
     const isRenewal = isRight && isOurs && !isConnected(draft, columns);
     if (found !== undefined && !isRenewal && (!isOurs || isRight)) continue;
-    const add = ip('any', 'address', 'add', ...addressWords(columns), 'proto', String(PROTOCOL));
+    const add = ip(
+      'any',
+      'address',
+      'add',
+      ...addressArguments(columns),
+      'proto',
+      String(PROTOCOL),
+    );
     draft.change(one, {
       action: found === undefined ? 'add' : 'change',
       before: found && addressText(found.columns),

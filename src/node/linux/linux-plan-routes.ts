@@ -2,9 +2,9 @@
 import {
   remembered,
   routeKey,
-  routeWords,
+  routeArguments,
   ruleKey,
-  ruleWords,
+  ruleArguments,
   type LinuxRow,
   type RouteColumns,
   type RuleColumns,
@@ -15,22 +15,22 @@ import type { LinuxCommand } from './linux-change.ts';
 import { ADD, familyFlag, ip, type LinuxDraft } from './linux-draft.ts';
 
 const routeText = remembered(
-  (route: RouteColumns) => `${routeWords(route).join(' ')} table ${route.table}`,
+  (route: RouteColumns) => `${routeArguments(route).join(' ')} table ${route.table}`,
 );
 
 const routeCommand = (what: 'add' | 'delete', route: RouteColumns): LinuxCommand => {
   const where = ['table', String(route.table), 'proto', String(PROTOCOL)];
-  return ip(familyFlag(route.family), 'route', what, ...routeWords(route), ...where);
+  return ip(familyFlag(route.family), 'route', what, ...routeArguments(route), ...where);
 };
 
-const ruleText = (rule: RuleColumns): string => ruleWords(rule).join(' ');
+const ruleText = (rule: RuleColumns): string => ruleArguments(rule).join(' ');
 
 const ruleCommand = (what: 'add' | 'delete', rule: RuleColumns): LinuxCommand =>
   ip(
     familyFlag(rule.family),
     'rule',
     what,
-    ...ruleWords(rule),
+    ...ruleArguments(rule),
     'protocol',
     String(rule.isKernels === true ? PROTOCOL_KERNEL : PROTOCOL),
   );

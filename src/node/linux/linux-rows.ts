@@ -98,14 +98,15 @@ export const routeKey = remembered(
 );
 
 export const ruleKey = remembered(
-  (rule: RuleColumns) => `${rule.family === 'v6' ? 'inet6' : 'inet'} ${ruleWords(rule).join(' ')}`,
+  (rule: RuleColumns) =>
+    `${rule.family === 'v6' ? 'inet6' : 'inet'} ${ruleArguments(rule).join(' ')}`,
 );
 
 export const addressKey = ({ dev, address }: Pick<AddressColumns, 'dev' | 'address'>): string =>
   `${dev} ${address}`;
 
-/** The route in the words of ip(8), without table and protocol. */
-export function routeWords(route: RouteColumns): string[] {
+/** The route in the syntax of ip(8), without table and protocol. */
+export function routeArguments(route: RouteColumns): string[] {
   const { type, dst, via, dev, src, mtu } = route;
   const metric = metricOf(route);
   return [
@@ -121,8 +122,8 @@ export function routeWords(route: RouteColumns): string[] {
   ];
 }
 
-/** The rule in the words of ip(8), without its protocol. */
-export function ruleWords({ priority, fwmark, to, l3mdev, table }: RuleColumns): string[] {
+/** The rule in the syntax of ip(8), without its protocol. */
+export function ruleArguments({ priority, fwmark, to, l3mdev, table }: RuleColumns): string[] {
   return [
     'priority',
     String(priority),

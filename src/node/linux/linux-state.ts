@@ -21,7 +21,7 @@ import {
   type Found,
   type FoundLink,
 } from './linux-found.ts';
-import type { Words } from '../programs/program.ts';
+import type { Argv } from '../programs/program.ts';
 
 /** A network that is reached over a device without a gateway. */
 export const connectedKey = (network: string, dev: string): string => `${network} ${dev}`;
@@ -56,7 +56,7 @@ class StaleSet<T> {
 }
 
 /** How permanent neighbours of devices, or single ones, are asked for. */
-const neighbourWords = (places: readonly string[] | 'all'): readonly Words[] =>
+const neighbourArguments = (places: readonly string[] | 'all'): readonly Argv[] =>
   (places === 'all' ? [''] : places).map((place) => {
     const [dev = '', address = ''] = place.split(' ');
     return [
@@ -113,7 +113,7 @@ export class LinuxState {
   stale(what: Stale): void {
     switch (what.kind) {
       case 'link':
-        // Others give devices names that are no words of a command.
+        // Others give devices names that are no arguments of a command.
         if (isWord(what.dev)) this.#staleLinks.some.add(what.dev);
         else this.#staleLinks.isAll = true;
         break;
@@ -159,23 +159,23 @@ export class LinuxState {
     const tables = this.#staleTables.take();
     const rules = this.#staleRules.take();
     const neighbours = this.#staleNeighbours.take();
-    const linkCommands: readonly Words[] =
+    const linkCommands: readonly Argv[] =
       links === 'all' ? [['address', 'show']] : links.map((dev) => ['address', 'show', 'dev', dev]);
     const protocol = ['protocol', String(this.#protocol)];
-    const routeCommands: readonly Words[] =
+    const routeCommands: readonly Argv[] =
       tables === 'all'
         ? [['route', 'show', 'table', 'all', ...protocol]]
         : tables.map((table) => ['route', 'show', 'table', String(table), ...protocol]);
     // Those that the kernel makes for addresses, which it does not make again when somebody removes them.
-    const kernelCommands: readonly Words[] = routeCommands.map((words) => [
-      ...words.slice(0, -1),
+    const kernelCommands: readonly Argv[] = routeCommands.map((args) => [
+      ...args.slice(0, -1),
       String(PROTOCOL_KERNEL),
     ]);
-    const ruleCommands: readonly Words[] =
+    const ruleCommands: readonly Argv[] =
       rules === 'all'
         ? [['rule', 'show']]
         : rules.map((table) => ['rule', 'show', 'table', String(table)]);
-    const neighbourCommands: readonly Words[] = neighbourWords(neighbours);
+    const neighbourCommands: readonly Argv[] = neighbourArguments(neighbours);
     try {
       const [v4, v6, both] = await Promise.all([
         this.#ip.read('inet', [...ruleCommands, ...routeCommands, ...kernelCommands]),

@@ -17,9 +17,7 @@ import type { HostSettings } from './host-network.ts';
 import { MANAGEMENT_CLAIMS } from './management-port.ts';
 import { INTEGRATION_BRIDGE } from '../names.ts';
 import { DEFAULT_TABLE, MAIN_TABLE, RULE_DEFAULT, RULE_MAIN, RULE_VRF } from '../numbers.ts';
-
-/** What settings want. */
-const CLUSTER = 'cluster';
+import { SETTINGS } from '../../desired/rows.ts';
 
 /** The rules that the kernel has from the start, and those of VRFs where there are any. */
 export const kernelRules = ({ hasVrfs }: HostSettings): Feature<ZoneFacts> => ({
@@ -33,7 +31,7 @@ export const kernelRules = ({ hasVrfs }: HostSettings): Feature<ZoneFacts> => ({
   },
   claims: [],
   build(facts, _args, out) {
-    const rows = new HostRows(out, CLUSTER, 'kernel-rules');
+    const rows = new HostRows(out, SETTINGS, 'kernel-rules');
     for (const family of FAMILIES) {
       if (hasVrfs && facts.rendered.all().length > 1)
         rows.rule({ family, priority: RULE_VRF, l3mdev: true, isKernels: true });
@@ -56,7 +54,7 @@ export const integrationBridge: Feature<ZoneFacts> = {
   },
   claims: MANAGEMENT_CLAIMS,
   build: (_facts, _args, out) =>
-    new HostRows(out, CLUSTER, 'integration-bridge').awaitedOpenVswitch(
+    new HostRows(out, SETTINGS, 'integration-bridge').awaitedOpenVswitch(
       'Bridge',
       INTEGRATION_BRIDGE,
     ),
@@ -84,7 +82,7 @@ export const hostMasquerade: Feature<ZoneFacts> = {
     const gateway = facts.own('gateway');
     if (gateway === undefined) return;
     const { settings } = facts;
-    const all = new HostRows(out, CLUSTER);
+    const all = new HostRows(out, SETTINGS);
     const { bridge: dev } = gateway;
     for (const family of clusterFamilies(settings)) {
       const subnet = settings.masqueradeSubnets[family];

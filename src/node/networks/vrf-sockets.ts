@@ -4,9 +4,8 @@ import type { Feature } from '../../desired/features.ts';
 import type { ZoneFacts } from '../../model/zone/facts.ts';
 import type { HostSettings } from './host-network.ts';
 import { HostRows } from '../host-rows.ts';
+import { SETTINGS } from '../../desired/rows.ts';
 
-/** What settings want. */
-const CLUSTER = 'cluster';
 /** Of both families (linux/include/net/raw.h, raw_sk_bound_dev_eq). TCP and UDP have settings of their own, which are 0 unless somebody changed them. */
 const RAW_SOCKETS = 'net/ipv4/raw_l3mdev_accept';
 
@@ -22,6 +21,6 @@ export const vrfSockets = ({ hasVrfs }: HostSettings): Feature<ZoneFacts> => ({
   claims: [],
   build(facts, _args, out) {
     if (!hasVrfs || facts.rendered.all().length <= 1) return;
-    new HostRows(out, CLUSTER, 'vrf-sockets').sysctl(RAW_SOCKETS, { value: '0' });
+    new HostRows(out, SETTINGS, 'vrf-sockets').sysctl(RAW_SOCKETS, { value: '0' });
   },
 });

@@ -5,7 +5,7 @@ import type { Feature } from '../../desired/features.ts';
 import type { ZoneFacts } from '../../model/zone/facts.ts';
 import { clusterFamilies } from '../../model/rules/network-addresses.ts';
 import { MANAGEMENT_DEVICES, managementDevice } from '../names.ts';
-import { CLUSTER, addressType, concatenated, ipWord, NftRows, ofFamily } from './nft-rows.ts';
+import { addressType, concatenated, ipWord, NftRows, ofFamily } from './nft-rows.ts';
 import {
   DEFAULT_NETWORK_ID,
   INTERNALLY_LOCAL_MARK,
@@ -14,6 +14,7 @@ import {
   PRIORITY_MANGLE,
 } from '../numbers.ts';
 import { OTHER_ADDRESSES, OWN_ADDRESSES } from './node-addresses.ts';
+import { SETTINGS } from '../../desired/rows.ts';
 
 const SOCKET = ['inet_proto', 'inet_service'] as const;
 /** Protocol and port of a packet, whatever its family. */
@@ -46,11 +47,11 @@ export const baseChains: Feature<ZoneFacts> = {
   claims: [],
   build({ settings }, _args, out) {
     const families = clusterFamilies(settings);
-    const services = new NftRows(out, CLUSTER, 'services');
+    const services = new NftRows(out, SETTINGS, 'services');
     buildSets(services, families);
     buildServices(services, families);
-    buildMarks(new NftRows(out, CLUSTER, 'marks'), families);
-    buildPathMtu(new NftRows(out, CLUSTER, 'path-mtu'), families);
+    buildMarks(new NftRows(out, SETTINGS, 'marks'), families);
+    buildPathMtu(new NftRows(out, SETTINGS, 'path-mtu'), families);
   },
 };
 

@@ -5,7 +5,7 @@ import type { Feature } from '../../desired/features.ts';
 import type { ZoneFacts } from '../../model/zone/facts.ts';
 import { DEFAULT_NETWORK } from '../../model/read/networks.ts';
 import { clusterFamilies } from '../../model/rules/network-addresses.ts';
-import { addressType, CLUSTER, concatenated, ipWord, NftRows, ofFamily } from './nft-rows.ts';
+import { addressType, concatenated, ipWord, NftRows, ofFamily } from './nft-rows.ts';
 import {
   MARK_SECONDARY_EGRESS,
   MARK_TO_NODE_ADDRESS,
@@ -13,6 +13,7 @@ import {
   PRIORITY_MASQUERADE,
   PRIORITY_SOURCE_NAT,
 } from '../numbers.ts';
+import { SETTINGS } from '../../desired/rows.ts';
 
 const SERVICES = 'egress-services';
 const SERVICE_SNAT = 'egress-service-snat';
@@ -46,7 +47,7 @@ export const egressChains: Feature<ZoneFacts> = {
   claims: [],
   build(facts, _args, out) {
     const families = clusterFamilies(facts.settings);
-    const by = (rule: string): NftRows => new NftRows(out, CLUSTER, rule);
+    const by = (rule: string): NftRows => new NftRows(out, SETTINGS, rule);
     const { egressIp } = facts.settings.features;
     const snat = { type: 'nat', hook: 'postrouting', priority: PRIORITY_SOURCE_NAT } as const;
     const services = by('egress-services');

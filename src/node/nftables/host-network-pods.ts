@@ -10,8 +10,9 @@ import { isDefault } from '../../model/rules/names.ts';
 import { clusterFamilies, hasGateway } from '../../model/rules/network-addresses.ts';
 import { podCgroup, PODS_CGROUP } from './cgroup-names.ts';
 import { MANAGEMENT_DEVICES, managementDevice } from '../names.ts';
-import { CLUSTER, addressType, ipWord, NftRows, ofFamily } from './nft-rows.ts';
+import { addressType, ipWord, NftRows, ofFamily } from './nft-rows.ts';
 import { DEFAULT_NETWORK_ID, packetMark, POD_LINK_GROUP, PRIORITY_FILTER } from '../numbers.ts';
+import { SETTINGS } from '../../desired/rows.ts';
 
 const SERVICES = 'udn-host-services';
 /** Pods that are kept to their networks. */
@@ -52,9 +53,9 @@ export const hostPodChains: Feature<ZoneFacts> = {
   },
   claims: [],
   build({ settings }, _args, out) {
-    buildDevices(new NftRows(out, CLUSTER, 'devices'));
-    buildPastOvn(new NftRows(out, CLUSTER, 'pod-links'), new NftRows(out, CLUSTER, 'groups'));
-    const rows = new NftRows(out, CLUSTER, 'services');
+    buildDevices(new NftRows(out, SETTINGS, 'devices'));
+    buildPastOvn(new NftRows(out, SETTINGS, 'pod-links'), new NftRows(out, SETTINGS, 'groups'));
+    const rows = new NftRows(out, SETTINGS, 'services');
     const families = clusterFamilies(settings);
     rows.chain({ name: SERVICES, type: 'filter', hook: 'output', priority: PRIORITY_FILTER });
     rows.chain({ name: PODS });

@@ -6,9 +6,10 @@ import type { ZoneFacts } from '../../model/zone/facts.ts';
 import { DEFAULT_NETWORK } from '../../model/read/networks.ts';
 import { clusterFamilies } from '../../model/rules/network-addresses.ts';
 import { KUBELET_CGROUP } from './cgroup-names.ts';
-import { CLUSTER, addressType, concatenated, ipWord, NftRows, ofFamily } from './nft-rows.ts';
+import { addressType, concatenated, ipWord, NftRows, ofFamily } from './nft-rows.ts';
 import { PRIORITY_FILTER } from '../numbers.ts';
 import { plainAddress } from '../plain-address.ts';
+import { SETTINGS } from '../../desired/rows.ts';
 
 const CHAIN = 'udn-isolation';
 const PODS = 'udn-pod-default-ips';
@@ -31,8 +32,8 @@ export const isolationChain: Feature<ZoneFacts> = {
   },
   claims: [],
   build({ settings }, _args, out) {
-    const rows = new NftRows(out, CLUSTER, 'isolation');
-    const kubelet = new NftRows(out, CLUSTER, 'kubelet');
+    const rows = new NftRows(out, SETTINGS, 'isolation');
+    const kubelet = new NftRows(out, SETTINGS, 'kubelet');
     rows.chain({ name: CHAIN, type: 'filter', hook: 'output', priority: PRIORITY_FILTER });
     let order = 0;
     for (const family of clusterFamilies(settings)) {

@@ -7,8 +7,9 @@ import type { ZoneFacts } from '../../model/zone/facts.ts';
 import type { ClusterSettings } from '../../model/model.ts';
 import { clusterFamilies } from '../../model/rules/network-addresses.ts';
 import { DEFAULT_NETWORK } from '../../model/read/networks.ts';
-import { CLUSTER, ipWord, NftRows } from './nft-rows.ts';
+import { ipWord, NftRows } from './nft-rows.ts';
 import { NODE_MASQUERADE_BITS, PRIORITY_MASQUERADE } from '../numbers.ts';
+import { SETTINGS } from '../../desired/rows.ts';
 
 const ENTRY = 'ovn-kube-local-gw-masq';
 const PODS = 'ovn-kube-pod-subnet-masq';
@@ -27,7 +28,7 @@ export const masqueradeChains: Feature<ZoneFacts> = {
   build(facts, _args, out) {
     if (facts.own('gateway')?.mode !== 'local') return;
     const { settings } = facts;
-    const rows = new NftRows(out, CLUSTER, 'masquerade');
+    const rows = new NftRows(out, SETTINGS, 'masquerade');
     const families = clusterFamilies(settings).filter(
       (family) => settings.masqueradeSubnets[family] !== undefined,
     );

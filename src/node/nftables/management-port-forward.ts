@@ -9,13 +9,14 @@ import type { ZoneFacts } from '../../model/zone/facts.ts';
 import { isDefault } from '../../model/rules/names.ts';
 import { clusterFamilies, hasGateway } from '../../model/rules/network-addresses.ts';
 import { MANAGEMENT_DEVICES, managementDevice } from '../names.ts';
-import { CLUSTER, addressType, concatenated, ipWord, NftRows, ofFamily } from './nft-rows.ts';
+import { addressType, concatenated, ipWord, NftRows, ofFamily } from './nft-rows.ts';
 import {
   DEFAULT_NETWORK_ID,
   MARK_SECONDARY_EGRESS,
   MARK_TO_NODE_ADDRESS,
   PRIORITY_FILTER,
 } from '../numbers.ts';
+import { SETTINGS } from '../../desired/rows.ts';
 
 const CHAIN = 'mgmtport-forward';
 /** Addresses that networks have on the host, by its ports on them. */
@@ -49,9 +50,9 @@ export const managementPortForward: Feature<ZoneFacts> = {
   claims: [],
   build(facts, _args, out) {
     const families = clusterFamilies(facts.settings);
-    const between = new NftRows(out, CLUSTER, 'between-ports');
-    const networks = new NftRows(out, CLUSTER, 'own-address');
-    const pods = new NftRows(out, CLUSTER, 'default-network');
+    const between = new NftRows(out, SETTINGS, 'between-ports');
+    const networks = new NftRows(out, SETTINGS, 'own-address');
+    const pods = new NftRows(out, SETTINGS, 'default-network');
     between.chain({ name: CHAIN, type: 'filter', hook: 'forward', priority: PRIORITY_FILTER });
     for (const family of families)
       networks.set({ name: own(family), type: concatenated('ifname', addressType(family)) });

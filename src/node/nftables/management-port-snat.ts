@@ -5,8 +5,9 @@ import type { ZoneFacts } from '../../model/zone/facts.ts';
 import { nodeRanges } from '../../model/rules/network-addresses.ts';
 import { DEFAULT_NETWORK } from '../../model/read/networks.ts';
 import { managementDevice } from '../names.ts';
-import { CLUSTER, ipWord, NftRows, ofFamily } from './nft-rows.ts';
+import { ipWord, NftRows, ofFamily } from './nft-rows.ts';
 import { DEFAULT_NETWORK_ID, PRIORITY_SOURCE_NAT } from '../numbers.ts';
+import { SETTINGS } from '../../desired/rows.ts';
 
 const CHAIN = 'mgmtport-snat';
 
@@ -27,7 +28,7 @@ export const managementPortSnat: Feature<ZoneFacts> = {
       out.waitFor(`a subnet of network ${DEFAULT_NETWORK} on node ${facts.nodeName}`);
       return;
     }
-    const rows = new NftRows(out, CLUSTER, 'management-port-snat');
+    const rows = new NftRows(out, SETTINGS, 'management-port-snat');
     rows.chain({ name: CHAIN, type: 'nat', hook: 'postrouting', priority: PRIORITY_SOURCE_NAT });
     rows.rules(
       CHAIN,

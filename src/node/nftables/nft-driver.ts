@@ -56,7 +56,7 @@ export class NftDriver extends HostDriver<NftRow, NftChange> {
     this.#options = options;
   }
 
-  /** Begins to hear of changes, as soon as `nft` can be run. */
+  /** Subscribes to changes, as soon as `nft` can be run. */
   async start(): Promise<void> {
     this.#isToHear = true;
     clearInterval(this.#look);
@@ -151,7 +151,7 @@ export class NftDriver extends HostDriver<NftRow, NftChange> {
     this.#monitor?.[Symbol.dispose]();
   }
 
-  /** From then on everything is heard of; what came before is listed once more. */
+  /** From then on every change is reported; what came before is listed once more. */
   async #listen(): Promise<void> {
     if (!this.#isToHear || this.#monitor !== undefined) return;
     const { nft, onDrift, onTrouble } = this.#options;

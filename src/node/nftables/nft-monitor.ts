@@ -1,10 +1,10 @@
 /** Hears of changes of our nftables table from `nft monitor`. What it prints is a trigger alone. */
 import { NFT_TABLE } from './nft-rows.ts';
-import type { Words } from '../programs/program.ts';
+import type { Argv } from '../programs/program.ts';
 import { ProgramMonitor } from '../programs/program-monitor.ts';
 
 export interface NftMonitorOptions {
-  readonly program: Words;
+  readonly program: Argv;
   readonly onChange: () => void;
   /** Called with what went wrong: an overrun, an end. */
   readonly onTrouble?: (text: string) => void;

@@ -56,9 +56,9 @@ const chainText = ({ type, hook, priority }: ChainColumns): string =>
   hook === undefined ? '' : `{ type ${type} hook ${hook} priority ${priority}; policy accept; }`;
 const setText = ({ type, value }: SetColumns): string =>
   `{ type ${type}${value === undefined ? '' : ` : ${value}`}; }`;
-const elementWords = ({ element, value }: ElementText): string =>
+const elementText = ({ element, value }: ElementText): string =>
   value === undefined ? element : `${element} : ${value}`;
-const ruleWords = ({ text, comment }: { text: string; comment?: string | undefined }): string =>
+const ruleLine = ({ text, comment }: { text: string; comment?: string | undefined }): string =>
   comment === undefined ? text : `${text} comment "${comment}"`;
 
 /** `cgroup` gives the path of a cgroup by its name. */
@@ -225,7 +225,7 @@ class Planner {
       if (keys === undefined) wanted.set(set, new Set([element]));
       else keys.add(element);
       const there = found.sets.get(set)?.elements.get(element);
-      const after = elementWords(columns);
+      const after = elementText(columns);
       const add = {
         step: STEP.addElement,
         text: `add element ${TABLE} ${set} { ${after} }`,
@@ -235,7 +235,7 @@ class Planner {
         this.#changes.push({
           ...this.#describe(one, `set ${set}`),
           action: 'change',
-          before: `${set} { ${elementWords(there)} }`,
+          before: `${set} { ${elementText(there)} }`,
           after: `${set} { ${after} }`,
           commands: [
             {
@@ -253,7 +253,7 @@ class Planner {
           this.#remove(
             'element',
             `${set} ${key}`,
-            `${set} { ${elementWords(element)} }`,
+            `${set} { ${elementText(element)} }`,
             `set ${set}`,
             {
               step: STEP.removeElement,
@@ -281,27 +281,27 @@ class Planner {
   /** With the path of its cgroup; undefined while there is none. */
   #resolved(one: WantedRule['one']): WantedRule | undefined {
     const columns = one.row.columns;
-    if (columns.cgroup === undefined) return { one, columns, words: ruleWords(columns) };
+    if (columns.cgroup === undefined) return { one, columns, line: ruleLine(columns) };
     const path = this.#cgroup(columns.cgroup);
     if (path === undefined) return undefined;
     const text = columns.text.replace(
       `level 2 "${columns.cgroup}"`,
       `level ${path.split('/').length} "${path}"`,
     );
-    return { one, columns: { ...columns, text }, words: ruleWords({ ...columns, text }) };
+    return { one, columns: { ...columns, text }, line: ruleLine({ ...columns, text }) };
   }
 
   /** Rules that are there in the right order stay; what comes before one of them is inserted there, the rest is added at the end. */
   #planChain(chain: string, wanted: readonly WantedRule[], found: readonly FoundRule[]): void {
     const kept = keptRules(
-      wanted.map(({ words }) => words),
-      found.map((rule) => ruleWords(rule)),
+      wanted.map(({ line }) => line),
+      found.map((rule) => ruleLine(rule)),
     );
     const keptFound = new Set(kept.filter((index) => index !== undefined));
     for (const [index, rule] of found.entries()) {
       if (keptFound.has(index)) continue;
-      const words = ruleWords(rule);
-      this.#remove('rule', `${chain} ${rule.text}`, `${chain}: ${words}`, `chain ${chain}`, {
+      const line = ruleLine(rule);
+      this.#remove('rule', `${chain} ${rule.text}`, `${chain}: ${line}`, `chain ${chain}`, {
         step: STEP.removeRule,
         text: `delete rule ${TABLE} ${chain} handle ${rule.handle}`,
       });
@@ -314,19 +314,19 @@ class Planner {
         before = found[place]?.handle;
         continue;
       }
-      const { words = '' } = wanted[index] ?? {};
+      const { line = '' } = wanted[index] ?? {};
       commands[index] = {
         step: STEP.addRule,
         text:
           before === undefined
-            ? `add rule ${TABLE} ${chain} ${words}`
-            : `insert rule ${TABLE} ${chain} position ${before} ${words}`,
+            ? `add rule ${TABLE} ${chain} ${line}`
+            : `insert rule ${TABLE} ${chain} position ${before} ${line}`,
       };
     }
     for (const [index, command] of commands.entries()) {
       const rule = wanted[index];
       if (command !== undefined && rule !== undefined)
-        this.#add(rule.one, `${chain}: ${rule.words}`, groupOf(rule.columns), [command]);
+        this.#add(rule.one, `${chain}: ${rule.line}`, groupOf(rule.columns), [command]);
     }
   }
 
@@ -380,7 +380,7 @@ class Planner {
 interface WantedRule {
   readonly one: Wanted<NftRow & { readonly table: 'rule' }>;
   readonly columns: NftRuleColumns;
-  readonly words: string;
+  readonly line: string;
 }
 
 /** nft may not find a cgroup that is there for us: that must not keep the others of the chain from being made. */

@@ -3,7 +3,7 @@
  * cgroup, and 1.0.6 crashes (docs/host.md).
  */
 import { NFT_TABLE } from './nft-rows.ts';
-import { Program, type ProgramOptions, type Words } from '../programs/program.ts';
+import { Program, type ProgramOptions, type Argv } from '../programs/program.ts';
 
 /** `nft` could not be run, or gave what can't be understood. */
 export class NftError extends Error {
@@ -13,7 +13,7 @@ export class NftError extends Error {
 const NOT_THERE = /No such file or directory/;
 
 export class NftProgram {
-  readonly program: Words;
+  readonly program: Argv;
   readonly #program: Program;
 
   /** Default: `nft` of the PATH. */

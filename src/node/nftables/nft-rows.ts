@@ -2,6 +2,7 @@
 import type { Family } from '../../allocators/addresses.ts';
 import type { Sink } from '../../desired/features.ts';
 import type { RowOf } from '../reconcile/claims.ts';
+import { SETTINGS } from '../../desired/rows.ts';
 
 /** Name of the "database" whose tables are those of nftables. */
 export const NFTABLES = 'nftables';
@@ -17,7 +18,7 @@ export interface ChainColumns {
   readonly priority?: number;
 }
 
-/** A set, or with `value` a map; types in the words of nft(8). */
+/** A set, or with `value` a map; types in the syntax of nft(8). */
 export interface SetColumns {
   readonly name: string;
   readonly type: string;
@@ -26,7 +27,7 @@ export interface SetColumns {
 
 export interface NftRuleColumns {
   readonly chain: string;
-  /** In the words of nft(8), as `ruleText` of the driver reads it back. */
+  /** In the syntax of nft(8), as `ruleText` of the driver reads it back. */
   readonly text: string;
   /** Rules of a chain are in this order. */
   readonly order: number;
@@ -52,13 +53,10 @@ export type NftRow = RowOf<{
 
 export type NftTable = NftRow['table'];
 
-/** What the host wants as a whole has no object. */
-export const CLUSTER = 'cluster';
-
 /** Bytes of a comment that the kernel takes (linux/netfilter/nf_tables.h, NFT_USERDATA_MAXLEN, less what nft adds). */
 const LONGEST_COMMENT = 120;
 
-/** Parts of a set's elements, in the words of nft(8). */
+/** Parts of a set's elements, in the syntax of nft(8). */
 export const concatenated = (...parts: readonly (string | number)[]): string => parts.join(' . ');
 
 /** Name of the variant of a set for a family, and the type of its addresses. */
@@ -92,7 +90,7 @@ export class NftRows {
     const comment = this.#object.replaceAll(/[^\w .:/-]/g, '_').slice(0, LONGEST_COMMENT);
     this.#row('rule', `${columns.chain} ${key}`, {
       ...columns,
-      ...(this.#object === CLUSTER ? {} : { comment }),
+      ...(this.#object === SETTINGS ? {} : { comment }),
     });
   }
 

@@ -1,4 +1,4 @@
-/** What nft lists of our table, in the words of rows. */
+/** What nft lists of our table, in the syntax of rows. */
 import { isPlainObject } from '../../api/plain-object.ts';
 import type { ChainColumns, SetColumns } from './nft-rows.ts';
 import { elementText, ruleText, type ElementText } from './nft-text.ts';

@@ -5,8 +5,9 @@ import type { Feature } from '../../desired/features.ts';
 import type { ZoneFacts } from '../../model/zone/facts.ts';
 import type { ClusterSettings } from '../../model/model.ts';
 import { clusterFamilies } from '../../model/rules/network-addresses.ts';
-import { CLUSTER, NftRows, ofFamily } from './nft-rows.ts';
+import { NftRows, ofFamily } from './nft-rows.ts';
 import { plainAddress } from '../plain-address.ts';
+import { SETTINGS } from '../../desired/rows.ts';
 
 /** Names of sets, without their family. */
 export const OTHER_ADDRESSES = 'remote-node-ips';
@@ -52,7 +53,7 @@ export const ownNodeAddresses: Feature<ZoneFacts> = {
   },
   claims: [],
   build(facts, _args, out) {
-    const rows = new NftRows(out, CLUSTER, 'addresses');
+    const rows = new NftRows(out, SETTINGS, 'addresses');
     addElements(rows, facts.settings, OWN_ADDRESSES, facts.own('hostAddresses'));
   },
 };

@@ -10,10 +10,11 @@ import type { ZoneFacts } from '../../model/zone/facts.ts';
 import type { ClusterSettings } from '../../model/model.ts';
 import { PODS_CGROUP } from './cgroup-names.ts';
 import { MANAGEMENT_DEVICES } from '../names.ts';
-import { addressType, CLUSTER, ipWord, NftRows, ofFamily } from './nft-rows.ts';
+import { addressType, ipWord, NftRows, ofFamily } from './nft-rows.ts';
 import { GENEVE_PORT, INTO_OVN_MARK, PRIORITY_FILTER, PRIORITY_MASQUERADE } from '../numbers.ts';
 import { plainAddress } from '../plain-address.ts';
 import { FROM_PODS } from './management-port-forward.ts';
+import { SETTINGS } from '../../desired/rows.ts';
 
 const TO_TUNNEL = `udp dport ${GENEVE_PORT}`;
 /** Where a service led a packet. */
@@ -50,20 +51,20 @@ export const tunnelChains: Feature<ZoneFacts> = {
   },
   claims: [],
   build({ settings }, _args, out) {
-    const networks = new NftRows(out, CLUSTER, 'from-networks');
+    const networks = new NftRows(out, SETTINGS, 'from-networks');
     for (const hook of ['forward', 'input'] as const) {
       const name = `tunnel-${hook}`;
       networks.chain({ name, type: 'filter', hook, priority: PRIORITY_FILTER });
       const rules = [...FROM_PODS, LED].map((from) => `${from} ${TO_TUNNEL} drop`);
       networks.rules(name, ...rules);
-      if (hook === 'input') addSources(new NftRows(out, CLUSTER, 'from-nodes'), name, settings);
+      if (hook === 'input') addSources(new NftRows(out, SETTINGS, 'from-nodes'), name, settings);
     }
-    const pods = new NftRows(out, CLUSTER, 'from-host-pods');
+    const pods = new NftRows(out, SETTINGS, 'from-host-pods');
     const output = 'tunnel-output';
     pods.chain({ name: output, type: 'filter', hook: 'output', priority: PRIORITY_FILTER });
     const text = `${TO_TUNNEL} meta mark != ${Number(INTO_OVN_MARK)} socket cgroupv2 level 2 "${PODS_CGROUP}" drop`;
     pods.rule(text, { chain: output, text, order: 0, cgroup: PODS_CGROUP });
-    const into = new NftRows(out, CLUSTER, 'into-networks');
+    const into = new NftRows(out, SETTINGS, 'into-networks');
     const mark = 'mgmtport-mark';
     into.chain({ name: mark, type: 'filter', hook: 'postrouting', priority: PRIORITY_MASQUERADE });
     into.rules(mark, `oifname "${MANAGEMENT_DEVICES}" meta mark set ${INTO_OVN_MARK}`);

@@ -15,7 +15,7 @@ const TOO_BIG = {
 /** After every way that a primary network has, before what the bridge does for all: nothing of such a network gets there. */
 const BELOW_WAYS_OUT = 60;
 
-/** A flow that is nobody's. */
+/** An unmanaged flow. */
 const NOBODYS = '0x0';
 
 export const dropFlows: BridgePart = {
@@ -46,8 +46,8 @@ export const dropFlows: BridgePart = {
   },
   network(rows, { on, port, network, isDefault }) {
     const from = `in_port=${port}`;
-    for (const { family, words, services, otherNodes } of on.families) {
-      const { ip, src, dst } = words;
+    for (const { family, fields, services, otherNodes } of on.families) {
+      const { ip, src, dst } = fields;
       if (on.mode === 'shared')
         for (const address of otherNodes())
           rows

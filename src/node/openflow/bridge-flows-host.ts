@@ -36,8 +36,8 @@ export const hostFlows: BridgePart = {
   },
   common(rows, on) {
     const { outside, fromHost, toHost: onHost, push } = on.vlan;
-    for (const { words, services, sharedServices, ...family } of on.families) {
-      const { ip, src, dst } = words;
+    for (const { fields, services, sharedServices, ...family } of on.families) {
+      const { ip, src, dst } = fields;
       const toServices = rows.by('host-to-services');
       for (const service of services) {
         const common = { commit: true, table: toOvn, zone: ZONES.services } as const;
@@ -100,8 +100,8 @@ export const hostFlows: BridgePart = {
       ]);
   },
   network(rows, { on, port, from, network, isDefault, packetMark }) {
-    for (const { family, words, nodeAddress, otherAddresses, ...own } of on.families) {
-      const { ip, src, dst, tcp, udp, sctp } = words;
+    for (const { family, fields, nodeAddress, otherAddresses, ...own } of on.families) {
+      const { ip, src, dst, tcp, udp, sctp } = fields;
       const back = rows.by('hairpin');
       const fromNode = [ip, ...from, `${src}=${nodeAddress}`];
       const track = { commit: true, table: hairpin, zone: ZONES.services } as const;

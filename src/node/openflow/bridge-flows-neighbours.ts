@@ -3,7 +3,7 @@
  * the bridge remembers who did, for some seconds, and nothing is ever handed to all of them (docs/bridge.md says why).
  */
 import type { BridgePart } from './bridge-network.ts';
-import { conntrack, goOnIn, NORMAL, output } from './flow-actions.ts';
+import { conntrack, resubmit, NORMAL, output } from './flow-actions.ts';
 import {
   CONNTRACK_MARK_HOST,
   FLOW_TABLES,
@@ -71,7 +71,7 @@ export const neighbourFlows: BridgePart = {
   },
   common(rows, on) {
     const { outside, fromHostToAny, toHost } = on.vlan;
-    const toBoth = [goOnIn(neighbours), output(on.defaultPort), ...toHost];
+    const toBoth = [resubmit(neighbours), output(on.defaultPort), ...toHost];
     for (const { family, addresses } of on.families) {
       const { match, target } = QUESTIONS[family];
       for (const address of addresses)

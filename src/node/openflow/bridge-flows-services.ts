@@ -36,7 +36,7 @@ export const serviceWays: BridgePart = {
       source: 'reference/node.md §4.6, node port and external IP',
     },
     refusal: {
-      text: 'A primary network may say, with an address of the node or the external one of a service, that nobody is behind a port: who sent a datagram there hears it at once.',
+      text: 'A primary network may say, with an address of the node or the external one of a service, that nobody is behind a port: the sender of a datagram learns it at once.',
       source: 'reference/node.md §4.6, refusal',
     },
     'external-address': {
@@ -63,7 +63,7 @@ export const serviceWays: BridgePart = {
 /** `from`: a network's patch port, as a match. */
 function addRefusal(
   rows: FlowRows,
-  { on, family: { family, words } }: Omit<ServedPort, 'one'>,
+  { on, family: { family, fields } }: Omit<ServedPort, 'one'>,
   from: readonly string[],
   address: string,
 ): void {
@@ -72,7 +72,7 @@ function addRefusal(
     .flow(
       classify,
       110,
-      [...MESSAGES[family].refusal, ...from, `dl_src=${on.mac}`, `${words.src}=${address}`],
+      [...MESSAGES[family].refusal, ...from, `dl_src=${on.mac}`, `${fields.src}=${address}`],
       [output(UPLINK)],
     );
 }
@@ -114,7 +114,7 @@ export function serviceFlows(
           [
             ...MESSAGES[family.family].tooBig,
             ...on.vlan.fromUplink,
-            `${family.words.dst}=${address}`,
+            `${family.fields.dst}=${address}`,
           ],
           [output(port)],
         );
@@ -135,16 +135,16 @@ interface ServedPort {
 
 function addToNetwork(
   rows: FlowRows,
-  { on, family: { words }, one: { protocol }, port }: ServedPort & { readonly port: string },
+  { on, family: { fields }, one: { protocol }, port }: ServedPort & { readonly port: string },
   [address, number]: Way,
 ): void {
-  const ip = words[protocol];
+  const ip = fields[protocol];
   rows
     .by('to-service')
     .flow(
       replies,
       NEW_CONNECTIONS,
-      [ip, ...on.vlan.fromUplink, `${words.dst}=${address}`, `tp_dst=${number}`],
+      [ip, ...on.vlan.fromUplink, `${fields.dst}=${address}`, `tp_dst=${number}`],
       [output(port)],
     );
   rows
@@ -157,7 +157,7 @@ function addToNetwork(
         `in_port=${port}`,
         ...on.vlan.outside,
         `dl_src=${on.mac}`,
-        `${words.src}=${address}`,
+        `${fields.src}=${address}`,
         `tp_src=${number}`,
       ],
       [output(UPLINK)],
@@ -166,7 +166,7 @@ function addToNetwork(
 
 function addToHost(
   rows: FlowRows,
-  { on, family: { words, family }, one: { protocol } }: ServedPort,
+  { on, family: { fields, family }, one: { protocol } }: ServedPort,
   [address, number]: Way,
   target: Target,
 ): void {
@@ -175,7 +175,7 @@ function addToHost(
   rows.by('host-endpoint').flow(
     replies,
     NEW_CONNECTIONS,
-    [words[protocol], ...on.vlan.fromUplink, `${words.dst}=${address}`, `tp_dst=${number}`],
+    [fields[protocol], ...on.vlan.fromUplink, `${fields.dst}=${address}`, `tp_dst=${number}`],
     [
       conntrack({
         commit: true,
@@ -189,7 +189,7 @@ function addToHost(
 
 function addFromHost(
   rows: FlowRows,
-  { on, family: { words }, one: { protocol } }: ServedPort,
+  { on, family: { fields }, one: { protocol } }: ServedPort,
   { address, port }: Target,
 ): void {
   rows
@@ -197,7 +197,7 @@ function addFromHost(
     .flow(
       classify,
       110,
-      [words[protocol], ...on.vlan.fromHost, `${words.src}=${address}`, `tp_src=${port}`],
+      [fields[protocol], ...on.vlan.fromHost, `${fields.src}=${address}`, `tp_src=${port}`],
       [conntrack({ table: fromHostEndpoint, zone: ZONES.hostEndpoint, nat: '' })],
     );
 }

@@ -1,12 +1,12 @@
 /** What leaves the node, and how replies find back: each network has a conntrack mark (reference/node.md §4.3, §4.4). */
 import { familyOf, type Family } from '../../allocators/addresses.ts';
 import {
-  WORDS,
+  MATCH_FIELDS,
   type BridgeNetwork,
   type BridgePart,
   type ExternalBridge,
 } from './bridge-network.ts';
-import { conntrack, DROP, goOnIn, NORMAL, output } from './flow-actions.ts';
+import { conntrack, DROP, resubmit, NORMAL, output } from './flow-actions.ts';
 import { LOCAL, UPLINK, type FlowRows } from './flow-rows.ts';
 import {
   BFD_PORT,
@@ -80,8 +80,8 @@ export const uplinkFlows: BridgePart = {
   },
   common(rows, on) {
     const { outside, fromUplink, fromHost, fromHostToAny, toHost, push } = on.vlan;
-    for (const { family, words, hostSubnets } of on.families) {
-      const { ip, udp, dst } = words;
+    for (const { family, fields, hostSubnets } of on.families) {
+      const { ip, udp, dst } = fields;
       const tunnels = rows.by('tunnels');
       addTunnelSources(rows, on, family);
       tunnels.flow(classify, 200, [udp, ...fromUplink, TO_TUNNEL], [NORMAL]);
@@ -154,7 +154,7 @@ const toOwnTunnels = ({ vlan, mac }: ExternalBridge, udp: string): readonly stri
 ];
 
 function addTunnelSources(rows: FlowRows, on: ExternalBridge, family: Family): void {
-  const match = toOwnTunnels(on, WORDS[family].udp);
+  const match = toOwnTunnels(on, MATCH_FIELDS[family].udp);
   if (on.tunnelSources === 'any')
     return rows.by('tunnels').flow(classify, 205, match, on.vlan.toHost);
   rows.by('from-nodes').flow(classify, STRANGERS, match, [DROP]);
@@ -168,13 +168,13 @@ function addTunnelSource(
   on: ExternalBridge,
   { source, priority }: { source: string; priority: number },
 ): void {
-  const { udp, src } = WORDS[familyOf(source)];
+  const { udp, src } = MATCH_FIELDS[familyOf(source)];
   const match = [...toOwnTunnels(on, udp), `${src}=${source}`];
   rows.by('from-nodes').flow(classify, priority, match, on.vlan.toHost);
 }
 
 /** Flows that drop strangers' packets to the port of tunnels, as `ovs-ofctl dump-flows` asks for them. */
-export const STRANGER_FLOWS = [WORDS.v4, WORDS.v6].map(({ udp }) => ({
+export const STRANGER_FLOWS = [MATCH_FIELDS.v4, MATCH_FIELDS.v6].map(({ udp }) => ({
   table: classify,
   match: `${udp},${TO_TUNNEL}`,
   priority: STRANGERS,
@@ -185,14 +185,14 @@ const checksSizes = ({ mode, largestFrame }: ExternalBridge): boolean =>
 
 /** Before any way out. */
 function addNothingIntoTunnels(rows: FlowRows, { on, from }: BridgeNetwork): void {
-  for (const { words } of on.families) {
-    rows.by('tunnels-alone').flow(classify, 600, [words.udp, ...from, TO_TUNNEL], [DROP]);
+  for (const { fields } of on.families) {
+    rows.by('tunnels-alone').flow(classify, 600, [fields.udp, ...from, TO_TUNNEL], [DROP]);
     rows
       .by('fragments')
       .flow(
         classify,
         600,
-        [words.ip, ...from, 'nw_frag=yes', 'ct_state=-trk'],
+        [fields.ip, ...from, 'nw_frag=yes', 'ct_state=-trk'],
         [conntrack({ table: classify, zone: ZONES.fragments })],
       );
   }
@@ -204,9 +204,9 @@ function addWaysOut(
 ): void {
   const out = [...from, `dl_src=${on.mac}`];
   const track = { commit: true, zone: ZONES.uplink, mark } as const;
-  for (const { family, words, nodeAddress, hostSubnets } of on.families) {
+  for (const { family, fields, nodeAddress, hostSubnets } of on.families) {
     const asNode = [conntrack({ ...track, nat: `src=${nodeAddress}` }), output(UPLINK)];
-    const { ip, src, dst } = words;
+    const { ip, src, dst } = fields;
     rows.flow(classify, 105, [ip, ...out, `pkt_mark=${MARK_TO_NODE_ADDRESS}`], asNode);
     if (!isDefault) {
       const own = network.masquerade[family]?.gatewayRouter;
@@ -227,18 +227,18 @@ function addReplies(
   const { outside, pop, push } = on.vlan;
   const to = checksSizes(on)
     ? // Whether a tag counts is for the datapath to say: there is none.
-      [...pop, `check_pkt_larger(${on.largestFrame})->NXM_NX_REG0[0]`, goOnIn(tooLarge)]
+      [...pop, `check_pkt_larger(${on.largestFrame})->NXM_NX_REG0[0]`, resubmit(tooLarge)]
     : [output(port)];
-  for (const { words } of on.families) {
+  for (const { fields } of on.families) {
     for (const state of OF_CONNECTION)
-      rows.by('replies').flow(replies, 100, [words.ip, ...outside, state, `ct_mark=${mark}`], to);
+      rows.by('replies').flow(replies, 100, [fields.ip, ...outside, state, `ct_mark=${mark}`], to);
     if (on.mode === 'local')
       rows
         .by('bfd')
         .flow(
           classify,
           650,
-          [words.udp, ...from, `dl_src=${on.mac}`, `tp_dst=${BFD_PORT}`],
+          [fields.udp, ...from, `dl_src=${on.mac}`, `tp_dst=${BFD_PORT}`],
           [output(UPLINK)],
         );
   }

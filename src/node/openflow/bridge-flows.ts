@@ -11,6 +11,7 @@ import { uplinkFlows } from './bridge-flows-uplink.ts';
 import { bridgeNetwork, externalBridge, patchPortOf, type BridgePart } from './bridge-network.ts';
 import { exposedService } from '../exposed-services.ts';
 import { FlowRows } from './flow-rows.ts';
+import { SETTINGS } from '../../desired/rows.ts';
 
 const PARTS: readonly BridgePart[] = [
   uplinkFlows,
@@ -21,9 +22,6 @@ const PARTS: readonly BridgePart[] = [
 ];
 const RULES = Object.assign({}, ...PARTS.map((part) => part.rules)) as Record<string, Rule>;
 
-/** What settings want. */
-const CLUSTER = 'cluster';
-
 export const bridgeFlows: Feature<ZoneFacts> = {
   name: 'host/bridge-flows',
   over: () => ONE,
@@ -32,7 +30,7 @@ export const bridgeFlows: Feature<ZoneFacts> = {
   build(facts, _args, out) {
     const on = externalBridge(facts);
     if (on === undefined) return;
-    const rows = new FlowRows(out, on.name, CLUSTER);
+    const rows = new FlowRows(out, on.name, SETTINGS);
     for (const part of PARTS) part.common?.(rows, on);
   },
 };

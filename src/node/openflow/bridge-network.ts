@@ -23,7 +23,7 @@ import { patchPort } from '../names.ts';
 import { conntrackMark, ETHERNET_HEADER, packetMark } from '../numbers.ts';
 
 /** How Open vSwitch calls what both families have. */
-export const WORDS = {
+export const MATCH_FIELDS = {
   v4: { ip: 'ip', src: 'nw_src', dst: 'nw_dst', tcp: 'tcp', udp: 'udp', sctp: 'sctp' },
   v6: { ip: 'ipv6', src: 'ipv6_src', dst: 'ipv6_dst', tcp: 'tcp6', udp: 'udp6', sctp: 'sctp6' },
 } as const;
@@ -31,7 +31,7 @@ export const WORDS = {
 /** The bridge in one address family. */
 export interface BridgeFamily {
   readonly family: Family;
-  readonly words: (typeof WORDS)[Family];
+  readonly fields: (typeof MATCH_FIELDS)[Family];
   /** The node's address on the bridge, and the subnets that it is in. */
   readonly nodeAddress: string;
   readonly hostSubnets: readonly string[];
@@ -137,7 +137,7 @@ function bridgeFamily(facts: ZoneFacts, family: Family): BridgeFamily | undefine
   if (nodeAddress === undefined || masquerade === undefined) return undefined;
   return {
     family,
-    words: WORDS[family],
+    fields: MATCH_FIELDS[family],
     nodeAddress,
     addresses,
     hostSubnets: [...new Set(interfaces.flatMap(subnetOf))],

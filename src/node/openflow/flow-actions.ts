@@ -12,18 +12,18 @@ export interface Conntrack {
 }
 
 export function conntrack({ commit, table, zone, nat, mark }: Conntrack): string {
-  const words = [
+  const options = [
     ...(commit === undefined ? [] : ['commit']),
     ...(table === undefined ? [] : [`table=${table}`]),
     `zone=${zone}`,
     ...(nat === undefined ? [] : [nat === '' ? 'nat' : `nat(${nat})`]),
     ...(mark === undefined ? [] : [`exec(set_field:${mark}->ct_mark)`]),
   ];
-  return `ct(${words.join(',')})`;
+  return `ct(${options.join(',')})`;
 }
 
 export const output = (port: string): string => (port === LOCAL ? LOCAL : `output:${port}`);
-export const goOnIn = (table: number): string => `resubmit(,${table})`;
+export const resubmit = (table: number): string => `resubmit(,${table})`;
 export const destination = (mac: string): string => `set_field:${mac}->eth_dst`;
 /**
  * A tunnel to another node asks the host's rules for its way with the mark of what is in it: that of a network stays behind. Open vSwitch's

@@ -116,7 +116,7 @@ export class FlowDriver extends HostDriver<OpenFlowRow, FlowChange> {
     this.#options = options;
   }
 
-  /** Begins to hear of changes; who could not begin with the rest of the host begins again. */
+  /** Subscribes to changes; who could not begin with the rest of the host begins again. */
   start(): void {
     this.#isFollowing = true;
     clearInterval(this.#timer);

@@ -13,7 +13,7 @@ export const flowMonitor = (
   onStale: () => void,
   onLost?: () => void,
 ): ProgramMonitor => {
-  const words = [
+  const argv = [
     ...ofctl.program,
     // Nobody controls it; the folder for control sockets need not be there.
     '--unixctl=none',
@@ -23,8 +23,8 @@ export const flowMonitor = (
   ];
   return new ProgramMonitor({
     name: 'ovs-ofctl monitor',
-    // What it hears it prints as errors.
-    program: ['sh', '-c', 'exec "$@" 2>&1', 'sh', ...words],
+    // Changes are printed as errors.
+    program: ['sh', '-c', 'exec "$@" 2>&1', 'sh', ...argv],
     onLines(lines) {
       if (lines.some((line) => IS_EVENT.test(line) && !IS_LEARNED.test(line))) onStale();
     },

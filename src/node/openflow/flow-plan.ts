@@ -226,7 +226,7 @@ function missingText(bridge: string, name: string): string {
     : `port ${name} of bridge ${bridge} is not there yet: ovn-controller makes it when ovn-bridge-mappings of the node has physnet:${bridge}`;
 }
 
-/** A flow that is nobody's (cookie 0) may have any cookie; one of ours has its own. */
+/** An unmanaged flow (cookie 0) may have any cookie; one of ours has its own. */
 const isSame = (there: FoundFlow, wanted: Omit<FlowColumns, 'bridge'>): boolean =>
   there.actions === wanted.actions &&
   !there.isSpecial &&

@@ -13,7 +13,7 @@ export interface FlowColumns {
   readonly bridge: string;
   readonly table: number;
   readonly priority: number;
-  /** Lower-case hexadecimal with `0x`; `0x0` for a flow that is nobody's: put there when it is missing, and never removed. */
+  /** Lower-case hexadecimal with `0x`; `0x0` for an unmanaged flow: put there when it is missing, and never removed. */
   readonly cookie: string;
   /** Fields in the order of their names, in the words of `ovs-ofctl dump-flows`. */
   readonly match: string;

@@ -1,6 +1,6 @@
 /** The way to OpenFlow: `ovs-ofctl`, a process per dump or bundle. A bundle is applied as a whole or not at all. */
 import { join } from 'node:path';
-import { Program, type ProgramOptions, type Words } from '../programs/program.ts';
+import { Program, type ProgramOptions, type Argv } from '../programs/program.ts';
 
 export interface OfctlProgramOptions extends ProgramOptions {
   /** Folder of the bridges' sockets; default is that of the program. */
@@ -25,7 +25,7 @@ const PORT_VERSION = ['-O', 'OpenFlow10'];
 const BRIDGE_NAME = /^\w[\w.-]*$/;
 
 export class OfctlProgram {
-  readonly program: Words;
+  readonly program: Argv;
   readonly #program: Program;
   readonly #folder: string | undefined;
 
@@ -99,12 +99,12 @@ export class OfctlProgram {
     await this.#run([...PORT_VERSION, 'mod-port', this.target(bridge), port, 'no-flood']);
   }
 
-  async #run(args: Words, input?: string, signal?: AbortSignal): Promise<string> {
+  async #run(args: Argv, input?: string, signal?: AbortSignal): Promise<string> {
     const options = signal === undefined ? {} : { signal };
     const { code, stdout, stderr } = await this.#program.run(args, input, options);
     if (code === 0) return stdout;
-    const said = stderr.trim();
-    const Failure = REFUSAL.test(said) ? FlowsRefused : OfctlError;
-    throw new Failure(said === '' ? `ended with ${code}` : said);
+    const message = stderr.trim();
+    const Failure = REFUSAL.test(message) ? FlowsRefused : OfctlError;
+    throw new Failure(message === '' ? `ended with ${code}` : message);
   }
 }

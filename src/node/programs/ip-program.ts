@@ -2,7 +2,7 @@
  * The way to rtnetlink: `ip -batch`, a process per set of commands or dumps (docs/host.md says why). A mistake of one command harms that
  * one alone; an inconsistent dump is made again.
  */
-import { Program, type Ended, type ProgramOptions, type Words } from './program.ts';
+import { Program, type Ended, type ProgramOptions, type Argv } from './program.ts';
 import { errorText } from '../../api/error-text.ts';
 
 /** `any` for what has no family, or shows both. */
@@ -17,7 +17,7 @@ class IpError extends Error {
 const DUMP_ATTEMPTS = 8;
 const INTERRUPTED = /Dump was interrupted/;
 const FAILED = /^Command failed .*:(\d+)$/;
-/** What words are made of: names, addresses, numbers. */
+/** What arguments are made of: names, addresses, numbers. */
 const PLAIN = /^[\w.:/@+%=-]+$/;
 /** As PLAIN, with the blanks of a mark. */
 const QUOTABLE = /^[\w .:/@+%=-]+$/;
@@ -26,8 +26,8 @@ const QUOTABLE = /^[\w .:/@+%=-]+$/;
 export const isWord = (text: string): boolean => PLAIN.test(text);
 
 /** A line of a batch file. Throws for a word that could be read as anything but itself. */
-export const batchLine = (words: Words): string =>
-  words
+export const batchLine = (args: Argv): string =>
+  args
     .map((word) => {
       if (PLAIN.test(word)) return word;
       if (QUOTABLE.test(word)) return `"${word}"`;
@@ -36,9 +36,9 @@ export const batchLine = (words: Words): string =>
     .join(' ');
 
 /** Why a command can't be run, or undefined. */
-function unusable(words: Words): string | undefined {
+function unusable(args: Argv): string | undefined {
   try {
-    batchLine(words);
+    batchLine(args);
     return undefined;
   } catch (error) {
     return errorText(error);
@@ -63,7 +63,7 @@ export function failures(stderr: string): ReadonlyMap<number, string> {
 }
 
 export class IpProgram {
-  readonly program: Words;
+  readonly program: Argv;
   readonly #program: Program;
 
   /** Default: `ip` of the PATH. */
@@ -84,7 +84,7 @@ export class IpProgram {
   /** Runs commands in order; each that fails leaves the others as they are. Returns why each failed, or undefined. */
   async change(
     family: IpFamily,
-    commands: readonly Words[],
+    commands: readonly Argv[],
   ): Promise<readonly (string | undefined)[]> {
     const errors = commands.map(unusable);
     const usable = commands.filter((_, index) => errors[index] === undefined);
@@ -99,8 +99,8 @@ export class IpProgram {
 
   /** Runs commands until one fails: what comes after it would be done to something else. Gives the one that failed, and why. */
   async changeUntilFailure(
-    commands: readonly Words[],
-  ): Promise<{ readonly command: Words; readonly why: string } | undefined> {
+    commands: readonly Argv[],
+  ): Promise<{ readonly command: Argv; readonly why: string } | undefined> {
     const input = `${commands.map(batchLine).join('\n')}\n`;
     const ended = await this.#program.run(['-batch', '-'], input);
     if (ended.code === 0) return undefined;
@@ -114,7 +114,7 @@ export class IpProgram {
   /** The objects that each command shows; undefined for one that failed, as that for a device that is not there. */
   async read(
     family: IpFamily,
-    commands: readonly Words[],
+    commands: readonly Argv[],
   ): Promise<readonly (readonly unknown[] | undefined)[]> {
     if (commands.length === 0) return [];
     for (let attempt = 0; attempt < DUMP_ATTEMPTS; attempt += 1) {
@@ -139,7 +139,7 @@ export class IpProgram {
     throw new IpError(`what ip dumps changed while it was read, ${DUMP_ATTEMPTS} times`);
   }
 
-  async #batch(family: IpFamily, flags: Words, commands: readonly Words[]): Promise<Ended> {
+  async #batch(family: IpFamily, flags: Argv, commands: readonly Argv[]): Promise<Ended> {
     const input = `${commands.map(batchLine).join('\n')}\n`;
     const families = family === 'any' ? [] : ['-family', family];
     return this.#program.run([...families, ...flags, '-force', '-batch', '-'], input);

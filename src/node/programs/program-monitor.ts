@@ -5,18 +5,18 @@
 import type { ChildProcessWithoutNullStreams } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { spawnPiped } from '../../store/spawn-piped.ts';
-import type { Words } from './program.ts';
+import type { Argv } from './program.ts';
 
 export interface ProgramMonitorOptions {
   /** As people call it. */
   readonly name: string;
-  readonly program: Words;
-  /** Number of the netlink protocol by which it hears (linux/netlink.h), for a program that says nothing when it does. */
+  readonly program: Argv;
+  /** Number of the netlink protocol that it subscribes to (linux/netlink.h), for a program that prints nothing then. */
   readonly netlink?: string;
   readonly onLines: (lines: readonly string[]) => void;
   /** What it prints as errors. */
   readonly onError?: (text: string) => void;
-  /** Anything may be another than before: it hears from now on, or it ended. */
+  /** Anything may be another than before: it is subscribed from now on, or it ended. */
   readonly onUnknown: () => void;
   /** Called with what went wrong, in words. */
   readonly onTrouble?: ((text: string) => void) | undefined;
@@ -47,7 +47,7 @@ export class ProgramMonitor implements Disposable {
     this.#options = options;
   }
 
-  /** Resolves when it hears: what happens from then on is not missed. */
+  /** Resolves when it is subscribed: what happens from then on is not missed. */
   async start(): Promise<void> {
     const { name, program, netlink, onLines, onError, onUnknown, onTrouble } = this.#options;
     const child = spawnPiped('sh', ['-c', BOUND, name, ...program], {
@@ -108,16 +108,16 @@ export class ProgramMonitor implements Disposable {
   }
 }
 
-/** Waits until the process has a netlink socket that is subscribed to something: nothing else says that it hears. */
+/** Waits until the process has a netlink socket that is subscribed to something: nothing else shows it. */
 async function isListening(name: string, pid: number, netlink: string): Promise<void> {
   const end = performance.now() + LISTENING_WITHIN;
   for (;;) {
     const sockets = netlinkSockets(name, pid);
-    const hears = sockets.some((line) => {
+    const isSubscribed = sockets.some((line) => {
       const [, protocol, owner, groups = '0'] = line.trim().split(/\s+/);
       return protocol === netlink && owner === String(pid) && parseInt(groups, 16) !== 0;
     });
-    if (hears) return;
+    if (isSubscribed) return;
     if (performance.now() > end)
       throw new Error(
         `${name} (process ${pid}) does not listen within ${LISTENING_WITHIN / 1000} s`,

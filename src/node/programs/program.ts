@@ -2,11 +2,11 @@
 import { notStarted, SpareShells, type Child } from './spare-shells.ts';
 
 /** A program and its first arguments. */
-export type Words = readonly string[];
+export type Argv = readonly string[];
 
 export interface ProgramOptions {
   /** Program and first arguments. */
-  readonly program?: Words;
+  readonly program?: Argv;
   /** Milliseconds after which a process that has not ended is killed. */
   readonly timeout?: number;
 }
@@ -35,31 +35,31 @@ const ENVIRONMENT = { LC_ALL: 'C' };
 const shells = new SpareShells(() => ({ ...process.env, ...ENVIRONMENT }));
 
 export class Program {
-  readonly words: Words;
+  readonly argv: Argv;
   readonly #timeout: number;
   readonly #failure: Failure;
   readonly #install: string;
 
   /** `install`: what to install where the program is missing. `failure`: thrown when it can't be run, or does not end. */
   constructor(
-    words: Words,
+    argv: Argv,
     { timeout = TIMEOUT }: ProgramOptions,
     install: string,
     failure: Failure,
   ) {
-    this.words = words;
+    this.argv = argv;
     this.#timeout = timeout;
     this.#install = install;
     this.#failure = failure;
   }
 
   /** Runs it to its end, whatever its exit code. */
-  run(args: Words, input = '', { signal, onOutput }: RunOptions = {}): Promise<Ended> {
-    const [command = ''] = this.words;
+  run(args: Argv, input = '', { signal, onOutput }: RunOptions = {}): Promise<Ended> {
+    const [command = ''] = this.argv;
     return new Promise((resolve, reject) => {
       let child: Child;
       try {
-        child = shells.start([...this.words, ...args]);
+        child = shells.start([...this.argv, ...args]);
       } catch (error) {
         reject(new this.#failure(`${command} can't be run: ${(error as Error).message}`));
         return;

@@ -42,9 +42,9 @@ export class SpareShells {
   }
 
   /** Starts a program; its input follows. Throws where none can be started, and for a word with an end of line, which would end the command, or a NUL. */
-  start(words: readonly string[]): Child {
-    if (words.some((word) => word.includes('\n') || word.includes('\0')))
-      throw new Error(`a word of ${words[0]} has an end of line or a NUL`);
+  start(argv: readonly string[]): Child {
+    if (argv.some((argument) => argument.includes('\n') || argument.includes('\0')))
+      throw new Error(`an argument of ${argv[0]} has an end of line or a NUL`);
     clearTimeout(this.#timer);
     const child = this.#spares.pop() ?? this.#shell();
     this.#running += 1;
@@ -53,7 +53,7 @@ export class SpareShells {
       this.#running -= 1;
       this.#refill();
     });
-    child.stdin.write(`${words.map(quoted).join(' ')}\n`);
+    child.stdin.write(`${argv.map(quoted).join(' ')}\n`);
     return child;
   }
 

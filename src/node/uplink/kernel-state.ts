@@ -2,7 +2,7 @@
 import { isPlainObject, type PlainObject } from '../../api/plain-object.ts';
 import { MAIN_TABLE, PROTOCOL, PROTOCOL_KERNEL } from '../numbers.ts';
 import type { UplinkAddress, UplinkDevice, UplinkHop, UplinkRoute } from './state.ts';
-import { isIpv6, type Words } from './words.ts';
+import { isIpv6, type Argv } from './ip-arguments.ts';
 import { isWord, type IpProgram } from '../programs/ip-program.ts';
 
 /** Numbers of linux/rtnetlink.h: RTN_UNICAST, RT_TABLE_LOCAL, RT_SCOPE_UNIVERSE; and of ip(8) for what lasts. */
@@ -128,10 +128,10 @@ export async function readUplinkDevices(
   const known = names.filter(isWord);
   const shown = await ip.read(
     'any',
-    known.map((name): Words => ['address', 'show', 'dev', name]),
+    known.map((name): Argv => ['address', 'show', 'dev', name]),
   );
   const there = known.filter((_, index) => shown[index] !== undefined);
-  const routeDumps = there.flatMap((name): Words[] => [
+  const routeDumps = there.flatMap((name): Argv[] => [
     ['route', 'show', 'table', 'all', 'dev', name],
     // Those with a leg over another device are not shown so.
     ['route', 'show', 'default', 'table', String(MAIN_TABLE)],

@@ -2,8 +2,8 @@
  * How the external bridge is made of an uplink, and taken apart again: steps, each with what undoes it (reference/node.md §5). What the host says to
  * others goes out all the time: addresses are on both devices while the uplink changes hands, routes follow it at once. Pure.
  */
-import type { Words } from './words.ts';
-import { addressWords, deleteAddressWords, routeWords } from './words.ts';
+import type { Argv } from './ip-arguments.ts';
+import { addressArguments, deleteAddressArguments, routeArguments } from './ip-arguments.ts';
 import {
   gatewayBridgeOf,
   GATEWAY_NETWORK,
@@ -17,7 +17,7 @@ import {
 
 export type Step =
   | { readonly kind: 'switch'; readonly change: SwitchChange; readonly undo?: SwitchChange }
-  | { readonly kind: 'ip'; readonly commands: readonly Words[]; readonly undo: readonly Words[] }
+  | { readonly kind: 'ip'; readonly commands: readonly Argv[]; readonly undo: readonly Argv[] }
   /** Waits until there is such a device. */
   | { readonly kind: 'device'; readonly name: string; readonly mac: string | undefined }
   /** Waits until ovs-vswitchd has the uplink. */
@@ -55,7 +55,7 @@ const LOOSE = '2';
 
 const stopped = (problem: string): UplinkPlan => ({ steps: [], problem });
 
-export interface UplinkWish {
+export interface UplinkRequest {
   /** VLAN of the gateway; 0 for none. */
   readonly vlan?: number;
   readonly lost?: Lost | undefined;
@@ -65,7 +65,7 @@ export interface UplinkWish {
 export function uplinkPlan(
   name: string,
   state: UplinkState,
-  { vlan = 0, lost }: UplinkWish = {},
+  { vlan = 0, lost }: UplinkRequest = {},
 ): UplinkPlan {
   const { bridges, mappings } = state.switch;
   const mapped = gatewayBridgeOf(mappings);
@@ -162,15 +162,15 @@ function moveToBridge(
   const { name, mac = '' } = uplink;
   const strictness = sysctl('ipv4', bridge, 'rp_filter');
   const own = new Set(device?.addresses.map(({ address }) => address));
-  const onBridge = addresses.map((address) => addressWords(address, name, bridge));
-  const changeHands = [
-    ...inOrder(routes).map((route) => routeWords(route, name, bridge)),
+  const onBridge = addresses.map((address) => addressArguments(address, name, bridge));
+  const moveAddresses = [
+    ...inOrder(routes).map((route) => routeArguments(route, name, bridge)),
     // The first address of a network takes the later ones with it.
-    ...uplink.addresses.toReversed().map((address) => deleteAddressWords(address, name)),
+    ...uplink.addresses.toReversed().map((address) => deleteAddressArguments(address, name)),
   ];
   const before = [
-    ...uplink.addresses.map((address) => addressWords(address, name, name)),
-    ...inOrder(uplink.routes).map((route) => routeWords(route, name, name)),
+    ...uplink.addresses.map((address) => addressArguments(address, name, name)),
+    ...inOrder(uplink.routes).map((route) => routeArguments(route, name, name)),
   ];
   const steps: Step[] = [];
   if (known === undefined)
@@ -198,7 +198,7 @@ function moveToBridge(
     undo: addresses
       .filter(({ address }) => !own.has(address))
       .toReversed()
-      .map((address) => deleteAddressWords(address, bridge)),
+      .map((address) => deleteAddressArguments(address, bridge)),
   });
   if (known?.ports.has(name) !== true)
     steps.push({
@@ -208,7 +208,7 @@ function moveToBridge(
     });
   steps.push(
     { kind: 'uplink', bridge, uplink: name },
-    { kind: 'ip', commands: changeHands, undo: before },
+    { kind: 'ip', commands: moveAddresses, undo: before },
     { kind: 'sysctl', path: strictness },
   );
   return steps;
@@ -249,12 +249,12 @@ export function withoutBridge(bridge: string, state: UplinkState): UplinkPlan {
         kind: 'ip',
         commands: [
           ['link', 'set', 'dev', uplink, 'up'],
-          ...addresses.map((address) => addressWords(address, bridge, uplink)),
-          ...inOrder(routes).map((route) => routeWords(route, bridge, uplink)),
+          ...addresses.map((address) => addressArguments(address, bridge, uplink)),
+          ...inOrder(routes).map((route) => routeArguments(route, bridge, uplink)),
         ],
         undo: [
-          ...inOrder(routes).map((route) => routeWords(route, bridge, bridge)),
-          ...addresses.toReversed().map((address) => deleteAddressWords(address, uplink)),
+          ...inOrder(routes).map((route) => routeArguments(route, bridge, bridge)),
+          ...addresses.toReversed().map((address) => deleteAddressArguments(address, uplink)),
         ],
       },
       {
@@ -283,7 +283,7 @@ export function stepText(step: Step): string {
     case 'switch':
       return switchText(step.change);
     case 'ip':
-      return step.commands.map((words) => `ip ${words.join(' ')}`).join('\n');
+      return step.commands.map((args) => `ip ${args.join(' ')}`).join('\n');
     case 'device':
       return `wait for device ${step.name}`;
     case 'uplink':

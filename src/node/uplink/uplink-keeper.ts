@@ -80,12 +80,12 @@ async function readState(
 
 async function change(ip: IpProgram, commands: readonly (readonly string[])[]): Promise<void> {
   const errors = await ip.change('any', commands);
-  const failed = commands.flatMap((words, index) => {
+  const failed = commands.flatMap((args, index) => {
     const error = errors[index];
-    const isDeletion = words[0] === 'address' && words[1] === 'delete';
+    const isDeletion = args[0] === 'address' && args[1] === 'delete';
     return error === undefined || (isDeletion && IS_GONE.test(error))
       ? []
-      : [`ip ${words.join(' ')}: ${error}`];
+      : [`ip ${args.join(' ')}: ${error}`];
   });
   if (failed.length > 0) throw new UplinkError(failed.join('; '));
 }

@@ -90,7 +90,7 @@ interface Failure {
 function failureOf(json: JsonValue | undefined): Failure | undefined {
   if (!isObject(json) || typeof json['error'] !== 'string') return undefined;
   const details = typeof json['details'] === 'string' ? json['details'] : '';
-  // What the operating system said; beside the details of an `I/O error`.
+  // The operating system's message; beside the details of an `I/O error`.
   const cause = json['io-error'];
   return {
     error: json['error'],

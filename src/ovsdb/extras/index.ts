@@ -4,7 +4,7 @@ export { changes } from './change-stream.ts';
 export { ChangeTracker, type TrackedChange } from './change-tracker.ts';
 export { fetchColumns } from './fetch-columns.ts';
 export { InsertedRow, type RowToChange } from './inserted-row.ts';
-export { referredRows, rereferenced } from './references.ts';
+export { referredRows, newReferrers } from './references.ts';
 export { transact, transactWithRetry } from './transact.ts';
 export { Transaction } from './transaction.ts';
 export type { Change, NewRow } from '../schema/column.ts';

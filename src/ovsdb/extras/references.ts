@@ -28,7 +28,7 @@ export function referredRows(
  * Rows that did not change themselves but refer to one that came or went with these changes: what they show of it is another thing now.
  * To be called in a subscriber. Rows that are among the changes are left out; each is named once for each of its columns.
  */
-export function rereferenced(replica: ReplicaView, changes: ReplicaChanges): readonly Referrer[] {
+export function newReferrers(replica: ReplicaView, changes: ReplicaChanges): readonly Referrer[] {
   const changed = new Set<string>();
   for (const [table, { rows }] of changes.tables) {
     for (const { uuid } of rows) changed.add(`${table} ${uuid}`);

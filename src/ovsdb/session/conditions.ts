@@ -35,7 +35,7 @@ export class MonitorConditions {
   }
 
   /** What became of a condition that was set: it is in effect, or a later one replaced it before the server had it; undefined: not yet known. */
-  fate(table: string, where: readonly Clause[]): 'in effect' | 'replaced' | undefined {
+  state(table: string, where: readonly Clause[]): 'in effect' | 'replaced' | undefined {
     if (this.#acknowledged.get(table) === where) return 'in effect';
     const isPending = this.#wanted.get(table) === where || this.#requested?.get(table) === where;
     return isPending ? undefined : 'replaced';

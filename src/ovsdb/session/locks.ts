@@ -72,7 +72,7 @@ export class Lock {
     this.change(false, true);
   }
 
-  /** For the client alone: the server said so. */
+  /** For the client alone: the server reported it. */
   change(isHeld: boolean, always = false): void {
     if (isHeld === this.#isHeld && !always) return;
     this.#isHeld = isHeld;
@@ -105,7 +105,7 @@ export class Locks {
   #connection: Connection | undefined;
   #isClosed = false;
 
-  /** `onListenerError` hears what a listener of a lock threw, `warn` why a server refuses one. */
+  /** `onListenerError` gets what a listener of a lock threw, `warn` why a server refuses one. */
   constructor(onListenerError: (error: unknown) => void, warn: (text: string) => void) {
     this.#onListenerError = onListenerError;
     this.#warn = warn;

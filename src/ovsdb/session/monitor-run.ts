@@ -188,12 +188,12 @@ export class MonitorRun {
     } catch (error) {
       if (!(error instanceof OvsdbError)) throw error;
       this.replica.discard();
-      this.#misfit(error);
+      this.#schemaMismatch(error);
       return false;
     }
   }
 
-  #misfit(error: OvsdbError): void {
+  #schemaMismatch(error: OvsdbError): void {
     if (!this.#isLoaded && ++this.#failedLoads > 2) {
       this.#monitor.lastId = undefined;
       this.#owner.leave(error, false);
@@ -201,7 +201,7 @@ export class MonitorRun {
     }
     const pause = this.#monitor.reloads.next();
     const when = pause === 0 ? '' : ` in ${pause} ms`;
-    this.#owner.misfit(error, `the contents are loaded anew${when}: ${error.details}`);
+    this.#owner.schemaMismatch(error, `the contents are loaded anew${when}: ${error.details}`);
     if (!this.#isAttached) return;
     this.stop(error.details, false);
     // A listener may have ended the connection, or asked for a reload.

@@ -150,9 +150,9 @@ export class DatabaseMonitor extends ReplicaReader implements Monitor {
     const isDone = (): boolean => {
       end ??= this.#refusals.get(mine);
       if (end !== undefined) return true;
-      const fate = this.conditions.fate(table, mine);
-      if (fate === 'in effect' && this.isReady) end = fate;
-      else if (fate === 'replaced') {
+      const state = this.conditions.state(table, mine);
+      if (state === 'in effect' && this.isReady) end = state;
+      else if (state === 'replaced') {
         const text = `the condition of table ${table} was replaced by a later one before the server had it`;
         end = new OvsdbError('aborted', text);
       }

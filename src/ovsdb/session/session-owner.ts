@@ -3,7 +3,7 @@ import type { ReloadBackoff } from './link.ts';
 import type { DatabaseMonitor, MonitorMethod } from './monitor.ts';
 import type { DatabaseStatus, ServerRequirements } from './server-status.ts';
 
-/** What outlives a connection, and hears how the session fares. */
+/** What outlives a connection, and is told the session's state. */
 export interface SessionOwner {
   requirements(): ServerRequirements;
   /** What is followed. */
@@ -22,5 +22,5 @@ export interface SessionOwner {
   leave(error: OvsdbError, atOnce: boolean): void;
   warn(text: string): void;
   /** Contents do not fit; `text` says what is done about it. */
-  misfit(error: OvsdbError, text: string): void;
+  schemaMismatch(error: OvsdbError, text: string): void;
 }

@@ -30,7 +30,7 @@ export class ApiError extends StoreError {
   readonly status: number;
   /** `Conflict`, `Expired`, …; empty when the answer was no Status object. */
   readonly reason: string;
-  /** Milliseconds after which the server wants to be asked again, if it said so. */
+  /** Milliseconds after which the server wants to be asked again, if it says so. */
   readonly retryAfter: number | undefined;
 
   constructor(code: StoreErrorCode, message: string, answer: Answer) {

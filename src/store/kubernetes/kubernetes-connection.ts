@@ -26,7 +26,7 @@ export interface KubernetesConnection {
   readonly namespace: string | undefined;
   /** Where this came from, for messages. */
   readonly source: string;
-  /** What to send now; asked before every request. `refused`: the server said that the last ones are not valid. */
+  /** What to send now; asked before every request. `refused`: the server answered that the last ones are not valid. */
   credentials(options: { readonly refused: boolean }): Promise<Credentials>;
 }
 

@@ -144,7 +144,7 @@ export class ListWatch<T extends KubeObject> {
   #isStalled = false;
   /** The last watch was refused for its version, and none has told anything since. */
   #hasExpired = false;
-  /** How often in a row discovery said that the kind is not served. */
+  /** How often in a row discovery reported that the kind is not served. */
   #timesMissing = 0;
 
   constructor(

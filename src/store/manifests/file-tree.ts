@@ -73,7 +73,7 @@ export class FileTree {
   /** Why notifications don't arrive, if so (the machine's limit of watches): then only full scans find changes. */
   unwatched: Error | undefined;
 
-  /** What changed since the last scan: anywhere, or (`'dirty'`) where notifications said so. */
+  /** What changed since the last scan: anywhere, or (`'dirty'`) where notifications point. */
   async scan(where: 'everywhere' | 'dirty'): Promise<TreeChanges> {
     const scan = new Scan();
     const dirty = this.#dirty;

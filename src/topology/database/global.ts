@@ -2,10 +2,10 @@
 
 import { ONE } from '../../facts/keys.ts';
 import type { Feature } from '../../desired/features.ts';
-import type { TableClaim } from '../../desired/rows.ts';
+import { SETTINGS, type TableClaim } from '../../desired/rows.ts';
 import type { ZoneFacts } from '../../model/zone/facts.ts';
 import { NB_GLOBAL_KEY } from '../rows/row-keys.ts';
-import { CLUSTER, NORTHBOUND, Rows } from '../rows/unit-rows.ts';
+import { NORTHBOUND, Rows } from '../rows/unit-rows.ts';
 
 const NB_GLOBAL_CLAIM: TableClaim = {
   database: NORTHBOUND,
@@ -29,7 +29,7 @@ const NB_GLOBAL_CLAIM: TableClaim = {
 export const zoneName: Feature<ZoneFacts> = {
   name: 'database/global',
   over: () => ONE,
-  objects: () => [CLUSTER],
+  objects: () => [SETTINGS],
   rules: {
     'zone-name': {
       text: 'A zone has the name of its node. The row is everybody’s: nothing else of it is ours.',
@@ -39,7 +39,7 @@ export const zoneName: Feature<ZoneFacts> = {
   claims: [NB_GLOBAL_CLAIM],
   build(facts, _args, out) {
     const name = facts.own('name');
-    Rows.northbound(out, CLUSTER)
+    Rows.northbound(out, SETTINGS)
       .by('zone-name')
       .partial('NB_Global', NB_GLOBAL_KEY, { name, options: { name } });
   },

@@ -2,12 +2,12 @@
 
 import { ONE } from '../../facts/keys.ts';
 import type { Feature } from '../../desired/features.ts';
-import type { TableClaim } from '../../desired/rows.ts';
+import { SETTINGS, type TableClaim } from '../../desired/rows.ts';
 import type { ZoneFacts } from '../../model/zone/facts.ts';
 import { claimByName, numberOf, textOf } from '../rows/found.ts';
 import { meterBandKey } from '../rows/row-keys.ts';
 import { ACL_LOGGING_METER } from '../numbers.ts';
-import { CLUSTER, holds, NORTHBOUND, Rows } from '../rows/unit-rows.ts';
+import { holds, NORTHBOUND, Rows } from '../rows/unit-rows.ts';
 
 /** The protection of ovn-controller that every logical router has. */
 export const COPP = 'ovnkube-default';
@@ -62,7 +62,7 @@ const METER_BAND_CLAIM: TableClaim = {
 export const controlPlaneProtection: Feature<ZoneFacts> = {
   name: 'database/protection',
   over: () => ONE,
-  objects: () => [CLUSTER],
+  objects: () => [SETTINGS],
   rules: {
     copp: {
       text: 'Every router and every switch of pods limits what it hands to ovn-controller, each kind of packet by a meter of its own.',
@@ -75,7 +75,7 @@ export const controlPlaneProtection: Feature<ZoneFacts> = {
   },
   claims: [claimByName(NORTHBOUND, 'Copp'), claimByName(NORTHBOUND, 'Meter'), METER_BAND_CLAIM],
   build({ settings }, _args, out) {
-    const rows = Rows.northbound(out, CLUSTER);
+    const rows = Rows.northbound(out, SETTINGS);
     rows.by('copp').named('Copp', COPP, {
       meters: Object.fromEntries(PROTECTED.map((protocol) => [protocol, rateLimiter(protocol)])),
     });

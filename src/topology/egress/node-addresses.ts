@@ -12,12 +12,13 @@ import {
   egressServicePods,
   nodeIps,
 } from '../rows/address-sets.ts';
-import { CLUSTER, Rows } from '../rows/unit-rows.ts';
+import { Rows } from '../rows/unit-rows.ts';
+import { SETTINGS } from '../../desired/rows.ts';
 
 export const egressAddresses: Feature<ZoneFacts> = {
   name: 'egress/node-addresses',
   over: () => ONE,
-  objects: () => [CLUSTER],
+  objects: () => [SETTINGS],
   rules: {
     'node-addresses': {
       text: 'Every address of every node is in one address set per family.',
@@ -31,7 +32,7 @@ export const egressAddresses: Feature<ZoneFacts> = {
   claims: [ADDRESS_SET_CLAIM],
   build(facts, _args, out) {
     if (!facts.settings.features.egressIp) return;
-    const rows = Rows.northbound(out, CLUSTER);
+    const rows = Rows.northbound(out, SETTINGS);
     const addresses = [
       ...facts.own('hostAddresses'),
       ...facts.remoteNodes.all().flatMap((node) => node.hostAddresses),

@@ -2,11 +2,11 @@
 
 import { ONE } from '../../facts/keys.ts';
 import type { Feature } from '../../desired/features.ts';
-import type { TableClaim } from '../../desired/rows.ts';
+import { SETTINGS, type TableClaim } from '../../desired/rows.ts';
 import type { ZoneFacts } from '../../model/zone/facts.ts';
 import { claimByName, textOf } from '../rows/found.ts';
 import { encapKey } from '../rows/row-keys.ts';
-import { CLUSTER, holds, Rows, SOUTHBOUND } from '../rows/unit-rows.ts';
+import { holds, Rows, SOUTHBOUND } from '../rows/unit-rows.ts';
 
 const CHASSIS_CLAIM = claimByName(SOUTHBOUND, 'Chassis', {
   foreignColumns: ['nb_cfg', 'transport_zones', 'vtep_logical_switches'],
@@ -55,7 +55,7 @@ export const remoteChassis: Feature<ZoneFacts> = {
 export const ownChassis: Feature<ZoneFacts> = {
   name: 'interconnect/own-chassis',
   over: () => ONE,
-  objects: () => [CLUSTER],
+  objects: () => [SETTINGS],
   rules: {
     'own-chassis': {
       text: "This node's chassis belongs to ovn-controller; it is only told apart from remote ones.",
@@ -64,7 +64,7 @@ export const ownChassis: Feature<ZoneFacts> = {
   },
   claims: [CHASSIS_CLAIM],
   build(facts, _args, out) {
-    Rows.southbound(out, CLUSTER)
+    Rows.southbound(out, SETTINGS)
       .by('own-chassis')
       .partial('Chassis', facts.own('chassisId'), { other_config: { 'is-remote': 'false' } });
   },

@@ -9,14 +9,15 @@ import { DEFAULT_NETWORK } from '../../model/read/networks.ts';
 import { ACL_CLAIM, ofGroup, type Direction } from '../rows/acls.ts';
 import { ACL_DEFAULT_ALLOW, ACL_DEFAULT_DENY } from '../numbers.ts';
 import { addPortGroup, PORT_GROUP_CLAIM, SECONDARY_PODS } from '../rows/port-groups.ts';
-import { CLUSTER, Rows } from '../rows/unit-rows.ts';
+import { Rows } from '../rows/unit-rows.ts';
 import { addIsolationAcl } from './isolation-acl.ts';
+import { SETTINGS } from '../../desired/rows.ts';
 
 /** The group and its ACLs in one unit: a pod's port that joins the group finds it closed. */
 export const secondaryPods: Feature<ZoneFacts> = {
   name: 'isolation/secondary-pods',
   over: () => ONE,
-  objects: () => [CLUSTER],
+  objects: () => [SETTINGS],
   rules: {
     'isolated-pods': {
       text: 'Ports on the default network of pods with a primary network of their own are in one group.',
@@ -33,7 +34,7 @@ export const secondaryPods: Feature<ZoneFacts> = {
   },
   claims: [PORT_GROUP_CLAIM, ACL_CLAIM],
   build(facts, _args, out) {
-    const rows = Rows.northbound(out, CLUSTER);
+    const rows = Rows.northbound(out, SETTINGS);
     addPortGroup(rows.by('isolated-pods'), SECONDARY_PODS);
     const group = SECONDARY_PODS.name;
     for (const direction of ['Egress', 'Ingress'] as const) {

@@ -168,7 +168,7 @@ export function managementMasquerade(on: NetworkOnNode, family: Family): string 
   );
 }
 
-/** `gateway_mtu` of router ports that lead to pods and to gateway routers, unless the node said that OVN must not check sizes. */
+/** `gateway_mtu` of router ports that lead to pods and to gateway routers, unless the node reports that OVN must not check sizes. */
 export const gatewayMtu = (on: NetworkOnNode): Readonly<Record<string, string>> =>
   on.node.gatewayMtuSupport ? { gateway_mtu: String(on.settings.mtu) } : {};
 

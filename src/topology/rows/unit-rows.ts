@@ -18,9 +18,6 @@ export type Database = typeof NORTHBOUND | typeof SOUTHBOUND;
 /** Rules of a feature by the names that its rows refer to. */
 export type Rules = Readonly<Record<string, Rule>>;
 
-/** For rows that settings want. */
-export const CLUSTER = 'cluster';
-
 /** The row that holds another one, and the column that does. */
 export const holds = (table: string, key: string, column: string): Containment => ({
   table,

@@ -6,12 +6,13 @@ import type { Feature } from '../../desired/features.ts';
 import type { ZoneFacts } from '../../model/zone/facts.ts';
 import { clusterFamilies } from '../../model/rules/network-addresses.ts';
 import { addAddressSet, ADDRESS_SET_CLAIM, enabledServiceIps } from '../rows/address-sets.ts';
-import { CLUSTER, Rows } from '../rows/unit-rows.ts';
+import { Rows } from '../rows/unit-rows.ts';
+import { SETTINGS } from '../../desired/rows.ts';
 
 export const enabledServiceAddresses: Feature<ZoneFacts> = {
   name: 'services/enabled-service-addresses',
   over: () => ONE,
-  objects: () => [CLUSTER],
+  objects: () => [SETTINGS],
   rules: {
     addresses: {
       text: 'The cluster IPs of the services that every primary network may use are in one address set per family.',
@@ -20,7 +21,7 @@ export const enabledServiceAddresses: Feature<ZoneFacts> = {
   },
   claims: [ADDRESS_SET_CLAIM],
   build({ enabledServices, settings }, _args, out) {
-    const rows = Rows.northbound(out, CLUSTER).by('addresses');
+    const rows = Rows.northbound(out, SETTINGS).by('addresses');
     const addresses = enabledServices.all().flatMap((service) => service.clusterIps);
     for (const family of clusterFamilies(settings)) {
       addAddressSet(

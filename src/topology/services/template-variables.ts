@@ -2,12 +2,12 @@
 
 import { ONE } from '../../facts/keys.ts';
 import type { Feature } from '../../desired/features.ts';
-import type { TableClaim } from '../../desired/rows.ts';
+import { SETTINGS, type TableClaim } from '../../desired/rows.ts';
 import type { ZoneFacts } from '../../model/zone/facts.ts';
 import { clusterFamilies } from '../../model/rules/network-addresses.ts';
 import { DEFAULT_NETWORK } from '../../model/read/networks.ts';
 import { textOf } from '../rows/found.ts';
-import { CLUSTER, NORTHBOUND, Rows } from '../rows/unit-rows.ts';
+import { NORTHBOUND, Rows } from '../rows/unit-rows.ts';
 import { serviceNode } from './service-node.ts';
 import {
   addressVariables,
@@ -25,7 +25,7 @@ const TEMPLATE_VARIABLES_CLAIM: TableClaim = {
 export const templateVariables: Feature<ZoneFacts> = {
   name: 'services/template-variables',
   over: () => ONE,
-  objects: () => [CLUSTER],
+  objects: () => [SETTINGS],
   rules: {
     variables: {
       text: "The chassis knows its host's addresses, and the targets of node ports that are on the host itself.",
@@ -44,7 +44,7 @@ export const templateVariables: Feature<ZoneFacts> = {
         ? {}
         : targetVariables(service, backedPorts(service, backends), node);
     });
-    Rows.northbound(out, CLUSTER)
+    Rows.northbound(out, SETTINGS)
       .by('variables')
       .keyed('Chassis_Template_Var', chassis, {
         chassis,

@@ -10,7 +10,7 @@ import {
   type Operation,
   type ReplicaRow,
 } from 'ovsdb-client-ts';
-import { Transaction, fetchColumns, referredRows, rereferenced } from 'ovsdb-client-ts/extras';
+import { Transaction, fetchColumns, referredRows, newReferrers } from 'ovsdb-client-ts/extras';
 import { OvsdbServer, runOvs } from '../../support/ovsdb/ovsdb-server.ts';
 import { until } from '../../support/run/until.ts';
 
@@ -318,7 +318,7 @@ test('a row that refers to one that comes into view or leaves it can be told fro
       [...changes.tables].flatMap(([table, { rows }]) =>
         rows.map(({ kind }) => `${kind} ${table}`),
       ),
-      rereferenced(client.replica, changes).map(({ table, column, uuid }) => {
+      newReferrers(client.replica, changes).map(({ table, column, uuid }) => {
         const row = client.replica.row(table, uuid);
         const ports = row === undefined ? [] : referredRows(client.replica, row, column);
         const name = (of: ReplicaRow | undefined): string => of?.column('name') as string;

@@ -15,13 +15,13 @@ import {
   type RuleColumns,
 } from '../../../src/node/linux/linux-rows.ts';
 
-/** `ip` words after the object and the verb, as pairs; words without a value are named in `flags`. */
-function wordsOf(words: readonly string[], flags: readonly string[]): ReadonlyMap<string, string> {
+/** `ip` args after the object and the verb, as pairs; args without a value are named in `flags`. */
+function wordsOf(args: readonly string[], flags: readonly string[]): ReadonlyMap<string, string> {
   const found = new Map<string, string>();
-  for (let index = 0; index < words.length; index += 1) {
-    const word = words[index] ?? '';
+  for (let index = 0; index < args.length; index += 1) {
+    const word = args[index] ?? '';
     if (flags.includes(word)) found.set(word, '');
-    else found.set(word, words[(index += 1)] ?? '');
+    else found.set(word, args[(index += 1)] ?? '');
   }
   return found;
 }
@@ -82,26 +82,26 @@ export class MemoryKernel implements FoundState {
   apply(changes: readonly LinuxChange[]): void {
     for (const { commands, write } of changes) {
       if (write !== undefined) this.values.set(write.path, write.value);
-      for (const { family, words } of commands) this.#run(family === 'inet6' ? 'v6' : 'v4', words);
+      for (const { family, args } of commands) this.#run(family === 'inet6' ? 'v6' : 'v4', args);
     }
   }
 
-  #run(family: 'v4' | 'v6', [object = '', verb = '', ...words]: readonly string[]): void {
+  #run(family: 'v4' | 'v6', [object = '', verb = '', ...args]: readonly string[]): void {
     switch (object) {
       case 'link':
-        this.#link(verb, words);
+        this.#link(verb, args);
         break;
       case 'address':
-        this.#address(verb, words);
+        this.#address(verb, args);
         break;
       case 'route':
-        this.#route(family, verb, words);
+        this.#route(family, verb, args);
         break;
       case 'rule':
-        this.#rule(family, verb, words);
+        this.#rule(family, verb, args);
         break;
       case 'neighbour':
-        this.#neighbour(verb, words);
+        this.#neighbour(verb, args);
         break;
       default:
         throw new Error(`what is ip ${object}?`);
@@ -114,8 +114,8 @@ export class MemoryKernel implements FoundState {
     this.links.set(name, { ...link, ...change });
   }
 
-  #link(verb: string, words: readonly string[]): void {
-    const given = wordsOf(words, ['up', 'down', 'nomaster']);
+  #link(verb: string, args: readonly string[]): void {
+    const given = wordsOf(args, ['up', 'down', 'nomaster']);
     const name = given.get('name') ?? given.get('dev') ?? '';
     if (verb === 'add') {
       if (this.links.has(name)) throw new Error('File exists');
@@ -141,8 +141,8 @@ export class MemoryKernel implements FoundState {
     });
   }
 
-  #address(verb: string, [address = '', ...words]: readonly string[]): void {
-    const given = wordsOf(words, ['nodad']);
+  #address(verb: string, [address = '', ...args]: readonly string[]): void {
+    const given = wordsOf(args, ['nodad']);
     const dev = given.get('dev') ?? '';
     const { addresses = [] } = this.links.get(dev) ?? {};
     const others = addresses.filter(({ columns }) => columns.address !== address);
@@ -162,8 +162,8 @@ export class MemoryKernel implements FoundState {
 
   #route(family: 'v4' | 'v6', verb: string, all: readonly string[]): void {
     const isUnreachable = all[0] === 'unreachable';
-    const [dst = '', ...words] = isUnreachable ? all.slice(1) : all;
-    const given = wordsOf(words, []);
+    const [dst = '', ...args] = isUnreachable ? all.slice(1) : all;
+    const given = wordsOf(args, []);
     const table = Number(given.get('table'));
     const mtu = number(given.get('mtu'));
     const metric = number(given.get('metric')) ?? (family === 'v6' ? { value: 1024 } : undefined);
@@ -190,8 +190,8 @@ export class MemoryKernel implements FoundState {
     );
   }
 
-  #rule(family: 'v4' | 'v6', verb: string, words: readonly string[]): void {
-    const given = wordsOf(words, ['l3mdev']);
+  #rule(family: 'v4' | 'v6', verb: string, args: readonly string[]): void {
+    const given = wordsOf(args, ['l3mdev']);
     const table = number(given.get('lookup'));
     const fwmark = given.get('fwmark');
     const to = given.get('to');
@@ -214,8 +214,8 @@ export class MemoryKernel implements FoundState {
         : this.ruleList.filter((rule) => !isIt(rule));
   }
 
-  #neighbour(verb: string, [address = '', ...words]: readonly string[]): void {
-    const given = wordsOf(words, []);
+  #neighbour(verb: string, [address = '', ...args]: readonly string[]): void {
+    const given = wordsOf(args, []);
     const columns: NeighbourColumns = {
       address,
       dev: given.get('dev') ?? '',

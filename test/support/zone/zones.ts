@@ -11,7 +11,7 @@ import type { SeenService } from '../../../src/model/rules/service-admission.ts'
 import type { ServiceFacts } from '../../../src/model/read/services.ts';
 import { tupleKey } from '../../../src/facts/keys.ts';
 import type { FactTable } from '../../../src/facts/fact-table.ts';
-import type { PodWish } from '../../../src/model/rules/pod-plan.ts';
+import type { PodNetworkRequests } from '../../../src/model/rules/pod-plan.ts';
 import { ZoneFacts, type ZoneFactsOptions } from '../../../src/model/zone/facts.ts';
 import type { Connect } from '../../../src/model/read/connects.ts';
 import type {
@@ -533,10 +533,12 @@ export function putZone(facts: ZoneFacts, before: Zone | undefined, after: Zone)
     ({ config }) => [config.name],
   );
   replace(facts.nodeSubnets, before && subnetsOf(before), subnetsOf(after), (subnet) => subnet.key);
-  replace(facts.wishes, before && wishesOf(before), wishesOf(after), ({ namespace, pod }) => [
-    namespace,
-    pod,
-  ]);
+  replace(
+    facts.networkRequests,
+    before && networkRequestsOf(before),
+    networkRequestsOf(after),
+    ({ namespace, pod }) => [namespace, pod],
+  );
   replace(
     facts.interfaces,
     before?.attachments,
@@ -613,10 +615,10 @@ const namespacesOf = (zone: Zone): NamespaceFacts[] => {
 };
 
 /** Pods that ask for what they are attached to. */
-const wishesOf = ({
+const networkRequestsOf = ({
   attachments,
   remoteAttachments = [],
-}: Zone): (PodWish & { readonly pod: string })[] =>
+}: Zone): (PodNetworkRequests & { readonly pod: string })[] =>
   [
     ...Map.groupBy([...attachments, ...remoteAttachments], ({ namespace, pod }) =>
       tupleKey(namespace, pod),

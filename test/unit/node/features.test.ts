@@ -2,8 +2,8 @@ import { describe, expect, test } from 'vitest';
 import type { DesiredRow } from '../../../src/desired/rows.ts';
 import { hostFeatures } from '../../../src/node/features.ts';
 import {
-  routeWords,
-  ruleWords,
+  routeArguments,
+  ruleArguments,
   type RouteColumns,
   type RuleColumns,
 } from '../../../src/node/linux/linux-rows.ts';
@@ -51,11 +51,11 @@ function lines(rows: readonly DesiredRow[], table: string): string[] {
     .map(({ columns, key }) => {
       if (table === 'route') {
         const route = columns as unknown as RouteColumns;
-        return `${routeWords(route).join(' ')} table ${route.table}`;
+        return `${routeArguments(route).join(' ')} table ${route.table}`;
       }
       if (table === 'rule') {
         const rule = columns as unknown as RuleColumns;
-        return `${rule.family} ${ruleWords(rule).join(' ')}`;
+        return `${rule.family} ${ruleArguments(rule).join(' ')}`;
       }
       return `${key}: ${Object.entries(columns)
         .map(([name, value]) => `${name}=${JSON.stringify(value).replaceAll('"', '')}`)

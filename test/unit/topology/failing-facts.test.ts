@@ -70,7 +70,7 @@ function putNewcomer(facts: ZoneFacts, isThere: boolean): void {
     namespace,
     put({ name: namespace, isLabelled: false, labels: {}, logging: {}, hasMulticast: false }),
   );
-  facts.wishes.put(
+  facts.networkRequests.put(
     [namespace, pod],
     put({
       namespace,

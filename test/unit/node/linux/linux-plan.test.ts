@@ -235,7 +235,7 @@ describe('a plan', () => {
       table: 4000,
     });
     const [change] = plan(kernel).changes;
-    expect(change?.commands.slice(0, 2).map(({ words }) => words.join(' '))).toEqual([
+    expect(change?.commands.slice(0, 2).map(({ args }) => args.join(' '))).toEqual([
       'link set dev ovn-k8s-mp1 down',
       'link delete dev mp1-udn-vrf',
     ]);

@@ -45,7 +45,7 @@ test('a program gets its words and its input as they are, from a new shell and f
 
 test.each(['link\nreboot', 'link\0'])('a word that no command line can hold is refused', (word) => {
   const shells = new SpareShells(environment);
-  expect(() => shells.start(['ip', word])).toThrow('a word of ip has an end of line or a NUL');
+  expect(() => shells.start(['ip', word])).toThrow('an argument of ip has an end of line or a NUL');
 });
 
 test('a program that is missing is named, with what to install', async () => {

@@ -1,24 +1,24 @@
-/** Words of `ip` for addresses and routes that change from one device to another. Pure. */
+/** Arguments of `ip` for addresses and routes that change from one device to another. Pure. */
 import type { UplinkAddress, UplinkHop, UplinkRoute } from './state.ts';
 
-export type Words = readonly string[];
+export type Argv = readonly string[];
 
 export const isIpv6 = (text: string): boolean => text.includes(':');
 
 const RTPROT_RA = 9;
 const LONGEST_LABEL = 15;
 
-const option = (name: string, value: string | number | undefined): Words =>
+const option = (name: string, value: string | number | undefined): Argv =>
   value === undefined ? [] : [name, String(value)];
 
 const lifetime = (value: number | 'forever'): string => String(value);
 
 /** Puts an address of device `from` on device `to`. */
-export function addressWords(
+export function addressArguments(
   { address, peer, broadcast, label, hasNoRoute, metric, lifetimes }: UplinkAddress,
   from: string,
   to: string,
-): Words {
+): Argv {
   const renamed = label === undefined ? undefined : `${to}${label.slice(from.length)}`;
   const isLabel = label?.startsWith(from) === true && (renamed?.length ?? 0) <= LONGEST_LABEL;
   return [
@@ -39,7 +39,7 @@ export function addressWords(
   ];
 }
 
-export const deleteAddressWords = ({ address, peer }: UplinkAddress, dev: string): Words => [
+export const deleteAddressArguments = ({ address, peer }: UplinkAddress, dev: string): Argv => [
   'address',
   'delete',
   ...(peer === undefined ? [address] : [address.replace(/\/.*/, ''), 'peer', peer]),
@@ -47,22 +47,32 @@ export const deleteAddressWords = ({ address, peer }: UplinkAddress, dev: string
   dev,
 ];
 
-const viaWords = (via: string | undefined, dst: string): Words =>
+const viaArguments = (via: string | undefined, dst: string): Argv =>
   via === undefined ? [] : isIpv6(via) && !isIpv6(dst) ? ['via', 'inet6', via] : ['via', via];
 
-function hopWords({ dev, via, isOnLink }: UplinkHop, dst: string, from: string, to: string): Words {
-  return [...viaWords(via, dst), 'dev', dev === from ? to : dev, ...(isOnLink ? ['onlink'] : [])];
+function hopArguments(
+  { dev, via, isOnLink }: UplinkHop,
+  dst: string,
+  from: string,
+  to: string,
+): Argv {
+  return [
+    ...viaArguments(via, dst),
+    'dev',
+    dev === from ? to : dev,
+    ...(isOnLink ? ['onlink'] : []),
+  ];
 }
 
 /** Makes a route that leads over `from` lead over `to`; its legs over other devices stay. */
-export function routeWords(route: UplinkRoute, from: string, to: string): Words {
+export function routeArguments(route: UplinkRoute, from: string, to: string): Argv {
   const { dst, hops, metrics, expires, protocol } = route;
   const [first] = hops;
   return [
     'route',
     'replace',
     dst,
-    ...(hops.length === 1 && first !== undefined ? hopWords(first, dst, from, to) : []),
+    ...(hops.length === 1 && first !== undefined ? hopArguments(first, dst, from, to) : []),
     'table',
     String(route.table),
     'proto',
@@ -77,7 +87,7 @@ export function routeWords(route: UplinkRoute, from: string, to: string): Words 
       ? []
       : hops.flatMap((hop) => [
           'nexthop',
-          ...hopWords(hop, dst, from, to),
+          ...hopArguments(hop, dst, from, to),
           'weight',
           String(hop.weight),
         ])),

@@ -15,6 +15,11 @@ import { readStored } from '../../../../src/api/validation/stored-object.ts';
 import { ZoneFacts } from '../../../../src/model/zone/facts.ts';
 import { ObjectIntake } from '../../../../src/model/zone/intake.ts';
 import type { ClusterSettings, ServiceLimits } from '../../../../src/model/model.ts';
+import {
+  claimsOf,
+  hadBefore,
+  type SeenService,
+} from '../../../../src/model/rules/service-admission.ts';
 import { DEFAULT_SETTINGS } from '../../../../src/model/settings.ts';
 import { service as serviceOf, slice } from '../../../support/zone/services.ts';
 import { feed } from '../../../support/zone/zone-objects.ts';
@@ -412,5 +417,22 @@ describe('what one service may cost', () => {
       '10.244.1.10:8080,10.244.1.11:8080',
       1,
     ]);
+  });
+});
+
+describe('of two services with one external address and port', () => {
+  const facts = { key: 'blue/a', externalIps: ['1.2.3.4'], ports: [{ protocol: 'TCP', port: 80 }] };
+  const seen = (key: string, since: number, created: string): SeenService =>
+    ({ facts: { ...facts, key }, since: { '1.2.3.4 TCP 80': since }, created }) as never;
+
+  test('each claims the address with each of its ports', () => {
+    expect(claimsOf(facts as never)).toEqual(['1.2.3.4 TCP 80']);
+  });
+
+  test('the one has it that had it first; of those of a start the older one', () => {
+    const claim = '1.2.3.4 TCP 80';
+    expect(hadBefore(claim, seen('b', 1, '2026-02'), seen('a', 2, '2026-01'))).toBe(true);
+    expect(hadBefore(claim, seen('b', 1, '2026-02'), seen('a', 1, '2026-01'))).toBe(false);
+    expect(hadBefore(claim, seen('a', 1, '2026-01'), seen('b', 1, '2026-01'))).toBe(true);
   });
 });

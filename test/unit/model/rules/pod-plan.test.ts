@@ -24,7 +24,7 @@ const CONFIG = 'ovn-kubernetes';
 
 const nad = (key: string, network: ZoneNetwork): PlannedNad => {
   const [namespace = '', name = ''] = key.split('/');
-  return { key, namespace, name, config: network as unknown as PlannedNad['config'] };
+  return { key, namespace, name, config: network };
 };
 const first = nad('blue/blue', blue);
 const second = nad('blue/more', {

@@ -5,7 +5,7 @@ import {
   labelOf,
   permitAttachment,
   planPod,
-  readWish,
+  readNetworkRequests,
   requestToKeep,
   SELECTED_PRIMARY,
   type PlannedNad,
@@ -129,8 +129,8 @@ describe('a secondary network that a pod asks for', () => {
 });
 
 describe('what a pod carries', () => {
-  const wish = readWish(pod({ [NETWORKS]: 'l2' }));
-  const permitted = (key: string, of = wish, on = context()): string => {
+  const requests = readNetworkRequests(pod({ [NETWORKS]: 'l2' }));
+  const permitted = (key: string, of = requests, on = context()): string => {
     const found = permitAttachment(key, of, on);
     if (found === undefined) return 'not known';
     if (found.kind === 'value') return found.value.role;
@@ -145,7 +145,7 @@ describe('what a pod carries', () => {
   });
 
   test('as a primary network counts for those of its namespace alone', () => {
-    const carrying = { ...wish, carried: ['blue/blue'] };
+    const carrying = { ...requests, carried: ['blue/blue'] };
     expect(permitted('blue/blue', carrying)).toBe('primary');
     expect(permitted('blue/blue', { ...carrying, namespace: 'red' })).toContain(
       'no primary network of namespace "red"',

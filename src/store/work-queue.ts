@@ -45,7 +45,8 @@ interface Drain {
 
 /**
  * Keys to reconcile: each at most once in the queue, never twice at the same time, again after it failed with a growing
- * delay of its own. A key added while it runs is run once more afterwards, so no change is lost. A long queue lets timers and sockets have
+ * delay of its own. A key added while it runs is run once more afterwards, so no change is lost: at once, or after its delay if it
+ * failed. A long queue lets timers and sockets have
  * their turn.
  */
 export class WorkQueue {
@@ -87,6 +88,11 @@ export class WorkQueue {
       this.#ready.add(key);
       this.#next();
     }
+  }
+
+  /** Like `add`, but a key that waits for a retry goes on waiting: keys that fail and add each other would have no pause. */
+  addUnlessDelayed(key: string): void {
+    if (!this.#delayed.has(key)) this.add(key);
   }
 
   /** Reconcile `key` in `milliseconds`, or earlier if that is already arranged. */
@@ -179,17 +185,20 @@ export class WorkQueue {
     const cancelLimit = this.#clock.after(limit, () => {
       timeout.abort(new Error(`${key}: not reconciled within ${limit / 1000} s`));
     });
+    let hasFailed = false;
     try {
       const again = await this.#options.reconcile(key, AbortSignal.any([signal, timeout.signal]));
       this.#failing.delete(key);
       if (again !== undefined && !signal.aborted) this.addAfter(key, again.after);
     } catch (error) {
+      hasFailed = true;
       if (!signal.aborted) this.#failed(key, error);
     } finally {
       cancelLimit();
       this.#running.delete(key);
-      if (this.#dirty.delete(key)) this.add(key);
-      this.#countDown(key);
+      const isDirty = this.#dirty.delete(key);
+      if (isDirty && !hasFailed) this.add(key);
+      this.#countDown(key, isDirty && hasFailed ? 2 : 1);
       this.#settle();
       this.#next();
     }
@@ -204,9 +213,9 @@ export class WorkQueue {
     this.#options.onFailure(failure);
   }
 
-  #countDown(key: string): void {
+  #countDown(key: string, runs: number): void {
     for (const drain of this.#drains) {
-      const left = (drain.left.get(key) ?? 1) - 1;
+      const left = (drain.left.get(key) ?? 1) - runs;
       if (left > 0) drain.left.set(key, left);
       else drain.left.delete(key);
       if (drain.left.size > 0) continue;

@@ -39,9 +39,6 @@ export interface NetworkControllerOptions extends Omit<OwnedNadsOptions, 'onDrop
   readonly onFailure: (failure: Failure) => void;
 }
 
-/** Milliseconds until a network that could not be written is decided again because another one gave something back. */
-const PAUSE = 100;
-
 export class NetworkController {
   readonly queue: WorkQueue;
   readonly #options: NetworkControllerOptions;
@@ -167,10 +164,7 @@ export class NetworkController {
   }
 
   #retryDecisions(): void {
-    for (const key of this.#undecided)
-      // Two that fail would ask each other without a pause.
-      if (this.queue.failing.has(key)) this.queue.addAfter(key, PAUSE);
-      else this.queue.add(key);
+    for (const key of this.#undecided) this.queue.addUnlessDelayed(key);
   }
 
   #namespaceChanged(namespace: string): void {

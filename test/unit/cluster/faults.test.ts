@@ -7,8 +7,9 @@ import {
   pods,
   userDefinedNetworks,
 } from '../../../src/api/kinds.ts';
-import type { KubeObject, ResourceKind } from '../../../src/api/objects.ts';
+import { objectKey, type KubeObject, type ResourceKind } from '../../../src/api/objects.ts';
 import type { NetworkAttachmentDefinition } from '../../../src/api/types.ts';
+import { delegatingStore } from '../../../src/store/delegating-store.ts';
 import { StoreError, type WatchEvent } from '../../../src/store/store.ts';
 import {
   ALLOCATED,
@@ -83,6 +84,72 @@ test('while nothing can be written, networks that are refused somewhere wait for
   // Objects are tried again after 100 ms, 200 ms …; without a pause it would be hundreds.
   expect(refused).toBeLessThan(40);
   store.beforeWrite = () => undefined;
+});
+
+test('a network that is tried again while another one gives its place back gets that place', async () => {
+  const store = new MemoryStore();
+  const former = rawNad('green/one', {
+    cniVersion: '1.1.0',
+    type: 'ovn-k8s-cni-overlay',
+    name: 'cluster_udn_one',
+    netAttachDefName: 'green/one',
+    topology: 'layer3',
+    role: 'primary',
+    subnets: '10.1.0.0/16',
+  });
+  const owner = {
+    apiVersion: 'k8s.ovn.org/v1',
+    kind: 'ClusterUserDefinedNetwork',
+    name: 'one',
+    uid: 'former',
+    controller: true,
+  };
+  await apply(
+    store,
+    namespace('red'),
+    namespace('green'),
+    { ...former, metadata: { ...former.metadata, ownerReferences: [owner] } } as KubeObject,
+    pod('green/user', undefined, { 'k8s.ovn.org/pod-networks': '{"green/one":{}}' }),
+  );
+  const [place, second] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const retried = Promise.withResolvers<void>();
+  let attempts = Number.NEGATIVE_INFINITY;
+  const held = delegatingStore(store, {
+    async create(kind, object, options) {
+      if (
+        `${object.kind} ${objectKey(object.metadata)}` === 'NetworkAttachmentDefinition red/two'
+      ) {
+        await place.promise;
+        throw new StoreError('invalid', 'no');
+      }
+      return store.create(kind, object, options);
+    },
+    // Asked for the owner of a NAD that a former object left; pods use it, so nothing is written for it.
+    async get(kind, key) {
+      if (kind.kind === 'ClusterUserDefinedNetwork') attempts += 1;
+      if (kind.kind === 'ClusterUserDefinedNetwork' && attempts === 1)
+        throw new StoreError('unavailable', 'the connection was cut');
+      if (kind.kind === 'ClusterUserDefinedNetwork' && attempts === 2) {
+        retried.resolve();
+        await second.promise;
+      }
+      return store.get(kind, key);
+    },
+  });
+  await using running = startManager(held);
+  await running.manager.started;
+  await apply(store, layer3('red/two', '10.2.0.0/16'));
+  await letAllSettle();
+  attempts = 0;
+  await apply(store, clusterLayer3('one', inNamespaces('red', 'green'), '10.1.0.0/16'));
+  // It is decided once more, and refused, before the other one gives its place back; nothing that it writes wakes it again.
+  await retried.promise;
+  place.resolve();
+  await expect
+    .poll(() => running.manager.problems().map(({ object }) => object))
+    .toContain('UserDefinedNetwork red/two');
+  second.resolve();
+  await expect.poll(() => store.get(networkAttachmentDefinitions, 'red/one')).toBeDefined();
 });
 
 test('a conflict is a problem when retries do not cure it', async () => {

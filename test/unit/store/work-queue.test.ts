@@ -169,6 +169,54 @@ describe('work queue', () => {
     expect(at).toEqual([0, 10]);
   });
 
+  test('a key that is added while it fails has its delay all the same, and is waited for no longer', async () => {
+    let runs = 0;
+    const { clock, queue } = start({
+      reconcile: async (key) => {
+        runs += 1;
+        queue.add(key);
+        await Promise.resolve();
+        throw new Error('refused');
+      },
+    });
+    queue.add('a');
+    await queue.drained();
+    await settle();
+    expect(runs).toBe(1);
+    await clock.advance(99);
+    expect(runs).toBe(1);
+    await clock.advance(1);
+    expect(runs).toBe(2);
+  });
+
+  test('two keys that fail and add each other unless they are delayed have their delays', async () => {
+    const runs: string[] = [];
+    const { clock, queue } = start({
+      parallelism: 2,
+      reconcile: async (key) => {
+        runs.push(key);
+        await Promise.resolve();
+        queue.addUnlessDelayed(key === 'a' ? 'b' : 'a');
+        throw new Error('refused');
+      },
+    });
+    queue.add('a');
+    await settle();
+    expect(runs).toEqual(['a', 'b']);
+    await clock.advance(100);
+    expect(runs).toHaveLength(4);
+  });
+
+  test('a key that runs is run once more when it is added unless it is delayed', async () => {
+    const { reconcile, log, open } = gates();
+    const { queue } = start({ reconcile });
+    queue.add('a');
+    queue.addUnlessDelayed('a');
+    await open('a');
+    await open('a');
+    expect(log.filter((line) => line === 'a begins')).toHaveLength(2);
+  });
+
   test('a reconcile can ask to be called again later; the earliest wish wins', async () => {
     const at: number[] = [];
     const { queue, clock } = start({

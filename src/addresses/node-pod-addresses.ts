@@ -49,6 +49,7 @@ export class NodePodAddresses {
     });
     this.#addresses = new PodAddresses({
       store: {
+        get: (kind, key, until) => store.get(kind, key, until),
         patchStatus: (kind, key, patch, write) => store.patchStatus(kind, key, patch, write),
         event: async (event) => this.#events.emit(event),
       },

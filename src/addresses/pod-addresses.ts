@@ -2,8 +2,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import { AllocationError } from '../allocators/allocation-error.ts';
 import { explain } from '../api/annotations/annotations.ts';
-import { PRIMARY_NETWORK_LABEL } from '../api/annotations/network-annotations.ts';
-import { pods as podKind } from '../api/kinds.ts';
+import { PRIMARY_NETWORK_LABEL, REMOVAL } from '../api/annotations/network-annotations.ts';
+import { networkAttachmentDefinitions, pods as podKind } from '../api/kinds.ts';
 import { nadOfKey } from '../api/nad/nad-key.ts';
 import type { NadRegistry } from '../api/nad/nad-registry.ts';
 import { DEFAULT_NETWORK } from '../api/nad/network-name.ts';
@@ -37,6 +37,7 @@ import {
   readNetworkRequests,
   requestToKeep,
   SELECTED_PRIMARY,
+  type PlannedNad,
   type PodContext,
   type PodPlan,
   type WantedAttachment,
@@ -48,7 +49,7 @@ import { AttachmentErrors, type AttachmentError } from './attachment-errors.ts';
 import type { Log } from '../store/log.ts';
 
 export interface PodAddressesOptions {
-  readonly store: Pick<Store, 'patchStatus' | 'event'>;
+  readonly store: Pick<Store, 'get' | 'patchStatus' | 'event'>;
   readonly informers: Pick<PodInformers, 'pods' | 'namespaces' | 'nodes'>;
   /** The NADs of this process; all that exist are there before pods are followed. */
   readonly registry: NadRegistry;
@@ -365,6 +366,11 @@ export class PodAddresses {
         this.#wait(pod, [`node ${pod.spec.nodeName ?? ''}`]);
         continue;
       }
+      if (attachment.nad !== undefined && !(await this.#gives(attachment.nad, signal))) {
+        errors.push({ message: `NAD ${attachment.nad.key} is being removed`, isEvent: false });
+        this.queue.addAfter(objectKey(pod.metadata), CONFLICT_DELAY);
+        continue;
+      }
       try {
         const held = this.#pools.allocate(pod, attachment, found);
         const entry = podEntry({
@@ -391,6 +397,17 @@ export class PodAddresses {
     if (text !== undefined && entries.size > 0 && text !== formatPodNetworks(carried))
       await this.#patch(pod, { [POD_NETWORKS]: text }, signal);
     await this.#report(pod, errors);
+  }
+
+  /** True for a NAD that is there still, and is not about to go: the pod that gets an address now holds it. An informer may be late. */
+  async #gives({ key }: PlannedNad, signal: AbortSignal): Promise<boolean> {
+    const known = this.#nads.get(key);
+    const found = await this.#options.store.get(networkAttachmentDefinitions, key, signal);
+    if (found === undefined || known === undefined || known === 'other') return false;
+    const { uid = '', deletionTimestamp, annotations = {} } = found.metadata;
+    return (
+      uid === known.uid && (deletionTimestamp === undefined || !Object.hasOwn(annotations, REMOVAL))
+    );
   }
 
   /** Writes annotations unless somebody changed the pod meanwhile; it is looked at again then. */

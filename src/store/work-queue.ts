@@ -45,8 +45,8 @@ interface Drain {
 
 /**
  * Keys to reconcile: each at most once in the queue, never twice at the same time, again after it failed with a growing
- * delay of its own. A key added while it runs is run once more afterwards, so no change is lost: at once, or after its delay if it
- * failed. A long queue lets timers and sockets have
+ * delay of its own. A key added while it runs is run once more afterwards, so no change is lost: at once, or
+ * after its delay if it fails time and again. A long queue lets timers and sockets have
  * their turn.
  */
 export class WorkQueue {
@@ -185,20 +185,20 @@ export class WorkQueue {
     const cancelLimit = this.#clock.after(limit, () => {
       timeout.abort(new Error(`${key}: not reconciled within ${limit / 1000} s`));
     });
-    let hasFailed = false;
     try {
       const again = await this.#options.reconcile(key, AbortSignal.any([signal, timeout.signal]));
       this.#failing.delete(key);
       if (again !== undefined && !signal.aborted) this.addAfter(key, again.after);
     } catch (error) {
-      hasFailed = true;
       if (!signal.aborted) this.#failed(key, error);
     } finally {
       cancelLimit();
       this.#running.delete(key);
       const isDirty = this.#dirty.delete(key);
-      if (isDirty && !hasFailed) this.add(key);
-      this.#countDown(key, isDirty && hasFailed ? 2 : 1);
+      // Once the change itself may be what it failed at.
+      const isDelayed = (this.#failing.get(key)?.attempt ?? 0) > 1;
+      if (isDirty && !isDelayed) this.add(key);
+      this.#countDown(key, isDirty && isDelayed ? 2 : 1);
       this.#settle();
       this.#next();
     }

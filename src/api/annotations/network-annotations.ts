@@ -19,6 +19,8 @@ import { errorText } from '../error-text.ts';
 export const NETWORK_NAME = 'k8s.ovn.org/network-name';
 export const NETWORK_ID = 'k8s.ovn.org/network-id';
 export const TUNNEL_KEYS = 'k8s.ovn.org/tunnel-keys';
+/** On a NAD that is being deleted while it is looked up which pods use it: it gives no addresses meanwhile (reference/api.md §4.4). */
+export const REMOVAL = 'k8s.ovn.org/network-removal';
 export const CONNECT_SUBNETS = 'k8s.ovn.org/network-connect-subnet';
 /** Older key of the same value (reference/api.md §5.4). */
 const CONNECT_SUBNETS_OLD = 'k8s.ovn.org/network-subnets';

@@ -3,10 +3,10 @@ import { AllocationError } from '../../allocators/allocation-error.ts';
 import { networkAttachmentDefinitions, pods as podKind } from '../../api/kinds.ts';
 import { NETWORK_FINALIZER, renderNad } from '../../api/nad/nad.ts';
 import { invalidPrimaryNetwork } from '../../api/nad/primary-networks.ts';
-import { PRIMARY_NETWORK_LABEL } from '../../api/annotations/network-annotations.ts';
+import { PRIMARY_NETWORK_LABEL, REMOVAL } from '../../api/annotations/network-annotations.ts';
 import { objectKey, type ObjectMeta } from '../../api/objects.ts';
 import type { NetworkAttachmentDefinition, Pod } from '../../api/types.ts';
-import { StoreError, type Store } from '../../store/store.ts';
+import { StoreError, type Store, type WriteOptions } from '../../store/store.ts';
 import type { NetworkObject } from '../../api/nad/network-spec.ts';
 import { networkObjectKey, networkOf, roleOf, unsupportedNetwork } from './network-objects.ts';
 import type { ClusterInformers } from '../informers.ts';
@@ -207,8 +207,8 @@ export class OwnedNads {
   }
 
   /**
-   * Removes a NAD unless pods use it. Returns what is in the way. A pod that came meanwhile holds it by its finalizer. `wantedBy`: NADs
-   * of which a pod is to get an address.
+   * Removes a NAD unless pods use it. Returns what is in the way. Who gives addresses reads the NAD before: from its mark on it gives none, and
+   * all pods that came before are listed after it. `wantedBy`: NADs of which a pod is to get an address.
    */
   async remove(
     nad: NetworkAttachmentDefinition,
@@ -216,6 +216,7 @@ export class OwnedNads {
     wantedBy: OwnedNadsOptions['wantedBy'] = this.#options.wantedBy,
   ): Promise<NetworkProblem | undefined> {
     const { informers, store } = this.#options;
+    const options = { fieldManager: FIELD_MANAGER, signal };
     const { namespace = '', name, uid, finalizers = [] } = nad.metadata;
     const key = objectKey(nad.metadata);
     const usedBy = (pods: readonly Pod[]): NetworkProblem | undefined => {
@@ -235,16 +236,20 @@ export class OwnedNads {
           signal,
           ...(uid === undefined ? {} : { uid }),
         });
-      // The informer may be late.
-      const late = usedBy(await store.list(podKind, signal, { namespace }));
-      if (late !== undefined) return late;
-      if (finalizers.includes(NETWORK_FINALIZER))
+      if (finalizers.includes(NETWORK_FINALIZER)) {
+        await this.#mark(key, '', options);
+        const late = usedBy(await store.list(podKind, signal, { namespace }));
+        if (late !== undefined) {
+          await this.#mark(key, null, options);
+          return late;
+        }
         await store.patch(
           networkAttachmentDefinitions,
           key,
           { metadata: { finalizers: finalizers.filter((one) => one !== NETWORK_FINALIZER) } },
-          { fieldManager: FIELD_MANAGER, signal },
+          options,
         );
+      }
     } catch (error) {
       if (!(error instanceof StoreError) || error.code !== 'not-found') throw error;
     }
@@ -252,6 +257,11 @@ export class OwnedNads {
     if (finalizers.every((one) => one === NETWORK_FINALIZER))
       this.#options.onNetworks(this.#options.registry.removed(key, uid));
     return undefined;
+  }
+
+  async #mark(key: string, mark: '' | null, options: WriteOptions): Promise<void> {
+    const patch = { metadata: { annotations: { [REMOVAL]: mark } } };
+    await this.#options.store.patch(networkAttachmentDefinitions, key, patch, options);
   }
 
   /** Removes NADs of objects that had this key before. Returns what is in the way. */
@@ -262,7 +272,7 @@ export class OwnedNads {
   ): Promise<readonly NetworkProblem[]> {
     const problems: NetworkProblem[] = [];
     for (const nad of await this.#orphans.of(key, uid, signal)) {
-      // Nobody stands for it: it gets no further pods.
+      // Nobody stands for it, and its owner may be forged: it gets no further pods.
       const problem = await this.remove(nad, signal, () => new Set());
       if (problem !== undefined) problems.push(problem);
       else

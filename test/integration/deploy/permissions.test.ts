@@ -245,8 +245,6 @@ describe.skipIf(typeof started === 'string')('permissions that deploy/ grants', 
     await askWhoReadsMetrics(join(folder, 'cluster'), proxy);
     expect(proxy.forbidden).toEqual([]);
     expect(unusedPermissions(proxy.requests, 'cluster-rbac.yaml')).toEqual([
-      // Where a NAD that was just written has to go before it is seen.
-      'get k8s.cni.cncf.io/network-attachment-definitions',
       // A certificate that expires, or that nobody can read.
       'patch /secrets',
       // Asked for by clusters that check who may block an owner's deletion.
@@ -282,6 +280,10 @@ describe.skipIf(typeof started === 'string')('permissions that deploy/ grants', 
       const fine = runnable(pod('plain/fine', 'n2'));
       await create(lost, fine);
       await waitFor(fine, /pod-networks/);
+      const side = layer3('plain/side', '10.77.0.0/16', 'Secondary');
+      const beside = runnable(pod('plain/beside', 'n2', { 'k8s.v1.cni.cncf.io/networks': 'side' }));
+      await create(side, beside);
+      await waitFor(beside, /plain\/side/);
       expect((await heddle('status', `--kubeconfig=${kubeconfig}`)).stdout).toMatch(/n2/);
       await announce('n2', kubeconfig, () => waitFor(node('n2'), /node-chassis-id/));
       await askWhoReadsMetrics(kubeconfig, nodeProxy);

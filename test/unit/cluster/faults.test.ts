@@ -108,7 +108,7 @@ test('a network that is tried again while another one gives its place back gets 
     store,
     namespace('red'),
     namespace('green'),
-    { ...former, metadata: { ...former.metadata, ownerReferences: [owner] } } as KubeObject,
+    { ...former, metadata: { ...former.metadata, ownerReferences: [owner] } },
     pod('green/user', undefined, { 'k8s.ovn.org/pod-networks': '{"green/one":{}}' }),
   );
   const [place, second] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];

@@ -3,6 +3,9 @@ import { expect, test } from 'vitest';
 import { namespaces, networkAttachmentDefinitions, pods } from '../../../src/api/kinds.ts';
 import { podNetworks } from '../../../src/api/annotations/pod-annotations.ts';
 import type { ClusterUserDefinedNetwork } from '../../../src/api/types.ts';
+import { NodePodAddresses } from '../../../src/addresses/node-pod-addresses.ts';
+import { delegatingStore } from '../../../src/store/delegating-store.ts';
+import { Informers } from '../../../src/store/informers.ts';
 import type { Store } from '../../../src/store/store.ts';
 import {
   apply,
@@ -13,9 +16,12 @@ import {
   pod,
   PRIMARY,
   remove,
+  silent,
+  testSettings,
 } from '../../support/cluster/cluster.ts';
 import { startProcess } from '../../support/cluster/cluster-process.ts';
 import { versions } from '../../support/cluster/cluster-history.ts';
+import { nadsOf } from '../../support/cluster/nads-of.ts';
 import { MemoryStore } from '../../support/cluster/memory-store.ts';
 
 const TEAM = { matchLabels: { team: 'x' } };
@@ -115,4 +121,101 @@ test('a pod that gets its address while the NAD is being deleted holds it until 
   await running.settled();
   expect(await nadKeys(store)).toEqual([]);
   expect(running.problems()).toEqual([]);
+});
+
+const LATE = ['network-attachment-definitions', 'nodes'];
+
+/** The pod addresses of node `n1`, whose watches show of NADs and nodes what came before `hold` alone. */
+function lateNode(store: Store): {
+  readonly addresses: NodePodAddresses;
+  hold(): void;
+  stop(): Promise<void>;
+} {
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  let isHeld = false;
+  const late = delegatingStore(store, {
+    watch: (kind, handler, until, selection) =>
+      store.watch(
+        kind,
+        (event) => {
+          if (!isHeld || !LATE.includes(kind.plural)) handler(event);
+        },
+        until,
+        selection,
+      ),
+  });
+  const informers = new Informers({ store: late, log: silent });
+  const addresses = new NodePodAddresses({
+    informers,
+    node: 'n1',
+    registry: nadsOf(informers),
+    settings: testSettings.cluster,
+    log: silent,
+    signal,
+  });
+  const running = [informers.run(signal), addresses.run()];
+  return {
+    addresses,
+    hold() {
+      isHeld = true;
+    },
+    async stop() {
+      stopping.abort(new Error('stopped'));
+      await Promise.all(running);
+    },
+  };
+}
+
+test('a node that has not seen yet that a NAD is gone gives no address of it', async () => {
+  const store = new MemoryStore();
+  await apply(store, node('n1'), namespace('blue'), layer3('blue/net', '10.20.0.0/16/24'));
+  await using running = startProcess(store, []);
+  await running.settled();
+  const late = lateNode(store);
+  await late.addresses.started;
+  await late.addresses.caughtUp();
+  late.hold();
+  await remove.udn(store, 'blue/net');
+  await running.settled();
+  expect(await nadKeys(store)).toEqual([]);
+  await apply(store, pod('blue/new', 'n1'));
+  await expect
+    .poll(() => late.addresses.problems().map(({ message }) => message))
+    .toEqual(['NAD blue/net is being removed']);
+  expect(await networksOf(store, 'blue/new')).toEqual(['default']);
+  await late.stop();
+});
+
+test('a pod that comes while it is looked up who uses a NAD gets its address when it was found, not before', async () => {
+  const store = new MemoryStore();
+  await apply(store, node('n1'), namespace('blue'), layer3('blue/net', '10.20.0.0/16/24'));
+  const [asked, answer] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const list = store.list.bind(store);
+  store.list = async (kind, signal, selection) => {
+    if (kind.plural === 'pods' && selection?.namespace === 'blue') {
+      asked.resolve();
+      await answer.promise;
+    }
+    return list(kind, signal, selection);
+  };
+  await using running = startProcess(store, []);
+  await running.settled();
+  const late = lateNode(store);
+  await late.addresses.started;
+  await remove.udn(store, 'blue/net');
+  await asked.promise;
+  await apply(store, pod('blue/new', 'n1'));
+  await expect
+    .poll(() => late.addresses.problems().map(({ message }) => message))
+    .toEqual(['NAD blue/net is being removed']);
+  expect(await networksOf(store, 'blue/new')).toEqual(['default']);
+  answer.resolve();
+  await expect.poll(() => networksOf(store, 'blue/new')).toEqual(['blue/net', 'default']);
+  await running.settled();
+  expect(await nadKeys(store)).toEqual(['blue/net']);
+  await remove.pod(store, 'blue/new');
+  await running.settled();
+  expect(await nadKeys(store)).toEqual([]);
+  await late.stop();
 });

@@ -1,32 +1,33 @@
 /** How often a NAD is read: once by each process, however many parts of it ask what the NAD says. */
-import { beforeEach, expect, test, vi } from 'vitest';
-import { NodePodAddresses } from '../../../src/addresses/node-pod-addresses.ts';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { pods, resourceKinds } from '../../../src/api/kinds.ts';
-import { readNad } from '../../../src/api/nad/registered-nad.ts';
-import { Informers } from '../../../src/store/informers.ts';
-import {
-  apply,
-  layer3,
-  namespace,
-  node,
-  pod,
-  silent,
-  startManager,
-  testSettings,
-} from '../../support/cluster/cluster.ts';
-import { MemoryStore } from '../../support/cluster/memory-store.ts';
-import { nadsOf } from '../../support/cluster/nads-of.ts';
+import type { readNad as Reader } from '../../../src/api/nad/registered-nad.ts';
 
-vi.mock(import('../../../src/api/nad/registered-nad.ts'), async (original) => {
-  const module = await original();
-  return { ...module, readNad: vi.fn(module.readNad) };
+const READER = '../../../src/api/nad/registered-nad.ts';
+const readNad = vi.fn();
+
+// Other tests of this worker have loaded the modules with the reader as it is.
+beforeEach(() => {
+  vi.resetModules();
+  vi.doMock(READER, async (original) => {
+    const module = await original<{ readonly readNad: typeof Reader }>();
+    readNad.mockImplementation(module.readNad);
+    return { ...module, readNad };
+  });
 });
 
-beforeEach(() => {
-  vi.mocked(readNad).mockClear();
+afterEach(() => {
+  vi.doUnmock(READER);
+  vi.resetModules();
 });
 
 test('of a new network the manager reads the NAD once, and a node that gives a pod an address there once', async () => {
+  const { NodePodAddresses } = await import('../../../src/addresses/node-pod-addresses.ts');
+  const { Informers } = await import('../../../src/store/informers.ts');
+  const { apply, layer3, namespace, node, pod, silent, startManager, testSettings } =
+    await import('../../support/cluster/cluster.ts');
+  const { MemoryStore } = await import('../../support/cluster/memory-store.ts');
+  const { nadsOf } = await import('../../support/cluster/nads-of.ts');
   const store = new MemoryStore();
   await apply(store, node('node1'), namespace('a'));
   const manager = startManager(store);

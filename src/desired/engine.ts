@@ -4,6 +4,7 @@
  */
 import type { Feature, Sink, UnitState } from './features.ts';
 import { errorText } from '../api/error-text.ts';
+import { keyOf } from '../facts/keys.ts';
 import { forgetReads, type Cell, type Reader, type ReadRecorder } from '../facts/reads.ts';
 import type { DesiredRow, TableClaim } from './rows.ts';
 
@@ -79,7 +80,7 @@ class Unit<F> implements Reader, RowOwner {
 
   /** Read from the id: few units are built at a time. */
   get args(): readonly string[] {
-    return (JSON.parse(this.id) as string[]).slice(1);
+    return keyOf(this.id).slice(1);
   }
 
   get order(): number {
@@ -94,10 +95,6 @@ class Unit<F> implements Reader, RowOwner {
     return this.kind.engine.rowsOf(this, database);
   }
 }
-
-/** Feature and arguments as one text, another one for every other unit. */
-const unitId = (feature: string, args: readonly string[]): string =>
-  JSON.stringify([feature, ...args]);
 
 /** Ends the build of a unit that is rejected. */
 class Rejection extends Error {
@@ -158,8 +155,8 @@ export class Engine<F> {
     for (const [order, feature] of options.features.entries()) {
       const source = feature.over(options.facts);
       const kind = { engine: this, feature, order };
-      for (const tuple of source.tuples()) this.#keyChanged(kind, tuple, true);
-      source.onKeys((tuple, isPresent) => this.#keyChanged(kind, tuple, isPresent));
+      for (const key of source.keys()) this.#keyChanged(kind, key, true);
+      source.onKeys((key, isPresent) => this.#keyChanged(kind, key, isPresent));
     }
   }
 
@@ -294,7 +291,7 @@ export class Engine<F> {
   }
 
   #keyChanged(kind: UnitKind<F>, args: readonly string[], isPresent: boolean): void {
-    const id = unitId(kind.feature.name, args);
+    const id = JSON.stringify([kind.feature.name, ...args]);
     const known = this.#units.get(id);
     if (isPresent) {
       if (known !== undefined) return;
@@ -313,8 +310,7 @@ export class Engine<F> {
 }
 
 /** The feature of a unit, from the unit's id. */
-export const featureOf = (unit: string): string =>
-  (JSON.parse(unit) as readonly [string, ...string[]])[0];
+export const featureOf = (unit: string): string => keyOf<[string, ...string[]]>(unit)[0];
 
 /** The claims of all features by table, for one database. Features that write one table must share one claim. */
 export function claimsOf(

@@ -2,6 +2,7 @@
  * In which order facts follow from each other. Nobody writes it down: a table comes behind those that its keys come from, and behind each
  * that it was found to read.
  */
+import type { Key } from './keys.ts';
 import type { ReadRecorder, Step } from './reads.ts';
 
 /** Ends a run that reads what is not up to date yet: it is run again behind that. */
@@ -10,13 +11,12 @@ class NotYet extends Error {}
 /** A fact that could not be worked out. */
 export interface FactFailure {
   readonly table: string;
-  readonly key: readonly string[];
+  readonly key: Key;
   readonly error: unknown;
 }
 
-/** How facts are brought up to date; of those that others keep, as keys come and go, only the name. */
-export interface StepWork {
-  readonly name: string;
+/** How facts are brought up to date; nothing where others keep them as keys come and go. */
+interface StepWork {
   readonly isDirty?: () => boolean;
   readonly run?: () => void;
   readonly failures?: () => Iterable<FactFailure>;
@@ -27,28 +27,27 @@ export class GraphStep implements Step {
   readonly name: string;
   /** Steps that are behind this one in the order have a higher rank. */
   rank = 0;
+  work: StepWork = {};
   readonly #graph: DerivationGraph;
-  readonly #work: StepWork;
   readonly #before = new Set<GraphStep>();
   readonly #behind = new Set<GraphStep>();
 
-  constructor(graph: DerivationGraph, work: StepWork) {
+  constructor(graph: DerivationGraph, name: string) {
     this.#graph = graph;
-    this.#work = work;
-    this.name = work.name;
+    this.name = name;
   }
 
   get isDirty(): boolean {
-    return this.#work.isDirty?.() ?? false;
+    return this.work.isDirty?.() ?? false;
   }
 
   run(): void {
-    this.#work.run?.();
+    this.work.run?.();
   }
 
   /** Facts of it that could not be worked out. */
   failures(): Iterable<FactFailure> {
-    return this.#work.failures?.() ?? [];
+    return this.work.failures?.() ?? [];
   }
 
   /** Something that is worked out reads this. Throws when it has to wait. */
@@ -110,8 +109,8 @@ export class DerivationGraph {
     this.recorder = recorder;
   }
 
-  add(work: StepWork): GraphStep {
-    const step = new GraphStep(this, work);
+  add(name: string): GraphStep {
+    const step = new GraphStep(this, name);
     this.#steps.push(step);
     this.#isReordered = true;
     return step;

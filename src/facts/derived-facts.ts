@@ -1,25 +1,25 @@
 /** Facts that follow from other facts, worked out again when what they were worked out from changes. */
 import { errorText } from '../api/error-text.ts';
-import { tupleKey, type KeySource } from './keys.ts';
+import { keyText, written, type Key, type KeySource } from './keys.ts';
 import { forgetReads, type Cell, type Reader } from './reads.ts';
 import type { DerivationGraph, FactFailure, GraphStep } from './derivation-graph.ts';
-import { FactTable, type FactTableOptions } from './fact-table.ts';
+import { FactTable, type Buckets, type FactTableOptions } from './fact-table.ts';
 import { FailedFact } from './unreadable.ts';
 
 /** One that is worked out more often in one refresh follows from itself. */
 const MOST_RUNS = 1000;
 
 /** One key of a derived table, worked out again when what it was worked out from changes. */
-class Derivation implements Reader {
+class Derivation<K extends Key> implements Reader {
   reads: readonly Cell[] = [];
-  readonly tuple: readonly string[];
-  readonly #dirty: Set<Derivation>;
+  readonly key: K;
+  readonly #dirty: Set<Derivation<K>>;
   /** The refresh in which it was worked out last, and how often. */
   wave = 0;
   runs = 0;
 
-  constructor(tuple: readonly string[], dirty: Set<Derivation>) {
-    this.tuple = tuple;
+  constructor(key: K, dirty: Set<Derivation<K>>) {
+    this.key = key;
     this.#dirty = dirty;
     this.invalidate();
   }
@@ -29,39 +29,40 @@ class Derivation implements Reader {
   }
 }
 
-/** Facts that follow from other facts: `derive` is a pure function of what it reads. */
-export class DerivedFacts<V extends object> {
-  readonly table: FactTable<V>;
+/** Facts that follow from other facts, one for each key of the source: `derive` is a pure function of what it reads. */
+export class DerivedFacts<
+  K extends Key,
+  V extends object,
+  I extends Buckets = {},
+  S extends Buckets = {},
+> extends FactTable<K, V, I, S> {
   readonly #graph: DerivationGraph;
   readonly #step: GraphStep;
-  readonly #derive: (...key: readonly string[]) => V | undefined;
-  readonly #derivations = new Map<string, Derivation>();
-  readonly #dirty = new Set<Derivation>();
-  readonly #failed = new Map<string, FactFailure>();
+  readonly #derive: (...key: K) => V | undefined;
+  readonly #derivations = new Map<string, Derivation<K>>();
+  readonly #dirty = new Set<Derivation<K>>();
+  readonly #failures = new Map<string, FactFailure>();
 
   constructor(
     name: string,
     graph: DerivationGraph,
-    source: KeySource,
-    derive: (...key: readonly string[]) => V | undefined,
-    options: FactTableOptions<V> = {},
+    source: KeySource<K>,
+    derive: (...key: K) => V | undefined,
+    options: FactTableOptions<K, V, I, S> = {},
   ) {
+    const step = graph.add(name);
+    super(name, graph.recorder, options, step);
     this.#graph = graph;
     this.#derive = derive;
-    this.#step = graph.add({
-      name,
+    this.#step = step;
+    step.work = {
       isDirty: () => this.#dirty.size > 0,
       run: () => this.#refresh(),
-      failures: () => this.#failed.values(),
-    });
-    for (const step of source.steps) this.#step.comesBehind(step);
-    this.table = new FactTable(name, graph.recorder, options, this.#step);
-    for (const tuple of source.tuples()) this.#keyChanged(tuple, true);
-    source.onKeys((tuple, isPresent) => this.#keyChanged(tuple, isPresent));
-  }
-
-  get isDirty(): boolean {
-    return this.#dirty.size > 0;
+      failures: () => this.#failures.values(),
+    };
+    for (const before of source.steps) step.comesBehind(before);
+    for (const key of source.keys()) this.#keyChanged(key, true);
+    source.onKeys((key, isPresent) => this.#keyChanged(key, isPresent));
   }
 
   /** Works out what is not up to date, until something before it in the order is not. */
@@ -79,9 +80,8 @@ export class DerivedFacts<V extends object> {
   }
 
   /** Returns false if it has to wait. */
-  #work(derivation: Derivation): boolean {
-    const { tuple } = derivation;
-    const key = tupleKey(...tuple);
+  #work(derivation: Derivation<K>): boolean {
+    const { key } = derivation;
     const { wave } = this.#graph;
     derivation.runs = derivation.wave === wave ? derivation.runs + 1 : 1;
     derivation.wave = wave;
@@ -92,33 +92,33 @@ export class DerivedFacts<V extends object> {
         throw new Error('it follows from itself');
       }
       const run = (): void => {
-        value = this.#derive(...tuple);
+        value = this.#derive(...key);
       };
       if (!this.#graph.work(this.#step, () => this.#graph.recorder.run(derivation, run)))
         return false;
-      this.table.put(key, value);
+      this.put(written(key), value);
     } catch (error) {
-      this.#failed.set(key, { table: this.table.name, key: tuple, error });
-      this.table.fail(key, `${this.table.name} of ${tuple.join(' ')}: ${errorText(error)}`);
+      this.#failures.set(keyText(key), { table: this.name, key, error });
+      this.fail(written(key), `${this.name} of ${key.join(' ')}: ${errorText(error)}`);
       return true;
     }
-    this.#failed.delete(key);
+    if (this.#failures.size > 0) this.#failures.delete(keyText(key));
     return true;
   }
 
-  #keyChanged(tuple: readonly string[], isPresent: boolean): void {
-    const key = tupleKey(...tuple);
-    const known = this.#derivations.get(key);
+  #keyChanged(key: K, isPresent: boolean): void {
+    const text = keyText(key);
+    const known = this.#derivations.get(text);
     if (isPresent) {
-      if (known === undefined) this.#derivations.set(key, new Derivation(tuple, this.#dirty));
+      if (known === undefined) this.#derivations.set(text, new Derivation(key, this.#dirty));
       return;
     }
     if (known === undefined) return;
     forgetReads(known);
-    this.#derivations.delete(key);
+    this.#derivations.delete(text);
     this.#dirty.delete(known);
-    this.#failed.delete(key);
-    this.table.delete(key);
+    this.#failures.delete(text);
+    this.delete(written(key));
   }
 }
 

@@ -3,61 +3,73 @@
  * exactly the readers of that fact, field or bucket of an index.
  */
 import { CountedSet, EMPTY_SET, type SetVersion } from './counted-set.ts';
-import type { KeySource } from './keys.ts';
+import { keyOf, keyText, written, type Key, type KeySource, type Written } from './keys.ts';
 import { Cell, CellMap, type ReadRecorder, type Step } from './reads.ts';
 import { isSame } from './same.ts';
 import { FailedFact } from './unreadable.ts';
 
-/** Buckets of an index that a fact belongs into. */
-type IndexBy<V> = (value: V, key: string) => Iterable<string>;
+/** Keys of the buckets of indexes, or of sets, by name. */
+export type Buckets = Readonly<Record<string, Key>>;
 
-/** Members that a fact adds to sets, each with the bucket of its set. */
-type MembersBy<V> = (value: V, key: string) => Iterable<readonly [bucket: string, member: string]>;
-
-export interface FactTableOptions<V> {
-  /** Number of texts that a key is made of; default 1. */
-  readonly arity?: number;
-  readonly indexes?: Readonly<Record<string, IndexBy<V>>>;
-  /** Sets of what facts say, kept member by member. */
-  readonly sets?: Readonly<Record<string, MembersBy<V>>>;
+export interface FactTableOptions<K extends Key, V, I extends Buckets, S extends Buckets> {
+  /** Buckets of each index that a fact belongs into. */
+  readonly indexes?: {
+    readonly [X in keyof I]: (value: V, key: Written<K>) => Iterable<Written<I[X]>>;
+  };
+  /** Sets of what facts say, kept member by member: members that a fact adds, each with the bucket of its set. */
+  readonly sets?: {
+    readonly [X in keyof S]: (value: V) => Iterable<readonly [bucket: S[X], member: string]>;
+  };
 }
 
+type KeyListener = (key: string, isPresent: boolean) => void;
+
 class Index<V> {
-  readonly by: IndexBy<V>;
+  readonly #by: (value: V, key: string) => Iterable<string | Key>;
   readonly buckets = new Map<string, Set<string>>();
   /** Readers of the members and what they say. */
   readonly contents = new CellMap();
   /** Readers of which members there are. */
   readonly members = new CellMap();
-  readonly listeners: ((tuple: readonly string[], isPresent: boolean) => void)[] = [];
+  readonly listeners: KeyListener[] = [];
   /** Subscribers to the members of each bucket. */
   readonly memberListeners: ((bucket: string, key: string, isPresent: boolean) => void)[] = [];
 
-  constructor(by: IndexBy<V>) {
-    this.by = by;
+  constructor(by: (value: V, key: string) => Iterable<string | Key>) {
+    this.#by = by;
+  }
+
+  /** Buckets that the fact belongs into, as texts. */
+  placesOf(value: V | undefined, key: string): ReadonlySet<string> {
+    const places = new Set<string>();
+    if (value !== undefined) for (const bucket of this.#by(value, key)) places.add(keyText(bucket));
+    return places;
   }
 }
 
 /** Sets by bucket, each kept as facts come and go. */
 class KeptSets<V> {
-  readonly by: MembersBy<V>;
+  readonly by: (value: V) => Iterable<readonly [bucket: Key, member: string]>;
   readonly buckets = new Map<string, CountedSet>();
   readonly cells = new CellMap();
 
-  constructor(by: MembersBy<V>) {
+  constructor(by: (value: V) => Iterable<readonly [bucket: Key, member: string]>) {
     this.by = by;
   }
 
-  move(key: string, before: V | undefined, value: V | undefined): void {
+  move(before: V | undefined, value: V | undefined): void {
     const changed = new Set<string>();
     // What stays is added before it is removed, so that it does not move.
-    for (const [bucket, member] of value === undefined ? [] : this.by(value, key)) {
+    for (const [key, member] of value === undefined ? [] : this.by(value)) {
+      const bucket = keyText(key);
       let set = this.buckets.get(bucket);
       if (set === undefined) this.buckets.set(bucket, (set = new CountedSet()));
       if (set.add(member)) changed.add(bucket);
     }
-    for (const [bucket, member] of before === undefined ? [] : this.by(before, key))
+    for (const [key, member] of before === undefined ? [] : this.by(before)) {
+      const bucket = keyText(key);
       if (this.buckets.get(bucket)?.remove(member) === true) changed.add(bucket);
+    }
     for (const bucket of changed) {
       this.cells.invalidate(bucket);
       if (this.buckets.get(bucket)?.version.size === 0) this.buckets.delete(bucket);
@@ -65,18 +77,23 @@ class KeptSets<V> {
   }
 }
 
-export class FactTable<V extends object> implements KeySource {
+/** Facts by key. `I` has the indexes with the keys of their buckets, `S` the sets. */
+export class FactTable<
+  K extends Key,
+  V extends object,
+  I extends Buckets = {},
+  S extends Buckets = {},
+> implements KeySource<K> {
   readonly name: string;
   readonly #recorder: ReadRecorder;
-  readonly #arity: number;
   readonly #facts = new Map<string, V>();
   readonly #cells = new CellMap();
   /** Readers of one field, by field and key. */
   readonly #parts = new Map<keyof V, CellMap>();
   readonly #all = new Cell();
-  readonly #indexes: ReadonlyMap<string, Index<V>>;
-  readonly #sets: ReadonlyMap<string, KeptSets<V>>;
-  readonly #listeners: ((tuple: readonly string[], isPresent: boolean) => void)[] = [];
+  readonly #indexes = new Map<keyof I, Index<V>>();
+  readonly #sets = new Map<keyof S, KeptSets<V>>();
+  readonly #listeners: KeyListener[] = [];
   /** With what its facts are worked out; undefined for what is read from objects. */
   readonly #step: Step | undefined;
   /** Why the facts of these keys can't be known: each is what it was last, or never was. */
@@ -85,19 +102,17 @@ export class FactTable<V extends object> implements KeySource {
   constructor(
     name: string,
     recorder: ReadRecorder,
-    options: FactTableOptions<V> = {},
+    { indexes, sets }: FactTableOptions<K, V, I, S> = {},
     step?: Step,
   ) {
     this.name = name;
     this.#step = step;
     this.#recorder = recorder;
-    this.#arity = options.arity ?? 1;
-    this.#indexes = new Map(
-      Object.entries(options.indexes ?? {}).map(([index, by]) => [index, new Index(by)]),
-    );
-    this.#sets = new Map(
-      Object.entries(options.sets ?? {}).map(([set, by]) => [set, new KeptSets(by)]),
-    );
+    for (const index in indexes) {
+      const by = indexes[index];
+      this.#indexes.set(index, new Index((value, key) => by(value, written(keyOf<K>(key)))));
+    }
+    for (const set in sets) this.#sets.set(set, new KeptSets(sets[set]));
   }
 
   get size(): number {
@@ -109,8 +124,8 @@ export class FactTable<V extends object> implements KeySource {
   }
 
   /** The whole fact. Throws `FailedFact` if it could not be worked out. */
-  get(...key: readonly string[]): V | undefined {
-    const text = this.#key(key);
+  get(...key: K): V | undefined {
+    const text = keyText(key);
     this.#step?.noteRead();
     this.#cells.note(text, this.#recorder);
     if (this.#failed.size > 0) this.#refuse(text);
@@ -118,40 +133,44 @@ export class FactTable<V extends object> implements KeySource {
   }
 
   /** One field of the fact, for readers to which the others do not matter. Throws `FailedFact` if the fact could not be worked out. */
-  part<K extends keyof V>(key: string, field: K): V[K] | undefined {
+  part<F extends keyof V>(key: Written<K>, field: F): V[F] | undefined {
+    const text = keyText(key);
     this.#step?.noteRead();
     if (this.#recorder.isRecording) {
       let cells = this.#parts.get(field);
       if (cells === undefined) this.#parts.set(field, (cells = new CellMap()));
-      cells.note(key, this.#recorder);
+      cells.note(text, this.#recorder);
     }
-    if (this.#failed.size > 0) this.#refuse(key);
-    return this.#facts.get(key)?.[field];
+    if (this.#failed.size > 0) this.#refuse(text);
+    return this.#facts.get(text)?.[field];
   }
 
   /** The facts of one bucket, in the order of their keys; those that can't be worked out now are what they were last. */
-  by(index: string, bucket: string): readonly V[] {
+  by<X extends keyof I>(index: X, ...bucket: I[X]): readonly V[] {
+    const text = keyText(bucket);
     this.#step?.noteRead();
     const found = this.#index(index);
-    found.contents.note(bucket, this.#recorder);
-    return this.#sorted(found, bucket).map((key) => this.#facts.get(key) as V);
+    found.contents.note(text, this.#recorder);
+    return this.#sorted(found, text).map((key) => this.#facts.get(key) as V);
   }
 
   /** The keys of one bucket, sorted, for readers to which only matters which facts there are. */
-  keysBy(index: string, bucket: string): readonly string[] {
+  keysBy<X extends keyof I>(index: X, ...bucket: I[X]): readonly Written<K>[] {
+    const text = keyText(bucket);
     this.#step?.noteRead();
     const found = this.#index(index);
-    found.members.note(bucket, this.#recorder);
-    return this.#sorted(found, bucket);
+    found.members.note(text, this.#recorder);
+    return this.#sorted(found, text).map((key) => written(keyOf<K>(key)));
   }
 
   /** The set that facts keep under this name and bucket, as it is now. */
-  setOf(name: string, bucket: string): SetVersion {
+  setOf<X extends keyof S>(name: X, ...bucket: S[X]): SetVersion {
+    const text = keyText(bucket);
     const sets = this.#sets.get(name);
-    if (sets === undefined) throw new Error(`facts ${this.name} have no sets ${name}`);
+    if (sets === undefined) throw new Error(`facts ${this.name} have no sets ${String(name)}`);
     this.#step?.noteRead();
-    sets.cells.note(bucket, this.#recorder);
-    return sets.buckets.get(bucket)?.version ?? EMPTY_SET;
+    sets.cells.note(text, this.#recorder);
+    return sets.buckets.get(text)?.version ?? EMPTY_SET;
   }
 
   /** Every fact, in the order of the keys. */
@@ -162,80 +181,76 @@ export class FactTable<V extends object> implements KeySource {
   }
 
   /** Every key and fact, for programs outside of builds: nothing is recorded, nothing sorted. */
-  entries(): IterableIterator<[string, V]> {
-    return this.#facts.entries();
+  entries(): IteratorObject<[Written<K>, V]> {
+    return this.#facts.entries().map(([key, value]) => [written(keyOf<K>(key)), value]);
   }
 
   /** The fact, for programs outside of builds: nothing is recorded. */
-  peek(...key: readonly string[]): V | undefined {
-    return this.#facts.get(this.#key(key));
+  peek(...key: K): V | undefined {
+    return this.#facts.get(keyText(key));
   }
 
-  *tuples(): Iterable<readonly string[]> {
-    for (const key of this.#facts.keys()) yield this.#tuple(key);
+  keys(): Iterable<K> {
+    return this.#facts.keys().map((key) => keyOf<K>(key));
   }
 
-  onKeys(listener: (tuple: readonly string[], isPresent: boolean) => void): void {
-    this.#listeners.push(listener);
+  onKeys(listener: (key: K, isPresent: boolean) => void): void {
+    this.#listeners.push((key, isPresent) => listener(keyOf(key), isPresent));
   }
 
-  /** The buckets of an index that have a member, as keys; buckets of an arity above 1 are `tupleKey`s. */
-  distinct(index: string, arity = 1): KeySource {
-    const found = this.#index(index);
-    const tuple = (bucket: string): readonly string[] =>
-      arity === 1 ? [bucket] : (JSON.parse(bucket) as readonly string[]);
+  /** The buckets of an index that have a member, as keys. */
+  distinct<X extends keyof I>(index: X): KeySource<I[X]> {
+    const { buckets, listeners } = this.#index(index);
     return {
       steps: this.steps,
-      *tuples() {
-        for (const bucket of found.buckets.keys()) yield tuple(bucket);
-      },
-      onKeys(listener) {
-        found.listeners.push(([bucket = ''], isPresent) => listener(tuple(bucket), isPresent));
-      },
+      keys: () => buckets.keys().map((bucket) => keyOf<I[X]>(bucket)),
+      onKeys: (listener) =>
+        void listeners.push((bucket, isPresent) => listener(keyOf(bucket), isPresent)),
     };
   }
 
   /** The keys of one bucket. */
-  bucket(index: string, bucket: string): KeySource {
-    return this.buckets(index, { steps: [], tuples: () => [[bucket]], onKeys: () => undefined });
+  bucket<X extends keyof I>(index: X, ...bucket: I[X]): KeySource<K> {
+    return this.buckets(index, { steps: [], keys: () => [bucket], onKeys: () => undefined });
   }
 
   /** The keys of those buckets that are keys of `buckets`. */
-  buckets(index: string, buckets: KeySource): KeySource {
+  buckets<X extends keyof I>(index: X, buckets: KeySource<I[X]>): KeySource<K> {
     const found = this.#index(index);
-    const membersOf = (bucket = ''): (readonly string[])[] =>
-      [...(found.buckets.get(bucket) ?? [])].map((key) => this.#tuple(key));
+    const membersOf = (bucket: string): readonly K[] =>
+      [...(found.buckets.get(bucket) ?? [])].map((key) => keyOf<K>(key));
     return {
       steps: [...this.steps, ...buckets.steps],
-      *tuples() {
-        for (const [bucket] of buckets.tuples()) yield* membersOf(bucket);
+      *keys() {
+        for (const bucket of buckets.keys()) yield* membersOf(keyText(bucket));
       },
       onKeys: (listener) => {
         const present = new Set<string>();
-        for (const [bucket = ''] of buckets.tuples()) present.add(bucket);
-        buckets.onKeys(([bucket = ''], isPresent) => {
+        for (const bucket of buckets.keys()) present.add(keyText(bucket));
+        buckets.onKeys((key, isPresent) => {
+          const bucket = keyText(key);
           if (isPresent) present.add(bucket);
           else present.delete(bucket);
-          for (const key of membersOf(bucket)) listener(key, isPresent);
+          for (const member of membersOf(bucket)) listener(member, isPresent);
         });
         found.memberListeners.push((bucket, key, isPresent) => {
-          if (present.has(bucket)) listener(this.#tuple(key), isPresent);
+          if (present.has(bucket)) listener(keyOf(key), isPresent);
         });
       },
     };
   }
 
   /** Sets the fact, or removes it when `value` is undefined. Returns false when nothing is another than before. */
-  put(key: string | readonly string[], value: V | undefined): boolean {
+  put(key: Written<K>, value: V | undefined): boolean {
     if (this.#recorder.isRecording)
       throw new Error(`facts ${this.name} are changed while something is worked out from facts`);
-    const text = typeof key === 'string' ? key : this.#key(key);
+    const text = keyText(key);
     const before = this.#facts.get(text);
     if (this.#failed.delete(text)) this.#noteFact(text);
     if (before === undefined ? value === undefined : isSame(before, value)) return false;
     // First what may throw: a fact that has no place in an index is not taken in at all.
     const places = [...this.#indexes.values()].map(
-      (index) => [index, new Set(value === undefined ? [] : index.by(value, text))] as const,
+      (index) => [index, index.placesOf(value, text)] as const,
     );
     if (value === undefined) this.#facts.delete(text);
     else this.#facts.set(text, value);
@@ -244,23 +259,22 @@ export class FactTable<V extends object> implements KeySource {
     for (const [field, cells] of this.#parts)
       if (!isSame(before?.[field], value?.[field])) cells.invalidate(text);
     for (const [index, now] of places) this.#move(index, text, before, now);
-    for (const sets of this.#sets.values()) sets.move(text, before, value);
-    if ((before === undefined) !== (value === undefined)) {
-      const tuple = this.#tuple(text);
-      for (const listener of this.#listeners) listener(tuple, value !== undefined);
-    }
+    for (const sets of this.#sets.values()) sets.move(before, value);
+    if ((before === undefined) !== (value === undefined))
+      for (const listener of this.#listeners) listener(text, value !== undefined);
     return true;
   }
 
-  delete(key: string | readonly string[]): boolean {
+  delete(key: Written<K>): boolean {
     return this.put(key, undefined);
   }
 
   /** The fact can't be worked out: it stays what it was, and who asks for it by its key is told why. */
-  fail(key: string, why: string): void {
-    if (this.#failed.get(key) === why) return;
-    this.#failed.set(key, why);
-    this.#noteFact(key);
+  fail(key: Written<K>, why: string): void {
+    const text = keyText(key);
+    if (this.#failed.get(text) === why) return;
+    this.#failed.set(text, why);
+    this.#noteFact(text);
   }
 
   #refuse(key: string): void {
@@ -274,17 +288,9 @@ export class FactTable<V extends object> implements KeySource {
     for (const cells of this.#parts.values()) cells.invalidate(key);
   }
 
-  #key(key: readonly string[]): string {
-    return this.#arity === 1 ? (key[0] ?? '') : JSON.stringify(key);
-  }
-
-  #tuple(key: string): readonly string[] {
-    return this.#arity === 1 ? [key] : (JSON.parse(key) as readonly string[]);
-  }
-
-  #index(name: string): Index<V> {
+  #index(name: keyof I): Index<V> {
     const index = this.#indexes.get(name);
-    if (index === undefined) throw new Error(`facts ${this.name} have no index ${name}`);
+    if (index === undefined) throw new Error(`facts ${this.name} have no index ${String(name)}`);
     return index;
   }
 
@@ -293,7 +299,7 @@ export class FactTable<V extends object> implements KeySource {
   }
 
   #move(index: Index<V>, key: string, before: V | undefined, now: ReadonlySet<string>): void {
-    const old = new Set(before === undefined ? [] : index.by(before, key));
+    const old = index.placesOf(before, key);
     for (const bucket of old.union(now)) {
       const isMember = now.has(bucket);
       index.contents.invalidate(bucket);
@@ -303,12 +309,12 @@ export class FactTable<V extends object> implements KeySource {
       if (isMember) {
         if (keys === undefined) index.buckets.set(bucket, new Set([key]));
         else keys.add(key);
-        if (keys === undefined) for (const listener of index.listeners) listener([bucket], true);
+        if (keys === undefined) for (const listener of index.listeners) listener(bucket, true);
       } else if (keys !== undefined) {
         keys.delete(key);
         if (keys.size === 0) {
           index.buckets.delete(bucket);
-          for (const listener of index.listeners) listener([bucket], false);
+          for (const listener of index.listeners) listener(bucket, false);
         }
       }
       for (const listener of index.memberListeners) listener(bucket, key, isMember);

@@ -1,99 +1,118 @@
 /** Keys that come and go, and how sources of them are put together. */
 import type { Step } from './reads.ts';
 
+/** What a fact or a unit is known by: one text or several, each in its place. */
+export type Key = readonly string[];
+
+/** A key where it is one argument: that of one text is the text. */
+export type Written<K extends Key> = K extends readonly [string] ? string : K;
+
+/** One text for a key, another one for any other key. */
+export function keyText(key: string | Key): string {
+  const text = typeof key === 'string' ? key : key.length === 1 ? key[0] : undefined;
+  if (text !== undefined && !text.startsWith('[')) return text;
+  return JSON.stringify(typeof key === 'string' ? [key] : key);
+}
+
+/** The key of a text that `keyText` gave. */
+export const keyOf = <K extends Key>(text: string): K =>
+  (text.startsWith('[') ? JSON.parse(text) : [text]) as K;
+
+/** A key as it is written. */
+export const written = <K extends Key>(key: K): Written<K> =>
+  (key.length === 1 ? key[0] : key) as Written<K>;
+
 /** Keys that come and go: what the units of a feature, or the keys of a derived table, range over. */
-export interface KeySource {
-  /** Every key there is, each as a tuple. */
-  tuples(): Iterable<readonly string[]>;
+export interface KeySource<K extends Key = Key> {
+  /** Every key there is. */
+  keys(): Iterable<K>;
   /** What the keys come from, as far as it is worked out. */
   readonly steps: readonly Step[];
   /** Hears of each key that comes or goes from now on. */
-  onKeys(listener: (tuple: readonly string[], isPresent: boolean) => void): void;
+  onKeys(listener: (key: K, isPresent: boolean) => void): void;
 }
 
-/** One text for a tuple of texts, another one for any other tuple. */
-export const tupleKey = (...parts: readonly string[]): string =>
-  parts.length === 1 ? (parts[0] ?? '') : JSON.stringify(parts);
-
 /** Every pair of a key of one source with a key of another one. */
-export function pairs(first: KeySource, second: KeySource): KeySource {
+export function pairs<A extends Key, B extends Key>(
+  first: KeySource<A>,
+  second: KeySource<B>,
+): KeySource<[...A, ...B]> {
   return {
     steps: [...first.steps, ...second.steps],
-    *tuples() {
-      for (const a of first.tuples()) for (const b of second.tuples()) yield [...a, ...b];
+    *keys() {
+      for (const a of first.keys()) for (const b of second.keys()) yield [...a, ...b];
     },
     onKeys(listener) {
       // Both halves of a pair may come or go with one fact: what counts is what each source announced so far.
       const [left, right] = [new Announced(first), new Announced(second)];
       first.onKeys((a, isPresent) => {
         if (left.take(a, isPresent))
-          for (const b of right.tuples()) listener([...a, ...b], isPresent);
+          for (const b of right.keys()) listener([...a, ...b], isPresent);
       });
       second.onKeys((b, isPresent) => {
         if (right.take(b, isPresent))
-          for (const a of left.tuples()) listener([...a, ...b], isPresent);
+          for (const a of left.keys()) listener([...a, ...b], isPresent);
       });
     },
   };
 }
 
 /** The keys that a source has by what it announced. */
-class Announced {
-  readonly #tuples = new Map<string, readonly string[]>();
+class Announced<K extends Key> {
+  readonly #keys = new Map<string, K>();
 
-  constructor(source: KeySource) {
-    for (const tuple of source.tuples()) this.take(tuple, true);
+  constructor(source: KeySource<K>) {
+    for (const key of source.keys()) this.take(key, true);
   }
 
-  tuples(): Iterable<readonly string[]> {
-    return this.#tuples.values();
+  keys(): Iterable<K> {
+    return this.#keys.values();
   }
 
   /** Returns false for what was announced already. */
-  take(tuple: readonly string[], isPresent: boolean): boolean {
-    const key = tupleKey(...tuple);
-    if (this.#tuples.has(key) === isPresent) return false;
-    if (isPresent) this.#tuples.set(key, tuple);
-    else this.#tuples.delete(key);
+  take(key: K, isPresent: boolean): boolean {
+    const text = keyText(key);
+    if (this.#keys.has(text) === isPresent) return false;
+    if (isPresent) this.#keys.set(text, key);
+    else this.#keys.delete(text);
     return true;
   }
 }
 
 /** Keys that some source has. */
-export function union(...sources: readonly KeySource[]): KeySource {
-  const all = (): readonly (readonly string[])[] =>
-    sources.flatMap((source) => [...source.tuples()]);
+export function union<K extends Key>(...sources: readonly KeySource<K>[]): KeySource<K> {
+  const all = (): readonly K[] => sources.flatMap((source) => [...source.keys()]);
   return {
     steps: sources.flatMap(({ steps }) => steps),
-    tuples: () => new Map(all().map((tuple) => [tupleKey(...tuple), tuple])).values(),
+    keys: () => new Map(all().map((key) => [keyText(key), key])).values(),
     onKeys(listener) {
       // A source may announce a key twice: what counts is who has it.
-      const holders = new Map<string, Set<KeySource>>();
-      const take = (source: KeySource, tuple: readonly string[]): boolean => {
-        const key = tupleKey(...tuple);
-        const known = holders.get(key);
-        if (known === undefined) holders.set(key, new Set([source]));
+      const holders = new Map<string, Set<KeySource<K>>>();
+      const take = (source: KeySource<K>, key: K): boolean => {
+        const text = keyText(key);
+        const known = holders.get(text);
+        if (known === undefined) holders.set(text, new Set([source]));
         else known.add(source);
         return known === undefined;
       };
-      const leave = (source: KeySource, tuple: readonly string[]): boolean => {
-        const key = tupleKey(...tuple);
-        const known = holders.get(key);
+      const leave = (source: KeySource<K>, key: K): boolean => {
+        const text = keyText(key);
+        const known = holders.get(text);
         if (known?.delete(source) !== true || known.size > 0) return false;
-        return holders.delete(key);
+        return holders.delete(text);
       };
-      for (const source of sources) for (const tuple of source.tuples()) take(source, tuple);
+      for (const source of sources) for (const key of source.keys()) take(source, key);
       for (const source of sources)
-        source.onKeys((tuple, isPresent) => {
-          if ((isPresent ? take : leave)(source, tuple)) listener(tuple, isPresent);
+        source.onKeys((key, isPresent) => {
+          if ((isPresent ? take : leave)(source, key)) listener(key, isPresent);
         });
     },
   };
 }
 
 /** A source with one key, of no texts: for what there is one of. */
-export const ONE: KeySource = {
+export const ONE: KeySource<[]> = {
   steps: [],
-  tuples: () => [[]],
+  keys: () => [[]],
   onKeys: () => undefined,
 };

@@ -1,6 +1,6 @@
 /** A service of a network as the host of this node sees it: ports and addresses outside, and endpoints here. Worked out once for nftables and flows. */
 import { familyOf, withoutPrefix, type Family } from '../allocators/addresses.ts';
-import type { ZoneFacts } from '../model/zone/facts.ts';
+import type { ZoneFacts } from '../model/zone/zone.ts';
 import type { NodeGateway } from '../model/model.ts';
 import { clusterFamilies } from '../model/rules/network-addresses.ts';
 import { DEFAULT_NETWORK } from '../model/read/networks.ts';

@@ -1,6 +1,6 @@
 /** Everything that Heddle keeps true on a node's host. Of two features that want one name the earlier one has it. */
 import type { Feature } from '../desired/features.ts';
-import type { ZoneFacts } from '../model/zone/facts.ts';
+import type { ZoneFacts } from '../model/zone/zone.ts';
 import {
   bridgeFlows,
   bridgeFlowsOfNetwork,

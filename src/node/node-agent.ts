@@ -7,7 +7,7 @@ import type { Feature } from '../desired/features.ts';
 import type { Plan, PlanProblem } from '../desired/ovsdb/changes.ts';
 import { commitPlan } from '../desired/ovsdb/commit.ts';
 import { Reconciler } from '../desired/ovsdb/reconciler.ts';
-import type { ZoneFacts } from '../model/zone/facts.ts';
+import type { ZoneFacts } from '../model/zone/zone.ts';
 import type { Claims } from './reconcile/claims.ts';
 import type { HostDriver } from './reconcile/host-driver.ts';
 import type { HostPlan, HostProblem, PlannedChange } from './reconcile/host-plan.ts';

@@ -1,7 +1,7 @@
 /** What `heddle show node` shows: what each network has on the host of this node, as plain data. */
 import type { WantedUnit } from '../desired/engine.ts';
 import type { DesiredRow } from '../desired/rows.ts';
-import type { ZoneFacts } from '../model/zone/facts.ts';
+import type { ZoneFacts } from '../model/zone/zone.ts';
 import { hasGateway } from '../model/rules/network-addresses.ts';
 import type { GatewayMode, Network } from '../model/model.ts';
 import { hostAddress, hostNetwork, type HostSettings } from './networks/host-network.ts';

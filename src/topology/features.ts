@@ -1,7 +1,7 @@
 /** Everything that Heddle keeps true in a zone's databases. Of two features that want one name the earlier one has it. */
 
 import type { Feature } from '../desired/features.ts';
-import type { ZoneFacts } from '../model/zone/facts.ts';
+import type { ZoneFacts } from '../model/zone/zone.ts';
 import { connectedNetworks, connectedWays } from './connect/connected-network.ts';
 import { siblingNetworks } from './connect/sibling-networks.ts';
 import { connectedRemoteNodes } from './connect/remote-node.ts';

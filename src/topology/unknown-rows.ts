@@ -1,7 +1,7 @@
 /** Which rows that nobody wants may be there for something that is not known, and stay. */
 import type { MayBeWanted } from '../desired/ovsdb/reconciler.ts';
 import type { FoundRow } from '../desired/rows.ts';
-import type { ZoneFacts } from '../model/zone/facts.ts';
+import type { ZoneFacts } from '../model/zone/zone.ts';
 import { isOnNetwork, isPlaced, type Unknown } from '../model/zone/unknown.ts';
 import { connectedRemoteNodes } from './connect/remote-node.ts';
 import { remoteChassis } from './interconnect/chassis.ts';

@@ -3,7 +3,7 @@ import type { ZoneProblem } from '../api/zone-status.ts';
 import { errorText } from '../api/error-text.ts';
 import { isToBlame } from '../facts/derived-facts.ts';
 import { aboutFailure, factName } from '../model/zone/failed-facts.ts';
-import type { ZoneFacts } from '../model/zone/facts.ts';
+import type { ZoneFacts } from '../model/zone/zone.ts';
 import type { Logger } from '../process/logger.ts';
 
 export class FailedFacts {

@@ -10,7 +10,7 @@ import type { Plan, PlanProblem } from '../desired/ovsdb/changes.ts';
 import { commitPlan } from '../desired/ovsdb/commit.ts';
 import { Reconciler, type MayBeWanted, type UnmarkedRow } from '../desired/ovsdb/reconciler.ts';
 import { SETTINGS, type FoundRow } from '../desired/rows.ts';
-import type { ZoneFacts } from '../model/zone/facts.ts';
+import type { ZoneFacts } from '../model/zone/zone.ts';
 import type { Topology } from '../model/model.ts';
 import { unknownOf } from '../model/zone/unknown.ts';
 import { zoneFeatures } from '../topology/features.ts';
@@ -148,13 +148,13 @@ export class ZoneController {
         ofHost: options.host?.problems() ?? [],
       }),
     });
-    facts.rendered.onKeys(([network = ''], isPresent) => {
+    facts.rendered.onKeys(([network], isPresent) => {
       if (!isPresent) {
         this.#firstUsed.delete(network);
         this.progress.forget(network);
       } else if (this.isStarted) this.#firstUsed.set(network, this.#now());
     });
-    facts.connects.onKeys(([connect = ''], isPresent) => {
+    facts.connects.onKeys(([connect], isPresent) => {
       if (!isPresent) this.progress.forget(connectObject(connect));
     });
   }

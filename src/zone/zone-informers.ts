@@ -5,7 +5,7 @@ import type { ObjectKey } from '../api/objects.ts';
 import type { Pod } from '../api/types.ts';
 import { objectKinds } from '../model/read/object-kinds.ts';
 import { ObjectIntake } from '../model/zone/intake.ts';
-import type { ZoneFacts } from '../model/zone/facts.ts';
+import type { ZoneFacts } from '../model/zone/zone.ts';
 import type { Informer } from '../store/informer.ts';
 import type { Informers } from '../store/informers.ts';
 import { orGiveUp } from '../process/waiting.ts';

@@ -3,7 +3,7 @@ import type { NetworkState, ZoneConnectStatus, ZoneNetworkStatus } from '../api/
 import type { Engine } from '../desired/engine.ts';
 import type { PlanProblem } from '../desired/ovsdb/changes.ts';
 import { linkFailure } from '../model/read/connects.ts';
-import type { ZoneFacts } from '../model/zone/facts.ts';
+import type { ZoneFacts } from '../model/zone/zone.ts';
 import type { HostProblem } from '../node/reconcile/host-plan.ts';
 import type { ReplicaView } from 'ovsdb-client-ts';
 import { connectObject } from '../topology/connect/connect-rows.ts';
@@ -139,7 +139,7 @@ export class ZoneProgress {
     const causes = this.#causes();
     const { reached } = this.sequence;
     return names.map((name): ZoneNetworkStatus => {
-      const admission = facts.admission(name);
+      const admission = facts.admissions.get(name);
       if (admission?.kind === 'problem')
         return { name, state: 'Failed', message: admission.message };
       if (admission?.kind === 'pending')

@@ -17,7 +17,7 @@ import { chassisId } from '../api/annotations/node-annotations.ts';
 import { nodes, pods } from '../api/kinds.ts';
 import { LEASES, NODE_LEASES } from '../api/node-lease.ts';
 import type { ZoneProblem } from '../api/zone-status.ts';
-import { ZoneFacts } from '../model/zone/facts.ts';
+import { zoneFacts, type ZoneFacts } from '../model/zone/zone.ts';
 import type { DropLimit } from '../store/event-writer.ts';
 import { Informers } from '../store/informers.ts';
 import { managerIdentity } from '../cluster-daemon/cluster-daemon.ts';
@@ -127,7 +127,7 @@ export class ZoneRuntime implements AsyncDisposable {
     if (!store.isEmbedded) informers.select(pods, { fields: { 'spec.nodeName': node } });
     if (store.isEmbedded) informers.select(LEASES, NODE_LEASES);
     this.informers = informers;
-    this.facts = new ZoneFacts(node, settings, {
+    this.facts = zoneFacts(node, settings, {
       renderEverywhere: configuration.render === 'everywhere',
       gracePeriod: configuration.renderGracePeriod,
     });

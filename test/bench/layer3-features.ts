@@ -25,9 +25,9 @@ interface PodFact {
 
 export class Layer3Facts {
   readonly recorder = new ReadRecorder();
-  readonly networks = new FactTable<NetworkFact>('networks', this.recorder);
-  readonly nodes = new FactTable<NodeFact>('nodes', this.recorder);
-  readonly pods = new FactTable<PodFact>('pods', this.recorder);
+  readonly networks = new FactTable<[name: string], NetworkFact>('networks', this.recorder);
+  readonly nodes = new FactTable<[name: string], NodeFact>('nodes', this.recorder);
+  readonly pods = new FactTable<[name: string], PodFact>('pods', this.recorder);
 }
 
 const byName = (row: FoundRow): string => row.column('name') as string;
@@ -184,7 +184,7 @@ const NODE: Feature<Layer3Facts> = {
 /** One default switch and one group with every pod in it: sets that grow with the zone. */
 const DEFAULT: Feature<Layer3Facts> = {
   name: 'default',
-  over: () => ({ steps: [], tuples: () => [[]], onKeys: () => undefined }),
+  over: () => ({ steps: [], keys: () => [[]], onKeys: () => undefined }),
   rules: {},
   claims: CLAIMS,
   build(_facts, _args, out) {

@@ -4,7 +4,7 @@ import { createLogger } from '../../src/process/logger.ts';
 import { northboundTables } from '../../src/zone/monitored-columns.ts';
 import { ZoneController } from '../../src/zone/zone-controller.ts';
 import { ZoneInformers } from '../../src/zone/zone-informers.ts';
-import { ZoneFacts } from '../../src/model/zone/facts.ts';
+import { zoneFacts } from '../../src/model/zone/zone.ts';
 import { OvsdbClient } from 'ovsdb-client-ts';
 import { Informers } from '../../src/store/informers.ts';
 import { MemoryStore } from '../support/cluster/memory-store.ts';
@@ -37,7 +37,7 @@ const WARM_UP = 5;
 /** A node's daemon without its process: informers, facts, controller, a real database. */
 export class Zone implements AsyncDisposable {
   readonly store: MemoryStore;
-  readonly facts = new ZoneFacts(OWN_NODE, BENCH_SETTINGS);
+  readonly facts = zoneFacts(OWN_NODE, BENCH_SETTINGS);
   readonly controller: ZoneController;
   readonly client: OvsdbClient;
   readonly #informers: ZoneInformers;

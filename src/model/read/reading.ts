@@ -53,8 +53,8 @@ export const valueOf = <V>(reading: ObjectReading<V> | undefined): V | undefined
   reading?.kind === 'value' ? reading.value : undefined;
 
 /** Bucket of an index of readings that are problems. */
-export const isProblem = ({ kind }: ObjectReading<unknown>): readonly string[] =>
-  kind === 'problem' ? [''] : [];
+export const isProblem = ({ kind }: ObjectReading<unknown>): readonly [][] =>
+  kind === 'problem' ? [[]] : [];
 
 /** The reading of what can always be read; undefined where there is nothing of it. */
 export const found = <T>(value: T | undefined): ObjectReading<T> | undefined =>

@@ -1,6 +1,6 @@
 /** What facts that could not be worked out are about: the object that is named, and whose rows may be theirs. */
 import type { FactFailure } from '../../facts/derivation-graph.ts';
-import type { ZoneFacts } from './facts.ts';
+import type { ZoneFacts } from './zone.ts';
 import { DEFAULT_NETWORK } from '../read/networks.ts';
 
 /** What a derived fact is about. */
@@ -12,7 +12,7 @@ export interface About {
   readonly namespaces?: readonly string[];
 }
 
-type AboutKey = (facts: ZoneFacts, key: readonly string[]) => About;
+type AboutKey = (facts: ZoneFacts, ...key: string[]) => About;
 
 /** Objects of the networks; a network that nothing is known of is named itself. */
 const networkObject = (facts: ZoneFacts, name: string): string =>
@@ -35,7 +35,7 @@ const networkNames = (table: { entries(): Iterable<[string, object]> }): readonl
 const connectObjects = (facts: ZoneFacts): readonly string[] =>
   [...facts.connects.entries()].map(([name]) => `ClusterNetworkConnect ${name}`);
 export const adminObjects = (facts: ZoneFacts): readonly string[] =>
-  [...facts.policing.admins.entries()].map(([, { kind, name }]) => `${kind} ${name}`);
+  [...facts.admins.entries()].map(([, { kind, name }]) => `${kind} ${name}`);
 
 /** Namespaces whose pods may be on a network. */
 const namespacesOn = (facts: ZoneFacts, network: string): readonly string[] =>
@@ -55,7 +55,7 @@ const connectedWith = (facts: ZoneFacts, network: string): readonly string[] => 
 };
 
 /** Networks of one namespace reach each other, as those of a connection do. */
-export const ofNetwork: AboutKey = (facts, [name = '']) => ({
+export const ofNetwork: AboutKey = (facts, name) => ({
   object: networkObject(facts, name),
   objects: [
     ...networkObjects(facts),
@@ -66,7 +66,7 @@ export const ofNetwork: AboutKey = (facts, [name = '']) => ({
   namespaces: [name, ...connectedWith(facts, name)].flatMap((one) => namespacesOn(facts, one)),
 });
 /** Who is on it is known by its pods. */
-export const ofNode: AboutKey = (facts, [name = '']) => ({
+export const ofNode: AboutKey = (facts, name) => ({
   object: `Node ${name}`,
   objects: [
     ...networkObjects(facts),
@@ -88,12 +88,11 @@ export const inNamespace = (facts: ZoneFacts, object: string, namespace: string)
       .flatMap((network) => namespacesOn(facts, network)),
   ],
 });
-const ofNamespace: AboutKey = (facts, [name = '']) => inNamespace(facts, `Namespace ${name}`, name);
-const ofPod: AboutKey = (facts, [namespace = '', name = '']) =>
+const ofNamespace: AboutKey = (facts, name) => inNamespace(facts, `Namespace ${name}`, name);
+const ofPod: AboutKey = (facts, namespace, name) =>
   inNamespace(facts, `Pod ${namespace}/${name}`, namespace);
-const ofService: AboutKey = (facts, [key = '']) =>
-  inNamespace(facts, `Service ${key}`, namespaceOf(key));
-export const ofConnect: AboutKey = (facts, [name = '']) => ({
+const ofService: AboutKey = (facts, key) => inNamespace(facts, `Service ${key}`, namespaceOf(key));
+export const ofConnect: AboutKey = (facts, name) => ({
   object: `ClusterNetworkConnect ${name}`,
   objects: networkObjects(facts),
   namespaces: (facts.connects.peek(name)?.members ?? []).flatMap(({ networkId }) =>
@@ -103,10 +102,7 @@ export const ofConnect: AboutKey = (facts, [name = '']) => ({
   ),
 });
 /** A network and what policies select there. */
-const ofSelection: AboutKey = (facts, [network = '']) => ofNetwork(facts, [network]);
-/** … written as one text. */
-const ofSelectionText: AboutKey = (facts, [selection = '']) =>
-  ofNetwork(facts, JSON.parse(selection) as readonly string[]);
+const ofSelection: AboutKey = (facts, network) => ofNetwork(facts, network);
 
 export const namespaceOf = (key: string): string => key.slice(0, key.indexOf('/'));
 
@@ -132,25 +128,25 @@ export const ABOUT: Readonly<Record<string, AboutKey>> = {
   policedPorts: ofPod,
   services: ofService,
   serviceNetworks: ofService,
-  backends: (facts, [, key = '']) => ofService(facts, [key]),
+  backends: (facts, _network, key) => ofService(facts, key),
   connectMembers: ofConnect,
   renderedConnects: ofConnect,
   connectUses: ofConnect,
-  groupedNamespaces: (facts, [nad = '']) =>
+  groupedNamespaces: (facts, nad) =>
     inNamespace(facts, `NetworkAttachmentDefinition ${nad}`, namespaceOf(nad)),
-  placements: (facts, [namespace = '', name = '', kind = '']) =>
+  placements: (facts, namespace, name, kind) =>
     inNamespace(facts, `${kind} ${namespace}/${name}`, namespace),
-  adminPlacements: (facts, [kind = '', name = '']) => ({
+  adminPlacements: (facts, kind, name) => ({
     object: `${kind} ${name}`,
     objects: networkObjects(facts),
   }),
   selections: ofSelection,
-  selected: (facts, [, pod = '']) => ofPod(facts, JSON.parse(pod) as readonly string[]),
-  namedNumbers: ofSelectionText,
+  selectedPods: (facts, _network, _selection, namespace, pod) => ofPod(facts, namespace, pod),
+  namedNumbers: ofSelection,
 };
 
 export function aboutFailure(facts: ZoneFacts, { table, key }: FactFailure): About {
-  return ABOUT[table]?.(facts, key) ?? { object: `Node ${facts.nodeName}` };
+  return ABOUT[table]?.(facts, ...key) ?? { object: `Node ${facts.nodeName}` };
 }
 
 /** Whether rows with this mark may follow from what these facts are about; nothing follows for an object in a namespace that `isGone`. */

@@ -6,7 +6,7 @@ import { NadRegistry } from '../../api/nad/nad-registry.ts';
 import type { KubeObject, ObjectKey } from '../../api/objects.ts';
 import type { ObjectKind, ObjectPart, ReadContext } from '../read/object-kind.ts';
 import { objectKindOf } from '../read/object-kinds.ts';
-import type { ZoneFacts } from './facts.ts';
+import type { ZoneFacts } from './zone.ts';
 import { objectId, tablesOf, type ObjectId, type ObjectTable } from './object-tables.ts';
 
 /** One change of an object; `after` absent = gone. */

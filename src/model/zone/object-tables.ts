@@ -4,6 +4,10 @@ import { NadRegistry } from '../../api/nad/nad-registry.ts';
 import type { KubeObject, ObjectKey } from '../../api/objects.ts';
 import type { Pod } from '../../api/types.ts';
 import type { FactTable } from '../../facts/fact-table.ts';
+import { written, type Key } from '../../facts/keys.ts';
+import type { AdminKey } from './admin-policies.ts';
+import type { PodKey, PodTables } from './pods.ts';
+import type { PolicyKey } from './policies.ts';
 import type { NodeFacts, PodInterface } from '../model.ts';
 import { registrationOf } from '../read/networks.ts';
 import { NO_SUBNETS, type SubnetsOfNode } from '../read/node-subnets.ts';
@@ -11,7 +15,7 @@ import { isLocalNode } from '../read/nodes.ts';
 import type { ObjectFacts } from '../read/object-kinds.ts';
 import { identitiesOf } from '../rules/admission.ts';
 import { claimsOf } from '../rules/service-admission.ts';
-import type { ZoneFacts } from './facts.ts';
+import type { ZoneFacts } from './zone.ts';
 
 export interface ObjectId {
   readonly kind: string;
@@ -40,34 +44,35 @@ export interface ObjectTable<F> {
 export type ObjectTables = { readonly [T in keyof ObjectFacts]: ObjectTable<ObjectFacts[T]> };
 
 /** A table with a fact per object. */
-const plain = <F extends object>(
-  table: FactTable<F>,
-  keyOf: (id: ObjectId) => readonly string[] = ({ key }) => [key],
+const plain = <K extends Key, F extends object>(
+  table: Pick<FactTable<K, F>, 'peek' | 'put'>,
+  keyOf: (id: ObjectId) => K,
 ): ObjectTable<F> => ({
   peek: (id) => table.peek(...keyOf(id)),
-  put: (id, fact) => table.put(keyOf(id), fact),
+  put: (id, fact) => table.put(written(keyOf(id)), fact),
 });
 
-const byName = ({ namespace, name }: ObjectId): readonly string[] => [namespace, name];
+const byKey = ({ key }: ObjectId): [string] => [key];
+const byName = ({ namespace, name }: ObjectId): PodKey => [namespace, name];
 
 export function tablesOf(facts: ZoneFacts, registry = new NadRegistry()): ObjectTables {
   const interfaces = new InterfaceTable(facts);
   return {
-    namespaces: plain(facts.namespaces),
+    namespaces: plain(facts.namespaces, byKey),
     nodes: nodeTable(facts),
-    nodeLabels: plain(facts.policing.nodeLabels),
-    nodeAddresses: plain(facts.nodeAddresses),
+    nodeLabels: plain(facts.nodeLabels, byKey),
+    nodeAddresses: plain(facts.nodeAddresses, byKey),
     nodeSubnets: new SubnetTable(facts),
     definitions: new DefinitionTable(facts, registry),
-    connects: plain(facts.connects),
+    connects: plain(facts.connects, byKey),
     declaredServices: serviceTable(facts),
-    endpointSlices: plain(facts.endpointSlices),
-    policies: plain(facts.policing.policies, ({ kind, namespace, name }) => [
+    endpointSlices: plain(facts.endpointSlices, byKey),
+    policies: plain(facts.policies, ({ kind, namespace, name }): PolicyKey => [
       namespace,
       name,
       kind,
     ]),
-    admins: plain(facts.policing.admins, ({ kind, key }) => [kind, key]),
+    admins: plain(facts.admins, ({ kind, key }): AdminKey => [kind, key]),
     pods: plain(facts.pods, byName),
     hostNetworkPods: plain(facts.hostNetworkPods, byName),
     interfaces,
@@ -216,7 +221,7 @@ const hasSameAddresses = (a: PodInterface, b: PodInterface): boolean =>
 class InterfaceTable implements ObjectTable<readonly PodInterface[]> {
   readonly #facts: ZoneFacts;
   /** NAD keys of the interfaces of each pod, by the table that these are in. */
-  readonly #nadKeys: ReadonlyMap<FactTable<PodInterface>, Map<ObjectKey, readonly string[]>>;
+  readonly #nadKeys: ReadonlyMap<PodTables['interfaces'], Map<ObjectKey, readonly string[]>>;
 
   constructor(facts: ZoneFacts) {
     this.#facts = facts;
@@ -245,7 +250,7 @@ class InterfaceTable implements ObjectTable<readonly PodInterface[]> {
   }
 
   #put(
-    table: FactTable<PodInterface>,
+    table: PodTables['interfaces'],
     known: Map<ObjectKey, readonly string[]>,
     { key, namespace, name }: ObjectId,
     interfaces: readonly PodInterface[],

@@ -6,7 +6,7 @@ import type { ReadRecorder } from '../../facts/reads.ts';
 export const OTHER_PODS_HOLD = 300_000;
 
 export class OtherPods {
-  readonly #table: FactTable<{ readonly isKnown: boolean }>;
+  readonly #table: FactTable<[], { readonly isKnown: boolean }>;
   /** Objects that depend on them. */
   readonly #users = new Set<string>();
   #isReleased = false;
@@ -24,17 +24,17 @@ export class OtherPods {
   }
 
   get areWanted(): boolean {
-    return this.#table.peek('') !== undefined;
+    return this.#table.peek() !== undefined;
   }
 
   /** False while they are wanted and not all here; undefined while nobody wants them. Whoever is building reads it. */
   get areKnown(): boolean | undefined {
-    return this.#table.get('')?.isKnown;
+    return this.#table.get()?.isKnown;
   }
 
   /** The same for who asks in passing. */
   peekKnown(): boolean | undefined {
-    return this.#table.peek('')?.isKnown;
+    return this.#table.peek()?.isKnown;
   }
 
   /** `user`, `Kind namespace/name`, depends on them or does not any more. */
@@ -47,13 +47,13 @@ export class OtherPods {
     this.#isReleased = false;
     this.#unusedSince = undefined;
     if (this.areWanted) return;
-    this.#table.put('', { isKnown: false });
+    this.#table.put([], { isKnown: false });
     this.#listener(true);
   }
 
   /** Every one that existed when they were asked for is in the facts. */
   known(): void {
-    if (this.areWanted) this.#table.put('', { isKnown: true });
+    if (this.areWanted) this.#table.put([], { isKnown: true });
   }
 
   /** Ends what nobody wanted for as long as it is held; `now` in milliseconds of any clock that runs forward. */
@@ -62,7 +62,7 @@ export class OtherPods {
     this.#isReleased = false;
     if (this.nextExpiry === undefined || this.nextExpiry > now) return;
     this.#unusedSince = undefined;
-    this.#table.delete('');
+    this.#table.delete([]);
     this.#listener(false);
   }
 

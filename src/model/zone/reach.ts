@@ -3,13 +3,13 @@
  * connects A with B and B with C says nothing of A and C.
  */
 import { overlaps, parsePrefix, type Prefix } from '../../allocators/addresses.ts';
-import { tupleKey, type KeySource } from '../../facts/keys.ts';
-import type { DerivationGraph } from '../../facts/derivation-graph.ts';
 import { DerivedFacts } from '../../facts/derived-facts.ts';
-import type { FactTable } from '../../facts/fact-table.ts';
-import { memberOf, type Connect, type ConnectMember } from '../read/connects.ts';
-import type { Network, NamespaceFacts } from '../model.ts';
-import { DEFAULT_NETWORK, type NetworkDefinition } from '../read/networks.ts';
+import type { Network } from '../model.ts';
+import { DEFAULT_NETWORK } from '../read/networks.ts';
+import type { ConnectTables } from './connects.ts';
+import type { NamespaceTables } from './namespaces.ts';
+import type { NetworkTables } from './networks.ts';
+import type { ZoneBasis } from './zone-basis.ts';
 
 /** The primary networks of a namespace that asks for one, in the order of their names. */
 interface NamespacePrimaries {
@@ -24,89 +24,35 @@ export interface Neighbours {
   readonly all: readonly string[];
 }
 
-/** What this follows from. */
-interface Known {
-  readonly graph: DerivationGraph;
-  readonly namespaces: FactTable<NamespaceFacts>;
-  readonly definitions: FactTable<NetworkDefinition>;
-  readonly networks: FactTable<Network>;
-  readonly connects: FactTable<Connect>;
-}
+export type ReachTables = ReturnType<typeof reachTables>;
 
 const sorted = (names: Iterable<string>): readonly string[] => [...new Set(names)].sort();
 
 const prefixesOf = ({ subnets }: Pick<Network, 'subnets'>): readonly Prefix[] =>
   subnets.map(({ cidr }) => parsePrefix(cidr)).filter((prefix) => prefix !== undefined);
 
-export class NetworkReach {
-  readonly #known: Known;
-  readonly #primaries: DerivedFacts<NamespacePrimaries>;
-  readonly #neighbours: DerivedFacts<Neighbours>;
-  readonly #members: DerivedFacts<ConnectMember>;
-
-  constructor(known: Known) {
-    const { graph } = known;
-    this.#known = known;
-    this.#primaries = new DerivedFacts(
-      'primaries',
-      graph,
-      known.namespaces,
-      (namespace = '') => this.#primariesOf(namespace),
-      { indexes: { network: ({ networks }) => networks } },
-    );
-    this.#neighbours = new DerivedFacts(
-      'neighbours',
-      graph,
-      known.networks,
-      (network = '') => this.#neighboursOf(network),
-      {
-        indexes: {
-          pair: ({ siblings }, network) =>
-            siblings.flatMap((other) => (network < other ? tupleKey(network, other) : [])),
-        },
-      },
-    );
-    this.#members = new DerivedFacts(
-      'connectMembers',
-      graph,
-      known.connects.distinct('member', 2),
-      (connect = '', id = '') => memberOf(known.connects.get(connect), Number(id)),
-      { arity: 2 },
-    );
-  }
-
-  /** Primary networks of a namespace; none where it asks for none, or has none yet. */
-  primariesOf(namespace: string): readonly string[] {
-    return this.#primaries.table.part(namespace, 'networks') ?? [];
-  }
-
-  /** Networks that are primary ones of a namespace beside that one. */
-  siblingsOf(network: string): readonly string[] {
-    return this.#neighbours.table.part(network, 'siblings') ?? [];
-  }
-
-  /** Networks whose pods are reached from that one's. */
-  reachedFrom(network: string): readonly string[] {
-    return this.#neighbours.table.part(network, 'all') ?? [];
-  }
-
-  /** A network of a connection, whatever other networks it has. */
-  memberOf(connect: string, networkId: string): ConnectMember | undefined {
-    return this.#members.table.get(connect, networkId);
-  }
-
+export function reachTables(known: ZoneBasis & NamespaceTables & NetworkTables & ConnectTables) {
+  const { graph, namespaces, definitions, networks, connects } = known;
+  const primaries = new DerivedFacts<
+    [namespace: string],
+    NamespacePrimaries,
+    { network: [network: string] }
+  >('primaries', graph, namespaces, (namespace) => primariesIn(namespace), {
+    indexes: { network: (found) => found.networks },
+  });
   /** Networks that reach any other. */
-  get neighbours(): FactTable<Neighbours> {
-    return this.#neighbours.table;
-  }
+  const neighbours = new DerivedFacts<
+    [network: string],
+    Neighbours,
+    { pair: [network: string, other: string] }
+  >('neighbours', graph, networks, (network) => neighboursOf(network), {
+    indexes: {
+      pair: ({ siblings }, network) =>
+        siblings.filter((other) => network < other).map((other) => [network, other]),
+    },
+  });
 
-  /** Two primary networks of one namespace, each pair once. */
-  get siblingPairs(): KeySource {
-    return this.#neighbours.table.distinct('pair', 2);
-  }
-
-  #primariesOf(namespace: string): NamespacePrimaries | undefined {
-    const { namespaces, definitions, networks } = this.#known;
+  function primariesIn(namespace: string): NamespacePrimaries | undefined {
     if (namespaces.part(namespace, 'isLabelled') !== true) return undefined;
     const found = definitions
       .by('namespace', namespace)
@@ -115,13 +61,12 @@ export class NetworkReach {
     return found.length === 0 ? undefined : { networks: sorted(found) };
   }
 
-  #neighboursOf(name: string): Neighbours | undefined {
-    const { networks, connects } = this.#known;
+  function neighboursOf(name: string): Neighbours | undefined {
     const network = networks.get(name);
     if (network === undefined) return undefined;
-    const others = this.#primaries.table
+    const others = primaries
       .by('network', name)
-      .flatMap((primaries) => primaries.networks)
+      .flatMap((found) => found.networks)
       .filter((other) => other !== name);
     // The cluster manager makes no networks that overlap; if there are any they stay apart.
     const own = prefixesOf(network);
@@ -133,9 +78,23 @@ export class NetworkReach {
       .by('network', String(network.id))
       .filter(({ hasPods }) => hasPods)
       .flatMap(({ members }) => members)
-      .flatMap(({ networkId }) => networks.keysBy('id', String(networkId)))
+      .flatMap(({ networkId }) => known.networksOfId(networkId))
       .filter((other) => other !== name);
     const all = sorted([...siblings, ...connected]);
     return all.length === 0 ? undefined : { siblings, all };
   }
+
+  return {
+    neighbours,
+
+    /** Primary networks of a namespace; none where it asks for none, or has none yet. */
+    primariesOf: (namespace: string): readonly string[] =>
+      primaries.part(namespace, 'networks') ?? [],
+
+    /** Networks that are primary ones of a namespace beside that one. */
+    siblingsOf: (network: string): readonly string[] => neighbours.part(network, 'siblings') ?? [],
+
+    /** Networks whose pods are reached from that one's. */
+    reachedFrom: (network: string): readonly string[] => neighbours.part(network, 'all') ?? [],
+  };
 }

@@ -1,7 +1,7 @@
 /** What of the cluster is not known: objects that exist and could not be read since the start, and facts that could not be worked out. */
 import { DEFAULT_NETWORK } from '../read/networks.ts';
 import { objectKindOf } from '../read/object-kinds.ts';
-import type { ZoneFacts } from './facts.ts';
+import type { ZoneFacts } from './zone.ts';
 import {
   aboutFailure,
   adminObjects,
@@ -39,7 +39,7 @@ const NODE_TABLES: ReadonlySet<string> = new Set(['nodeAdmissions', 'remoteNodes
  */
 export function unknownOf(facts: ZoneFacts, unread: Iterable<string>): Unknown | undefined {
   const nodes = new Set<string>();
-  const abouts: About[] = facts.keptNetworks.map((network) => ofNetwork(facts, [network]));
+  const abouts: About[] = facts.keptNetworks().map((network) => ofNetwork(facts, network));
   for (const failure of facts.graph.failures()) {
     const [key = ''] = failure.key;
     if (NODE_TABLES.has(failure.table)) nodes.add(key);
@@ -78,7 +78,7 @@ export function unknownOf(facts: ZoneFacts, unread: Iterable<string>): Unknown |
       isGone,
     ),
     concernsNodes: concernedBy(
-      [...nodes].map((node) => ofNode(facts, [node])),
+      [...nodes].map((node) => ofNode(facts, node)),
       isGone,
     ),
     concerns: (mark) =>
@@ -88,7 +88,7 @@ export function unknownOf(facts: ZoneFacts, unread: Iterable<string>): Unknown |
 
 /** True for a policy that is on a network and whose units there are therefore built: nothing else of it there may be wanted. */
 export function isPlaced(facts: ZoneFacts, object: string, network: string): boolean {
-  const { placements, adminPlacements } = facts.policing;
+  const { placements, adminPlacements } = facts;
   const [kind = '', key = ''] = object.split(' ');
   const [namespace = '', name] = key.split('/');
   const placement =
@@ -112,7 +112,7 @@ export function isOnNetwork(facts: ZoneFacts, object: string, network: string): 
 function aboutObject(facts: ZoneFacts, kind: string, key: string): About {
   const object = `${kind} ${key}`;
   if (kind === 'ClusterNetworkConnect')
-    return { ...ofConnect(facts, [key]), object, objects: networkObjects(facts) };
+    return { ...ofConnect(facts, key), object, objects: networkObjects(facts) };
   if (kind === 'Namespace') return inNamespace(facts, object, key);
   if (!key.includes('/')) return { object };
   return inNamespace(facts, object, namespaceOf(key));

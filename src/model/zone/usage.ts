@@ -11,7 +11,7 @@ export interface NetworkUse {
 }
 
 export class NetworkUsage {
-  readonly table: FactTable<NetworkUse>;
+  readonly table: FactTable<[network: string], NetworkUse>;
   readonly #gracePeriod: number;
   readonly #users = new Map<string, Set<string>>();
   /** Networks that lost their last user since that was looked for last. */
@@ -25,15 +25,15 @@ export class NetworkUsage {
   #due: number | undefined;
 
   constructor(graph: DerivationGraph, gracePeriod: number) {
-    this.#step = graph.add({
-      name: 'usage',
+    this.#step = graph.add('usage');
+    this.#step.work = {
       isDirty: () => this.#due !== undefined,
       run: () => {
         const now = this.#due;
         this.#due = undefined;
         if (now !== undefined) this.#expire(now);
       },
-    });
+    };
     this.table = new FactTable('usage', graph.recorder, {}, this.#step);
     this.#gracePeriod = gracePeriod;
   }

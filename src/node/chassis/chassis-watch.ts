@@ -1,6 +1,6 @@
 /** Whether packets can leave for other nodes: the chassis that ovn-controller registered, and its tunnels. */
 import type { ZoneProblem } from '../../api/zone-status.ts';
-import type { ZoneFacts } from '../../model/zone/facts.ts';
+import type { ZoneFacts } from '../../model/zone/zone.ts';
 import { SOUTHBOUND_REMOTE } from './settings.ts';
 import { unreachedNodes, type Unreached } from './tunnels.ts';
 import type { ReplicaView } from 'ovsdb-client-ts';

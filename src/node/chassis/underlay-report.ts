@@ -1,6 +1,6 @@
 /** What `heddle check` shows: whether the network below is as clean as this node can tell. Pure, and plain data. */
 import { familyOf } from '../../allocators/addresses.ts';
-import type { ZoneFacts } from '../../model/zone/facts.ts';
+import type { ZoneFacts } from '../../model/zone/zone.ts';
 import type { Network } from '../../model/model.ts';
 import { unreachedNodes, type TunnelPort } from './tunnels.ts';
 import type { UnderlayDevice } from './underlay-state.ts';

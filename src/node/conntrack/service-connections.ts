@@ -1,8 +1,8 @@
 /** Which tracked connections belong to a service: those that go to its addresses. What becomes stale is worked out from before and after. Pure. */
 import { familyOf, withoutPrefix } from '../../allocators/addresses.ts';
-import type { Feature } from '../../desired/features.ts';
+import { feature } from '../../desired/features.ts';
 import type { DesiredRow } from '../../desired/rows.ts';
-import type { ZoneFacts } from '../../model/zone/facts.ts';
+import type { ZoneFacts } from '../../model/zone/zone.ts';
 import type { Targets } from '../../model/rules/backends.ts';
 import { serviceIn, targetsIn, type ExposedPort, type Target } from '../exposed-services.ts';
 import { plainAddress } from '../plain-address.ts';
@@ -28,9 +28,9 @@ export interface StaleConnections {
   readonly endpoint?: string;
 }
 
-export const serviceConnections: Feature<ZoneFacts> = {
+export const serviceConnections = feature({
   name: 'host/connections',
-  over: (facts) => facts.backends,
+  over: (facts: ZoneFacts) => facts.backends,
   rules: {
     forget: {
       text: 'When a service goes, or an endpoint of UDP, the connections that led there are forgotten; when a service of UDP gets its first endpoint, those that clients began before.',
@@ -38,7 +38,7 @@ export const serviceConnections: Feature<ZoneFacts> = {
     },
   },
   claims: [],
-  build(facts, [network = '', key = ''], out) {
+  build(facts, [network, key], out) {
     const on = serviceIn(facts, network, key);
     const backends = facts.backends.get(network, key);
     if (on === undefined || backends === undefined) return;
@@ -68,7 +68,7 @@ export const serviceConnections: Feature<ZoneFacts> = {
       });
     }
   },
-};
+});
 
 const endpointsIn = ({ v4, v6 }: Targets): readonly string[] => [
   ...new Set([...targetsIn(v4), ...targetsIn(v6)].map(({ address }) => address)),

@@ -1,6 +1,6 @@
 /** Ports by which load balancers outside learn whether this node has endpoints of a service. */
-import type { Feature } from '../../desired/features.ts';
-import type { ZoneFacts } from '../../model/zone/facts.ts';
+import { feature } from '../../desired/features.ts';
+import type { ZoneFacts } from '../../model/zone/zone.ts';
 import { exposedService } from '../exposed-services.ts';
 
 /** Name of the "database" whose rows are ports on which the daemon answers. */
@@ -14,11 +14,11 @@ export interface HealthCheckColumns {
   readonly localEndpoints: number;
 }
 
-export const healthChecks: Feature<ZoneFacts> = {
+export const healthChecks = feature({
   name: 'host/health-check',
-  over: (facts) => facts.backends,
+  over: (facts: ZoneFacts) => facts.backends,
   // As with node ports: of two networks that want one port the older one has it.
-  rank: (facts, [network = '']) => facts.networks.part(network, 'id') ?? 0,
+  rank: (facts, [network]) => facts.networks.part(network, 'id') ?? 0,
   rules: {
     answer: {
       text: 'A load balancer with a local external traffic policy learns at healthCheckNodePort whether this node has endpoints.',
@@ -26,7 +26,7 @@ export const healthChecks: Feature<ZoneFacts> = {
     },
   },
   claims: [],
-  build(facts, [network = '', key = ''], out) {
+  build(facts, [network, key], out) {
     const port = facts.services.get(key)?.healthCheckNodePort;
     const service = port === undefined ? undefined : exposedService(facts, network, key)?.service;
     if (service === undefined) return;
@@ -45,4 +45,4 @@ export const healthChecks: Feature<ZoneFacts> = {
       object: `Service ${key}`,
     });
   },
-};
+});

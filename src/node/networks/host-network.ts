@@ -1,7 +1,7 @@
 /** A network as the host of this node sees it, worked out once for all parts. */
 import { macOf, prefixLength } from '../../allocators/addresses.ts';
 import type { Rule } from '../../desired/features.ts';
-import type { ZoneFacts } from '../../model/zone/facts.ts';
+import type { ZoneFacts } from '../../model/zone/zone.ts';
 import type { ClusterSettings, Network, NodeGateway } from '../../model/model.ts';
 import { isDefault, layer2Names, layer3Names } from '../../model/rules/names.ts';
 import { layer2Ranges, nodeRanges, type PodRange } from '../../model/rules/network-addresses.ts';

@@ -10,7 +10,7 @@ import {
 import { MASQUERADE_OFFSETS } from '../../allocators/node-addresses.ts';
 import { ONE } from '../../facts/keys.ts';
 import type { Feature } from '../../desired/features.ts';
-import type { ZoneFacts } from '../../model/zone/facts.ts';
+import type { ZoneFacts } from '../../model/zone/zone.ts';
 import { clusterFamilies } from '../../model/rules/network-addresses.ts';
 import { HostRows } from '../host-rows.ts';
 import type { HostSettings } from './host-network.ts';

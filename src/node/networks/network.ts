@@ -1,6 +1,6 @@
 /** The host's side of a network, put together from parts. */
-import type { Feature, Rule } from '../../desired/features.ts';
-import type { ZoneFacts } from '../../model/zone/facts.ts';
+import { feature, type Feature, type Rule } from '../../desired/features.ts';
+import type { ZoneFacts } from '../../model/zone/zone.ts';
 import { isDefault } from '../../model/rules/names.ts';
 import { hasGateway } from '../../model/rules/network-addresses.ts';
 import { hostNetwork, type HostPart, type HostSettings } from './host-network.ts';
@@ -16,22 +16,23 @@ import { vrf } from './vrf.ts';
 const PARTS: readonly HostPart[] = [managementPort, vrf, sysctls, routes, neighbours, rules];
 
 /** The host's side of a network that has a gateway: a port on it, and a VRF that keeps it apart from all others. */
-export const hostOfNetwork = (settings: HostSettings): Feature<ZoneFacts> => ({
-  name: 'host/network',
-  over: ({ rendered }) => rendered,
-  rules: Object.assign({}, ...PARTS.map((part) => part.rules)) as Record<string, Rule>,
-  claims: MANAGEMENT_CLAIMS,
-  subject: (_facts, [network]) => network,
-  build(facts, [name = ''], out) {
-    const network = facts.rendered.get(name);
-    if (network === undefined || !hasGateway(network) || network.topology === 'localnet') return;
-    if (!settings.hasVrfs && !isDefault(network)) return;
-    const on = hostNetwork(facts, network, settings);
-    if (on === undefined) {
-      out.waitFor(`a subnet of network ${name} on node ${facts.nodeName}`);
-      return;
-    }
-    const rows = new HostRows(out, network.object);
-    for (const part of PARTS) part.build(rows, on);
-  },
-});
+export const hostOfNetwork = (settings: HostSettings): Feature<ZoneFacts> =>
+  feature({
+    name: 'host/network',
+    over: ({ rendered }: ZoneFacts) => rendered,
+    rules: Object.assign({}, ...PARTS.map((part) => part.rules)) as Record<string, Rule>,
+    claims: MANAGEMENT_CLAIMS,
+    subject: (_facts, [network]) => network,
+    build(facts, [name], out) {
+      const network = facts.rendered.get(name);
+      if (network === undefined || !hasGateway(network) || network.topology === 'localnet') return;
+      if (!settings.hasVrfs && !isDefault(network)) return;
+      const on = hostNetwork(facts, network, settings);
+      if (on === undefined) {
+        out.waitFor(`a subnet of network ${name} on node ${facts.nodeName}`);
+        return;
+      }
+      const rows = new HostRows(out, network.object);
+      for (const part of PARTS) part.build(rows, on);
+    },
+  });

@@ -1,7 +1,7 @@
 /** Which sockets of the host hear what comes in by the VRFs of networks. */
 import { ONE } from '../../facts/keys.ts';
 import type { Feature } from '../../desired/features.ts';
-import type { ZoneFacts } from '../../model/zone/facts.ts';
+import type { ZoneFacts } from '../../model/zone/zone.ts';
 import type { HostSettings } from './host-network.ts';
 import { HostRows } from '../host-rows.ts';
 import { SETTINGS } from '../../desired/rows.ts';

@@ -2,7 +2,7 @@
 import type { Family } from '../../allocators/addresses.ts';
 import { ONE } from '../../facts/keys.ts';
 import type { Feature } from '../../desired/features.ts';
-import type { ZoneFacts } from '../../model/zone/facts.ts';
+import type { ZoneFacts } from '../../model/zone/zone.ts';
 import { clusterFamilies } from '../../model/rules/network-addresses.ts';
 import { MANAGEMENT_DEVICES, managementDevice } from '../names.ts';
 import { addressType, concatenated, ipWord, NftRows, ofFamily } from './nft-rows.ts';

@@ -4,8 +4,8 @@
  * their cgroups.
  */
 import { ONE } from '../../facts/keys.ts';
-import type { Feature } from '../../desired/features.ts';
-import type { ZoneFacts } from '../../model/zone/facts.ts';
+import { feature, type Feature } from '../../desired/features.ts';
+import type { ZoneFacts } from '../../model/zone/zone.ts';
 import { isDefault } from '../../model/rules/names.ts';
 import { clusterFamilies, hasGateway } from '../../model/rules/network-addresses.ts';
 import { podCgroup, PODS_CGROUP } from './cgroup-names.ts';
@@ -94,9 +94,9 @@ function buildPastOvn(links: NftRows, groups: NftRows): void {
   for (const type of ['multicast', 'broadcast']) add(groups, `${toDefault} fib daddr type ${type}`);
 }
 
-export const networkHostPods: Feature<ZoneFacts> = {
+export const networkHostPods = feature({
   name: 'nft/network-host-pods',
-  over: ({ rendered }) => rendered,
+  over: ({ rendered }: ZoneFacts) => rendered,
   subject: (_facts, [network]) => network,
   rules: {
     others: {
@@ -105,7 +105,7 @@ export const networkHostPods: Feature<ZoneFacts> = {
     },
   },
   claims: [],
-  build(facts, [name = ''], out) {
+  build(facts, [name], out) {
     const network = facts.rendered.get(name);
     if (network === undefined || isDefault(network) || !hasGateway(network)) return;
     const rows = new NftRows(out, network.object, 'others');
@@ -119,11 +119,11 @@ export const networkHostPods: Feature<ZoneFacts> = {
       value: `jump ${chain}`,
     });
   },
-};
+});
 
-export const hostNetworkPods: Feature<ZoneFacts> = {
+export const hostNetworkPods = feature({
   name: 'nft/host-network-pod',
-  over: (facts) => facts.hostNetworkPods,
+  over: (facts: ZoneFacts) => facts.hostNetworkPods,
   rules: {
     own: {
       text: "A pod on the host's network reaches services of its namespace's primary networks, and their pods by the host's ports on them.",
@@ -135,7 +135,7 @@ export const hostNetworkPods: Feature<ZoneFacts> = {
     },
   },
   claims: [],
-  build(facts, [namespace = '', name = ''], out) {
+  build(facts, [namespace, name], out) {
     const pod = facts.hostNetworkPods.get(namespace, name);
     if (pod === undefined || facts.namespaces.part(namespace, 'isLabelled') !== true) return;
     const object = `Pod ${namespace}/${name}`;
@@ -151,10 +151,10 @@ export const hostNetworkPods: Feature<ZoneFacts> = {
       const text = `socket cgroupv2 level 2 "${cgroup}" ${verdict}`;
       new NftRows(out, object, rule).rule(text, { chain, text, order: 0, cgroup });
     };
-    for (const network of facts.reach.primariesOf(namespace)) {
+    for (const network of facts.primariesOf(namespace)) {
       const found = facts.rendered.get(network);
       if (found !== undefined && hasGateway(found)) add('own', hostPodChain(found.id), 'accept');
     }
     add('kept', PODS, 'drop');
   },
-};
+});

@@ -1,8 +1,8 @@
 /** Host processes stay away from the default-network addresses of pods that have a primary network, but for kubelet (reference/node.md §3.6). */
 import { familyOf, withoutPrefix } from '../../allocators/addresses.ts';
 import { ONE } from '../../facts/keys.ts';
-import type { Feature } from '../../desired/features.ts';
-import type { ZoneFacts } from '../../model/zone/facts.ts';
+import { feature, type Feature } from '../../desired/features.ts';
+import type { ZoneFacts } from '../../model/zone/zone.ts';
 import { DEFAULT_NETWORK } from '../../model/read/networks.ts';
 import { clusterFamilies } from '../../model/rules/network-addresses.ts';
 import { KUBELET_CGROUP } from './cgroup-names.ts';
@@ -63,9 +63,9 @@ export const isolationChain: Feature<ZoneFacts> = {
   },
 };
 
-export const isolatedPods: Feature<ZoneFacts> = {
+export const isolatedPods = feature({
   name: 'nft/isolated-pod',
-  over: ({ attachments }) => attachments,
+  over: ({ attachments }: ZoneFacts) => attachments,
   rules: {
     pod: {
       text: 'A pod whose primary network is another one is known by its addresses on the default network, and by the ports that it opened there.',
@@ -73,7 +73,7 @@ export const isolatedPods: Feature<ZoneFacts> = {
     },
   },
   claims: [],
-  build(facts, [namespace = '', pod = '', nad = ''], out) {
+  build(facts, [namespace, pod, nad], out) {
     const attachment = facts.attachments.get(namespace, pod, nad);
     if (attachment?.network !== DEFAULT_NETWORK || attachment.role !== 'infrastructure-locked')
       return;
@@ -94,4 +94,4 @@ export const isolatedPods: Feature<ZoneFacts> = {
           });
     }
   },
-};
+});

@@ -3,7 +3,7 @@ import { bitsOf, familyOf, nthAddress, type Family } from '../../allocators/addr
 import { MASQUERADE_OFFSETS } from '../../allocators/node-addresses.ts';
 import { ONE } from '../../facts/keys.ts';
 import type { Feature } from '../../desired/features.ts';
-import type { ZoneFacts } from '../../model/zone/facts.ts';
+import type { ZoneFacts } from '../../model/zone/zone.ts';
 import type { ClusterSettings } from '../../model/model.ts';
 import { clusterFamilies } from '../../model/rules/network-addresses.ts';
 import { DEFAULT_NETWORK } from '../../model/read/networks.ts';

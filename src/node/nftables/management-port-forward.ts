@@ -4,8 +4,8 @@
  */
 import type { Family } from '../../allocators/addresses.ts';
 import { ONE } from '../../facts/keys.ts';
-import type { Feature } from '../../desired/features.ts';
-import type { ZoneFacts } from '../../model/zone/facts.ts';
+import { feature, type Feature } from '../../desired/features.ts';
+import type { ZoneFacts } from '../../model/zone/zone.ts';
 import { isDefault } from '../../model/rules/names.ts';
 import { clusterFamilies, hasGateway } from '../../model/rules/network-addresses.ts';
 import { MANAGEMENT_DEVICES, managementDevice } from '../names.ts';
@@ -78,9 +78,9 @@ export const managementPortForward: Feature<ZoneFacts> = {
   },
 };
 
-export const networkForward: Feature<ZoneFacts> = {
+export const networkForward = feature({
   name: 'nft/network-forward',
-  over: ({ rendered }) => rendered,
+  over: ({ rendered }: ZoneFacts) => rendered,
   subject: (_facts, [network]) => network,
   rules: {
     'own-address': {
@@ -89,7 +89,7 @@ export const networkForward: Feature<ZoneFacts> = {
     },
   },
   claims: [],
-  build(facts, [name = ''], out) {
+  build(facts, [name], out) {
     const network = facts.rendered.get(name);
     if (network === undefined || isDefault(network) || !hasGateway(network)) return;
     const rows = new NftRows(out, network.object, 'own-address');
@@ -102,4 +102,4 @@ export const networkForward: Feature<ZoneFacts> = {
         });
     }
   },
-};
+});

@@ -1,7 +1,7 @@
 /** What the host itself sends into the default network through its port gets the port's address, so that replies come back (reference/node.md §3.2). */
 import { ONE } from '../../facts/keys.ts';
 import type { Feature } from '../../desired/features.ts';
-import type { ZoneFacts } from '../../model/zone/facts.ts';
+import type { ZoneFacts } from '../../model/zone/zone.ts';
 import { nodeRanges } from '../../model/rules/network-addresses.ts';
 import { DEFAULT_NETWORK } from '../../model/read/networks.ts';
 import { managementDevice } from '../names.ts';

@@ -1,6 +1,6 @@
 /** The mark of a network, for whatever is to be sent to it (reference/node.md §3.4). */
-import type { Feature } from '../../desired/features.ts';
-import type { ZoneFacts } from '../../model/zone/facts.ts';
+import { feature } from '../../desired/features.ts';
+import type { ZoneFacts } from '../../model/zone/zone.ts';
 import { isDefault } from '../../model/rules/names.ts';
 import { hasGateway } from '../../model/rules/network-addresses.ts';
 import { NftRows } from './nft-rows.ts';
@@ -9,9 +9,9 @@ import { packetMark } from '../numbers.ts';
 /** Chain that marks packets for a network (reference/node.md §1.3). */
 export const markChain = (networkId: number): string => `udn-mark-${packetMark(networkId)}`;
 
-export const networkMark: Feature<ZoneFacts> = {
+export const networkMark = feature({
   name: 'nft/network-mark',
-  over: ({ rendered }) => rendered,
+  over: ({ rendered }: ZoneFacts) => rendered,
   subject: (_facts, [network]) => network,
   rules: {
     mark: {
@@ -20,7 +20,7 @@ export const networkMark: Feature<ZoneFacts> = {
     },
   },
   claims: [],
-  build(facts, [name = ''], out) {
+  build(facts, [name], out) {
     const network = facts.rendered.get(name);
     if (network === undefined || isDefault(network) || !hasGateway(network)) return;
     const rows = new NftRows(out, network.object, 'mark');
@@ -28,4 +28,4 @@ export const networkMark: Feature<ZoneFacts> = {
     rows.chain({ name: chain });
     rows.rules(chain, `meta mark set ${packetMark(network.id)}`);
   },
-};
+});

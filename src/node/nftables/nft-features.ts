@@ -1,6 +1,6 @@
 /** Everything that Heddle keeps in its nftables table. */
 import type { Feature } from '../../desired/features.ts';
-import type { ZoneFacts } from '../../model/zone/facts.ts';
+import type { ZoneFacts } from '../../model/zone/zone.ts';
 import { baseChains } from './base-chains.ts';
 import { egressChains } from './egress.ts';
 import { hostNetworkPods, hostPodChains, networkHostPods } from './host-network-pods.ts';

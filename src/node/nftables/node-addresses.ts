@@ -1,8 +1,8 @@
 /** Addresses of other nodes, which the host tells nothing of packets that were too big (reference/node.md §3.1), and those of this node, where its node ports are. */
 import { familyOf, withoutPrefix } from '../../allocators/addresses.ts';
 import { ONE } from '../../facts/keys.ts';
-import type { Feature } from '../../desired/features.ts';
-import type { ZoneFacts } from '../../model/zone/facts.ts';
+import { feature, type Feature } from '../../desired/features.ts';
+import type { ZoneFacts } from '../../model/zone/zone.ts';
 import type { ClusterSettings } from '../../model/model.ts';
 import { clusterFamilies } from '../../model/rules/network-addresses.ts';
 import { NftRows, ofFamily } from './nft-rows.ts';
@@ -25,9 +25,9 @@ function addElements(
       rows.element({ set: ofFamily(set, familyOf(element)), element });
 }
 
-export const remoteNodeAddresses: Feature<ZoneFacts> = {
+export const remoteNodeAddresses = feature({
   name: 'nft/remote-node',
-  over: ({ remoteNodes }) => remoteNodes,
+  over: ({ remoteNodes }: ZoneFacts) => remoteNodes,
   rules: {
     addresses: {
       text: 'Every address of another node is known as such.',
@@ -35,12 +35,12 @@ export const remoteNodeAddresses: Feature<ZoneFacts> = {
     },
   },
   claims: [],
-  build(facts, [name = ''], out) {
+  build(facts, [name], out) {
     const addresses = facts.remoteNodes.part(name, 'hostAddresses') ?? [];
     const rows = new NftRows(out, `Node ${name}`, 'addresses');
     addElements(rows, facts.settings, OTHER_ADDRESSES, addresses);
   },
-};
+});
 
 export const ownNodeAddresses: Feature<ZoneFacts> = {
   name: 'nft/own-node',

@@ -1,8 +1,8 @@
 /** Where node ports and external addresses of services lead on the host, and for which network they are marked (reference/node.md §3.3, §3.4). */
 import { nthAddress, type Family } from '../../allocators/addresses.ts';
 import { MASQUERADE_OFFSETS } from '../../allocators/node-addresses.ts';
-import type { Feature, Sink } from '../../desired/features.ts';
-import type { ZoneFacts } from '../../model/zone/facts.ts';
+import { feature, type Sink } from '../../desired/features.ts';
+import type { ZoneFacts } from '../../model/zone/zone.ts';
 import { clusterFamilies } from '../../model/rules/network-addresses.ts';
 import {
   exposedService,
@@ -23,11 +23,11 @@ interface Context {
   readonly locally: (family: Family) => string | undefined;
 }
 
-export const serviceElements: Feature<ZoneFacts> = {
+export const serviceElements = feature({
   name: 'nft/service',
-  over: (facts) => facts.backends,
+  over: (facts: ZoneFacts) => facts.backends,
   // Of two networks that want one address the older one has it; what is wrong with a service is not the network's.
-  rank: (facts, [network = '']) => facts.networks.part(network, 'id') ?? 0,
+  rank: (facts, [network]) => facts.networks.part(network, 'id') ?? 0,
   rules: {
     external: {
       text: "A node port or external address leads to the service's cluster address.",
@@ -51,7 +51,7 @@ export const serviceElements: Feature<ZoneFacts> = {
     },
   },
   claims: [],
-  build(facts, [network = '', key = ''], out) {
+  build(facts, [network, key], out) {
     const on = exposedService(facts, network, key);
     if (on === undefined) return;
     const { masqueradeSubnets } = facts.settings;
@@ -82,7 +82,7 @@ export const serviceElements: Feature<ZoneFacts> = {
       }
     for (const port of on.ports) buildPort(context, port);
   },
-};
+});
 
 /** What is no address is a problem of the service. */
 function noteMalformed({ service, malformed }: ExposedService, out: Sink): void {

@@ -5,8 +5,8 @@
  */
 import { familyOf } from '../../allocators/addresses.ts';
 import { ONE } from '../../facts/keys.ts';
-import type { Feature } from '../../desired/features.ts';
-import type { ZoneFacts } from '../../model/zone/facts.ts';
+import { feature, type Feature } from '../../desired/features.ts';
+import type { ZoneFacts } from '../../model/zone/zone.ts';
 import type { ClusterSettings } from '../../model/model.ts';
 import { PODS_CGROUP } from './cgroup-names.ts';
 import { MANAGEMENT_DEVICES } from '../names.ts';
@@ -90,9 +90,9 @@ function addSources(rows: NftRows, input: string, { tunnelSources }: ClusterSett
   );
 }
 
-export const tunnelPeers: Feature<ZoneFacts> = {
+export const tunnelPeers = feature({
   name: 'nft/tunnel-peer',
-  over: ({ remoteNodes }) => remoteNodes,
+  over: ({ remoteNodes }: ZoneFacts) => remoteNodes,
   rules: {
     'from-nodes': {
       text: 'The ends of the tunnels of another node may send to the port of tunnels here.',
@@ -100,10 +100,10 @@ export const tunnelPeers: Feature<ZoneFacts> = {
     },
   },
   claims: [],
-  build({ remoteNodes }, [name = ''], out) {
+  build({ remoteNodes }, [name], out) {
     const rows = new NftRows(out, `Node ${name}`, 'from-nodes');
     const ends = (remoteNodes.part(name, 'encapIps') ?? []).map(plainAddress);
     for (const element of new Set(ends))
       if (element !== undefined) rows.element({ set: ofFamily(PEERS, familyOf(element)), element });
   },
-};
+});

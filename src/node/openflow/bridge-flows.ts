@@ -1,7 +1,7 @@
 /** Flows of the external bridge: what is there once for all networks, and what each network has (reference/node.md §4). */
 import { ONE } from '../../facts/keys.ts';
-import type { Feature, Rule } from '../../desired/features.ts';
-import type { ZoneFacts } from '../../model/zone/facts.ts';
+import { feature, type Feature, type Rule } from '../../desired/features.ts';
+import type { ZoneFacts } from '../../model/zone/zone.ts';
 import { hasGateway } from '../../model/rules/network-addresses.ts';
 import { dropFlows } from './bridge-flows-drops.ts';
 import { hostFlows } from './bridge-flows-host.ts';
@@ -35,13 +35,13 @@ export const bridgeFlows: Feature<ZoneFacts> = {
   },
 };
 
-export const bridgeFlowsOfNetwork: Feature<ZoneFacts> = {
+export const bridgeFlowsOfNetwork = feature({
   name: 'host/bridge-flows-of-network',
-  over: ({ rendered }) => rendered,
+  over: ({ rendered }: ZoneFacts) => rendered,
   rules: RULES,
   claims: [],
   subject: (_facts, [network]) => network,
-  build(facts, [name = ''], out) {
+  build(facts, [name], out) {
     const network = facts.rendered.get(name);
     if (network === undefined || !hasGateway(network) || network.topology === 'localnet') return;
     const on = externalBridge(facts);
@@ -50,30 +50,30 @@ export const bridgeFlowsOfNetwork: Feature<ZoneFacts> = {
     const to = bridgeNetwork(facts, on, network);
     for (const part of PARTS) part.network?.(rows, to);
   },
-};
+});
 
-export const bridgeFlowsOfNode: Feature<ZoneFacts> = {
+export const bridgeFlowsOfNode = feature({
   name: 'host/bridge-flows-of-node',
-  over: ({ remoteNodes }) => remoteNodes,
+  over: ({ remoteNodes }: ZoneFacts) => remoteNodes,
   rules: RULES,
   claims: [],
-  build(facts, [name = ''], out) {
+  build(facts, [name], out) {
     const on = externalBridge(facts);
     if (on === undefined) return;
     const rows = new FlowRows(out, on.name, `Node ${name}`);
     const ends = facts.remoteNodes.part(name, 'encapIps') ?? [];
     for (const part of PARTS) part.node?.(rows, on, ends);
   },
-};
+});
 
-export const bridgeFlowsOfService: Feature<ZoneFacts> = {
+export const bridgeFlowsOfService = feature({
   name: 'host/bridge-flows-of-service',
-  over: (facts) => facts.backends,
+  over: (facts: ZoneFacts) => facts.backends,
   // Of two networks that want one address the older one has it; what is wrong with a service is not the network's.
-  rank: (facts, [network = '']) => facts.networks.part(network, 'id') ?? 0,
+  rank: (facts, [network]) => facts.networks.part(network, 'id') ?? 0,
   rules: RULES,
   claims: [],
-  build(facts, [network = '', key = ''], out) {
+  build(facts, [network, key], out) {
     const on = externalBridge(facts);
     if (on === undefined || facts.services.get(key)?.isExposed !== true) return;
     const exposed = exposedService(facts, network, key);
@@ -81,4 +81,4 @@ export const bridgeFlowsOfService: Feature<ZoneFacts> = {
     const port = patchPortOf(facts, on.name, exposed.network);
     serviceFlows(new FlowRows(out, on.name, `Service ${key}`), on, exposed, port);
   },
-};
+});

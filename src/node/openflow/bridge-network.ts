@@ -12,7 +12,7 @@ import {
 import { MASQUERADE_OFFSETS } from '../../allocators/node-addresses.ts';
 import type { Rule } from '../../desired/features.ts';
 import { ovnPrefix } from '../../api/nad/network-name.ts';
-import type { ZoneFacts } from '../../model/zone/facts.ts';
+import type { ZoneFacts } from '../../model/zone/zone.ts';
 import type { ClusterSettings, GatewayMode, Network } from '../../model/model.ts';
 import { bridgePort, isDefault } from '../../model/rules/names.ts';
 import { DEFAULT_NETWORK } from '../../model/read/networks.ts';

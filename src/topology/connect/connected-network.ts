@@ -1,9 +1,9 @@
 /** A network's link to the connect router on this node, and what is sent over it (reference/topology.md §19.1). */
 
 import { FAMILIES, familyOf, ipOf } from '../../allocators/addresses.ts';
-import type { Feature, Sink } from '../../desired/features.ts';
+import { feature, type Sink } from '../../desired/features.ts';
 import { connectLink, type ConnectMember, type RouterLink } from '../../model/read/connects.ts';
-import type { ZoneFacts } from '../../model/zone/facts.ts';
+import type { ZoneFacts } from '../../model/zone/zone.ts';
 import type { Network } from '../../model/model.ts';
 import { identifiedPolicyKey } from '../rows/row-keys.ts';
 import { POLICY_CONNECT } from '../numbers.ts';
@@ -41,7 +41,7 @@ interface Linked {
 /** Undefined where the network has no rows here; the other members don't matter. Without a sink nobody is told why there is no link. */
 function linkedNetwork(facts: ZoneFacts, name: string, id: string, out?: Sink): Linked | undefined {
   const ranges = facts.connects.part(name, 'ranges');
-  const member = facts.reach.memberOf(name, id);
+  const member = facts.connectMembers.get(name, id);
   const known = facts.networkOfId(Number(id));
   const network = known && facts.rendered.get(known.name);
   if (ranges === undefined || member === undefined || network === undefined) return undefined;
@@ -62,11 +62,11 @@ function linkedNetwork(facts: ZoneFacts, name: string, id: string, out?: Sink): 
   return { network, member, link, pods };
 }
 
-export const connectedNetworks: Feature<ZoneFacts> = {
+export const connectedNetworks = feature({
   name: 'connect/network',
-  over: (facts) => facts.connects.distinct('member', 2),
-  subject: (_facts, [connect = '']) => connectObject(connect),
-  objects: (_facts, [connect = '']) => [connectObject(connect)],
+  over: (facts: ZoneFacts) => facts.connects.distinct('member'),
+  subject: (_facts, [connect]) => connectObject(connect),
+  objects: (_facts, [connect]) => [connectObject(connect)],
   rules: {
     link: {
       text: 'The router of a connected network has a link to the connect router: of Layer3 networks one per node, of Layer2 networks one.',
@@ -78,7 +78,7 @@ export const connectedNetworks: Feature<ZoneFacts> = {
     },
   },
   claims: [ROUTER_PORT_CLAIM, ROUTE_CLAIM],
-  build(facts, [name = '', id = ''], out) {
+  build(facts, [name, id], out) {
     const linked = linkedNetwork(facts, name, id, out);
     if (linked === undefined) return;
     const { network, member, link, pods } = linked;
@@ -126,14 +126,14 @@ export const connectedNetworks: Feature<ZoneFacts> = {
       });
     }
   },
-};
+});
 
 /** A unit per pair: a network that joins touches no pair of others. */
-export const connectedWays: Feature<ZoneFacts> = {
+export const connectedWays = feature({
   name: 'connect/way',
-  over: (facts) => facts.connects.distinct('way', 3),
-  subject: (_facts, [connect = '']) => connectObject(connect),
-  objects: (_facts, [connect = '']) => [connectObject(connect)],
+  over: (facts: ZoneFacts) => facts.connects.distinct('way'),
+  subject: (_facts, [connect]) => connectObject(connect),
+  objects: (_facts, [connect]) => [connectObject(connect)],
   rules: {
     policies: {
       text: 'What pods of a connected network have for a network of the same connection goes to the connect router; nothing else does.',
@@ -141,7 +141,7 @@ export const connectedWays: Feature<ZoneFacts> = {
     },
   },
   claims: [POLICY_CLAIM],
-  build(facts, [name = '', from = '', to = ''], out) {
+  build(facts, [name, from, to], out) {
     const destination = facts.networkOfId(Number(to));
     const source = destination && linkedNetwork(facts, name, from);
     if (source === undefined || destination === undefined) return;
@@ -177,4 +177,4 @@ export const connectedWays: Feature<ZoneFacts> = {
       );
     }
   },
-};
+});

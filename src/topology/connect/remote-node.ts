@@ -2,9 +2,9 @@
 
 import { familyOf } from '../../allocators/addresses.ts';
 import { pairs } from '../../facts/keys.ts';
-import type { Feature } from '../../desired/features.ts';
+import { feature } from '../../desired/features.ts';
 import { connectLink } from '../../model/read/connects.ts';
-import type { ZoneFacts } from '../../model/zone/facts.ts';
+import type { ZoneFacts } from '../../model/zone/zone.ts';
 import { addIdentifiedRoute, ROUTE_CLAIM, ROUTER_PORT_CLAIM } from '../rows/router-rows.ts';
 import { holds, Rows } from '../rows/unit-rows.ts';
 import {
@@ -16,11 +16,11 @@ import {
   routeIds,
 } from './connect-rows.ts';
 
-export const connectedRemoteNodes: Feature<ZoneFacts> = {
+export const connectedRemoteNodes = feature({
   name: 'connect/remote-node',
-  over: (facts) => pairs(facts.connects.distinct('member', 2), facts.remoteNodes),
-  subject: (_facts, [connect = '']) => connectObject(connect),
-  objects: (_facts, [connect = '']) => [connectObject(connect)],
+  over: (facts: ZoneFacts) => pairs(facts.connects.distinct('member'), facts.remoteNodes),
+  subject: (_facts, [connect]) => connectObject(connect),
+  objects: (_facts, [connect]) => [connectObject(connect)],
   rules: {
     'remote-link': {
       text: 'Another node with pods of a connected Layer3 network has a port on the connect router, bound to its chassis.',
@@ -32,10 +32,10 @@ export const connectedRemoteNodes: Feature<ZoneFacts> = {
     },
   },
   claims: [ROUTER_PORT_CLAIM, ROUTE_CLAIM],
-  build(facts, [name = '', id = '', nodeName = ''], out) {
+  build(facts, [name, id, nodeName], out) {
     const ranges = facts.connects.part(name, 'ranges');
     const networkId = Number(id);
-    const member = facts.reach.memberOf(name, id);
+    const member = facts.connectMembers.get(name, id);
     if (ranges === undefined || member?.topology !== 'layer3' || !facts.isConnectRendered(name))
       return;
     const network = facts.networkOfId(networkId);
@@ -75,4 +75,4 @@ export const connectedRemoteNodes: Feature<ZoneFacts> = {
       });
     }
   },
-};
+});

@@ -1,8 +1,8 @@
 /** The router that joins connected networks (reference/topology.md §19.1). */
 
 import { RowReference } from '../../desired/rows.ts';
-import type { Feature } from '../../desired/features.ts';
-import type { ZoneFacts } from '../../model/zone/facts.ts';
+import { feature } from '../../desired/features.ts';
+import type { ZoneFacts } from '../../model/zone/zone.ts';
 import { COPP } from '../database/protection.ts';
 import { OWNER_CONTROLLER_ID, OWNER_TYPE_ID, NAME_ID } from '../rows/object-ids.ts';
 import { ROUTER_CLAIM } from '../rows/router-rows.ts';
@@ -18,11 +18,11 @@ import {
 } from './connect-rows.ts';
 import { addServicesOnly, SERVICES_ONLY_CLAIMS, SERVICES_ONLY_RULES } from './services-only.ts';
 
-export const connectRouters: Feature<ZoneFacts> = {
+export const connectRouters = feature({
   name: 'connect/router',
-  over: (facts) => facts.connects,
-  subject: (_facts, [name = '']) => connectObject(name),
-  objects: (_facts, [connect = '']) => [connectObject(connect)],
+  over: (facts: ZoneFacts) => facts.connects,
+  subject: (_facts, [name]) => connectObject(name),
+  objects: (_facts, [connect]) => [connectObject(connect)],
   rules: {
     'connect-router': {
       text: 'Networks of a connection are joined by a router of their own, where one of them is in use.',
@@ -35,7 +35,7 @@ export const connectRouters: Feature<ZoneFacts> = {
     ...SERVICES_ONLY_RULES,
   },
   claims: [ROUTER_CLAIM, LOAD_BALANCER_GROUP_CLAIM, ...SERVICES_ONLY_CLAIMS],
-  build(facts, [name = ''], out) {
+  build(facts, [name], out) {
     const connect = facts.connects.get(name);
     if (connect === undefined || !facts.isConnectRendered(name)) return;
     const rows = Rows.northbound(out, connectObject(name));
@@ -70,7 +70,7 @@ export const connectRouters: Feature<ZoneFacts> = {
         connected,
         here,
         reachedFrom: ({ name: network }) =>
-          facts.reach
+          facts
             .reachedFrom(network)
             .map((other) => facts.networks.get(other))
             .filter((other) => other !== undefined)
@@ -80,4 +80,4 @@ export const connectRouters: Feature<ZoneFacts> = {
       facts.nodeName,
     );
   },
-};
+});

@@ -13,8 +13,8 @@ import {
   parsePrefix,
 } from '../../allocators/addresses.ts';
 import { siblingLink } from '../../allocators/node-addresses.ts';
-import type { Feature } from '../../desired/features.ts';
-import type { ZoneFacts } from '../../model/zone/facts.ts';
+import { feature } from '../../desired/features.ts';
+import type { ZoneFacts } from '../../model/zone/zone.ts';
 import type { Network } from '../../model/model.ts';
 import { policyKey } from '../rows/row-keys.ts';
 import { networkOf, networkRank, networkObjects } from '../networks/network-feature.ts';
@@ -33,9 +33,9 @@ interface End {
   readonly addresses: readonly { readonly address: string; readonly interface: string }[];
 }
 
-export const siblingNetworks: Feature<ZoneFacts> = {
+export const siblingNetworks = feature({
   name: 'connect/sibling-networks',
-  over: (facts) => facts.reach.siblingPairs,
+  over: (facts: ZoneFacts) => facts.neighbours.distinct('pair'),
   rank: networkRank,
   subject: networkOf,
   objects(facts, names) {
@@ -94,7 +94,7 @@ export const siblingNetworks: Feature<ZoneFacts> = {
     addEnd(Rows.northbound(out, lower.object), first, second);
     addEnd(Rows.northbound(out, higher.object), second, first);
   },
-};
+});
 
 /** Port of a router to that of another network; an id has no `_`, so that no two links have one name. */
 const linkPort = (router: string, other: Network): string => `rtor-${router}_${other.id}`;

@@ -3,7 +3,7 @@
 import { ONE } from '../../facts/keys.ts';
 import type { Feature } from '../../desired/features.ts';
 import { SETTINGS, type TableClaim } from '../../desired/rows.ts';
-import type { ZoneFacts } from '../../model/zone/facts.ts';
+import type { ZoneFacts } from '../../model/zone/zone.ts';
 import { NB_GLOBAL_KEY } from '../rows/row-keys.ts';
 import { NORTHBOUND, Rows } from '../rows/unit-rows.ts';
 

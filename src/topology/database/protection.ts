@@ -3,7 +3,7 @@
 import { ONE } from '../../facts/keys.ts';
 import type { Feature } from '../../desired/features.ts';
 import { SETTINGS, type TableClaim } from '../../desired/rows.ts';
-import type { ZoneFacts } from '../../model/zone/facts.ts';
+import type { ZoneFacts } from '../../model/zone/zone.ts';
 import { claimByName, numberOf, textOf } from '../rows/found.ts';
 import { meterBandKey } from '../rows/row-keys.ts';
 import { ACL_LOGGING_METER } from '../numbers.ts';

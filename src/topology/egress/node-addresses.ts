@@ -3,7 +3,7 @@
 import { familyOf, withoutPrefix } from '../../allocators/addresses.ts';
 import { ONE } from '../../facts/keys.ts';
 import type { Feature } from '../../desired/features.ts';
-import type { ZoneFacts } from '../../model/zone/facts.ts';
+import type { ZoneFacts } from '../../model/zone/zone.ts';
 import { clusterFamilies } from '../../model/rules/network-addresses.ts';
 import {
   addAddressSet,

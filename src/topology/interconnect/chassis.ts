@@ -1,9 +1,9 @@
 /** Southbound: the chassis of other nodes, which no ovn-controller of this zone writes (reference/topology.md §13.2). */
 
 import { ONE } from '../../facts/keys.ts';
-import type { Feature } from '../../desired/features.ts';
+import { feature, type Feature } from '../../desired/features.ts';
 import { SETTINGS, type TableClaim } from '../../desired/rows.ts';
-import type { ZoneFacts } from '../../model/zone/facts.ts';
+import type { ZoneFacts } from '../../model/zone/zone.ts';
 import { claimByName, textOf } from '../rows/found.ts';
 import { encapKey } from '../rows/row-keys.ts';
 import { holds, Rows, SOUTHBOUND } from '../rows/unit-rows.ts';
@@ -22,10 +22,10 @@ const ENCAP_CLAIM: TableClaim = {
   markedBy: (_row, chassis) => (chassis === undefined ? [] : [chassis]),
 };
 
-export const remoteChassis: Feature<ZoneFacts> = {
+export const remoteChassis = feature({
   name: 'interconnect/chassis',
-  over: (facts) => facts.remoteNodes,
-  objects: (_facts, [name = '']) => [`Node ${name}`],
+  over: (facts: ZoneFacts) => facts.remoteNodes,
+  objects: (_facts, [name]) => [`Node ${name}`],
   rules: {
     chassis: {
       text: 'Every other node is a remote chassis with its tunnel endpoints, so that ports of the transit switches can be bound to it.',
@@ -33,7 +33,7 @@ export const remoteChassis: Feature<ZoneFacts> = {
     },
   },
   claims: [CHASSIS_CLAIM, ENCAP_CLAIM],
-  build({ remoteNodes }, [name = ''], out) {
+  build({ remoteNodes }, [name], out) {
     const chassis = remoteNodes.part(name, 'chassisId');
     const ips = remoteNodes.part(name, 'encapIps') ?? [];
     if (chassis === undefined) return;
@@ -50,7 +50,7 @@ export const remoteChassis: Feature<ZoneFacts> = {
       );
     }
   },
-};
+});
 
 export const ownChassis: Feature<ZoneFacts> = {
   name: 'interconnect/own-chassis',

@@ -4,8 +4,8 @@ import { FAMILIES, familyOf, hasAddress, macOf } from '../../allocators/addresse
 import { familyCidrs } from '../../api/nad/network-config.ts';
 import { ovnPrefix } from '../../api/nad/network-name.ts';
 import { pairs } from '../../facts/keys.ts';
-import type { Feature } from '../../desired/features.ts';
-import type { ZoneFacts } from '../../model/zone/facts.ts';
+import { feature } from '../../desired/features.ts';
+import type { ZoneFacts } from '../../model/zone/zone.ts';
 import { gatewayRouter, transitRouter, transitRouterToGateway } from '../../model/rules/names.ts';
 import {
   hasTransitLink,
@@ -22,9 +22,9 @@ import { holds, Rows } from '../rows/unit-rows.ts';
 /** External id of rows for another node of a Layer2 network. */
 export const REMOTE_NODE_ID = 'k8s.ovn.org/node';
 
-export const remoteGateway: Feature<ZoneFacts> = {
+export const remoteGateway = feature({
   name: 'layer2/remote-gateway',
-  over: (facts) => pairs(facts.renderedWithGateway('layer2'), facts.remoteNodes),
+  over: (facts: ZoneFacts) => pairs(facts.renderedWithGateway('layer2'), facts.remoteNodes),
   rank: networkRank,
   subject: networkOf,
   objects: networkObjects,
@@ -39,7 +39,7 @@ export const remoteGateway: Feature<ZoneFacts> = {
     },
   },
   claims: [ROUTER_PORT_CLAIM, ROUTE_CLAIM],
-  build(facts, [name = '', node = ''], out) {
+  build(facts, [name, node], out) {
     const network = facts.rendered.get(name);
     const id = facts.remoteNodes.part(node, 'id');
     const chassisId = facts.remoteNodes.part(node, 'chassisId');
@@ -86,4 +86,4 @@ export const remoteGateway: Feature<ZoneFacts> = {
       });
     }
   },
-};
+});

@@ -3,8 +3,8 @@
 import { asHost, familyOf, hasAddress, withoutPrefix } from '../../allocators/addresses.ts';
 import { ovnPrefix } from '../../api/nad/network-name.ts';
 import { pairs } from '../../facts/keys.ts';
-import type { Feature } from '../../desired/features.ts';
-import type { ZoneFacts } from '../../model/zone/facts.ts';
+import { feature } from '../../desired/features.ts';
+import type { ZoneFacts } from '../../model/zone/zone.ts';
 import { DEFAULT_NETWORK } from '../../model/read/networks.ts';
 import { clusterRouter, isDefault, transitPort, transitSwitch } from '../../model/rules/names.ts';
 import { joinAddresses, joinSubnets } from '../../model/rules/network-addresses.ts';
@@ -18,12 +18,12 @@ import { PORT_NODE_ID, transitEnd } from './transit-end.ts';
 /** External id of interconnect routes: the node that they lead to. */
 export const ROUTE_NODE_ID = 'ic-node';
 
-export const remoteNode: Feature<ZoneFacts> = {
+export const remoteNode = feature({
   name: 'interconnect/remote-node',
-  over: (facts) => pairs(facts.renderedOf('layer3'), facts.remoteNodes),
+  over: (facts: ZoneFacts) => pairs(facts.renderedOf('layer3'), facts.remoteNodes),
   rank: networkRank,
   subject: networkOf,
-  objects: (facts, [name = '', node = '']) =>
+  objects: (facts, [name, node]) =>
     name === DEFAULT_NETWORK ? [`Node ${node}`] : networkObjects(facts, [name]),
   rules: {
     'transit-port': {
@@ -36,7 +36,7 @@ export const remoteNode: Feature<ZoneFacts> = {
     },
   },
   claims: [SWITCH_PORT_CLAIM, ROUTE_CLAIM],
-  build(facts, [name = '', node = ''], out) {
+  build(facts, [name, node], out) {
     const network = facts.rendered.get(name);
     const id = facts.remoteNodes.part(node, 'id');
     const transitAddresses = facts.remoteNodes.part(node, 'transitAddresses');
@@ -80,4 +80,4 @@ export const remoteNode: Feature<ZoneFacts> = {
       });
     }
   },
-};
+});

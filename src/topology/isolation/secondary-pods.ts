@@ -3,7 +3,7 @@
 import { ipOf } from '../../allocators/addresses.ts';
 import { ONE } from '../../facts/keys.ts';
 import type { Feature } from '../../desired/features.ts';
-import type { ZoneFacts } from '../../model/zone/facts.ts';
+import type { ZoneFacts } from '../../model/zone/zone.ts';
 import { nodeRanges } from '../../model/rules/network-addresses.ts';
 import { DEFAULT_NETWORK } from '../../model/read/networks.ts';
 import { ACL_CLAIM, ofGroup, type Direction } from '../rows/acls.ts';

@@ -1,8 +1,7 @@
 /** Multicast between the pods of a namespace that asks for it (reference/topology.md §16.4). */
 
-import type { Feature } from '../../desired/features.ts';
-import type { ZoneFacts } from '../../model/zone/facts.ts';
-import type { NetworkName } from '../../model/model.ts';
+import { feature } from '../../desired/features.ts';
+import type { ZoneFacts } from '../../model/zone/zone.ts';
 import { multicastSenders } from '../../model/read/multicast.ts';
 import { controllerOf } from '../../model/rules/names.ts';
 import { ACL_CLAIM, addAcl, ofGroup, type Direction } from '../rows/acls.ts';
@@ -16,12 +15,12 @@ import { holds, Rows } from '../rows/unit-rows.ts';
 import { receivedMulticast, sentMulticast } from './matches.ts';
 
 /** A unit of its own: what denies is there without it. */
-export const namespaceMulticast: Feature<ZoneFacts> = {
+export const namespaceMulticast = feature({
   name: 'multicast/namespaces',
-  over: (facts) => facts.policing.multicast.distinct('unit', 2),
+  over: (facts: ZoneFacts) => facts.multicast.distinct('unit'),
   rank: networkRank,
   subject: networkOf,
-  objects: (_facts, [, namespace = '']) => [`Namespace ${namespace}`],
+  objects: (_facts, [, namespace]) => [`Namespace ${namespace}`],
   rules: {
     allow: {
       text: 'Pods of a namespace that asks for it send multicast, and get that of its pods of all nodes.',
@@ -29,10 +28,10 @@ export const namespaceMulticast: Feature<ZoneFacts> = {
     },
   },
   claims: [ACL_CLAIM],
-  build(facts, [network = '', namespace = ''], out) {
+  build(facts, [network, namespace], out) {
     const families = familiesOf(facts, network);
     if (families.length === 0) return;
-    const controller = controllerOf(network as NetworkName);
+    const controller = controllerOf(network);
     const group = namespacePortGroup(controller, namespace).name;
     const { id } = multicastSenders(namespace);
     const senders = new Map(
@@ -57,4 +56,4 @@ export const namespaceMulticast: Feature<ZoneFacts> = {
     allow('Egress', sentMulticast(families), []);
     allow('Ingress', receivedMulticast(senders), [...senders.values()]);
   },
-};
+});

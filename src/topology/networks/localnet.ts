@@ -3,8 +3,8 @@
 import { RowReference } from '../../desired/rows.ts';
 import { SWITCH_COPP } from '../database/protection.ts';
 import { ovnPrefix } from '../../api/nad/network-name.ts';
-import type { Feature } from '../../desired/features.ts';
-import type { ZoneFacts } from '../../model/zone/facts.ts';
+import { feature } from '../../desired/features.ts';
+import type { ZoneFacts } from '../../model/zone/zone.ts';
 import { localnetPort, localnetSwitch } from '../../model/rules/names.ts';
 import { addDhcpOptions, dhcpOptions } from '../parts/dhcp.ts';
 import { addPodServerAcls, podServers } from '../parts/pod-servers.ts';
@@ -13,9 +13,9 @@ import { networkRoleIds } from '../rows/object-ids.ts';
 import { holds, Rows } from '../rows/unit-rows.ts';
 import { subnetConfig, SWITCH_CLAIM, SWITCH_PORT_CLAIM } from '../rows/switch-rows.ts';
 
-export const localnetNetwork: Feature<ZoneFacts> = {
+export const localnetNetwork = feature({
   name: 'localnet/network',
-  over: (facts) => facts.renderedOf('localnet'),
+  over: (facts: ZoneFacts) => facts.renderedOf('localnet'),
   rank: networkRank,
   subject: networkOf,
   objects: networkObjects,
@@ -32,7 +32,7 @@ export const localnetNetwork: Feature<ZoneFacts> = {
     },
   },
   claims: [SWITCH_CLAIM, SWITCH_PORT_CLAIM, ...dhcpOptions.claims, ...podServers.claims],
-  build(facts, [name = ''], out) {
+  build(facts, [name], out) {
     const network = facts.rendered.get(name);
     if (network === undefined) return;
     const prefix = ovnPrefix(name);
@@ -56,4 +56,4 @@ export const localnetNetwork: Feature<ZoneFacts> = {
     addDhcpOptions(rows.by('dhcp'), network);
     addPodServerAcls(rows.by('pod-servers'), network, localnetSwitch(prefix), localnetPort(prefix));
   },
-};
+});

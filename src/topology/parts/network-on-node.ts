@@ -8,7 +8,7 @@ import {
   type Family,
 } from '../../allocators/addresses.ts';
 import { networkMasqueradeOffsets } from '../../allocators/node-addresses.ts';
-import type { ZoneFacts } from '../../model/zone/facts.ts';
+import type { ZoneFacts } from '../../model/zone/zone.ts';
 import type {
   ClusterSettings,
   GatewayMode,

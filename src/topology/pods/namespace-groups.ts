@@ -1,7 +1,7 @@
 /** Groups of the pods of a namespace on a network, for rules per namespace (reference/topology.md §5). */
 
-import type { Feature } from '../../desired/features.ts';
-import type { ZoneFacts } from '../../model/zone/facts.ts';
+import { feature } from '../../desired/features.ts';
+import type { ZoneFacts } from '../../model/zone/zone.ts';
 import { controllerOf } from '../../model/rules/names.ts';
 import { DEFAULT_NETWORK } from '../../model/read/networks.ts';
 import type { NetworkName } from '../../model/model.ts';
@@ -10,9 +10,9 @@ import { addPortGroup, namespacePortGroup, PORT_GROUP_CLAIM } from '../rows/port
 import { Rows } from '../rows/unit-rows.ts';
 
 /** The default network is everybody's. */
-export const defaultNamespaceGroups: Feature<ZoneFacts> = {
+export const defaultNamespaceGroups = feature({
   name: 'pods/default-namespace-groups',
-  over: (facts) => facts.namespaces,
+  over: (facts: ZoneFacts) => facts.namespaces,
   subject: () => DEFAULT_NETWORK,
   objects: (facts) => networkObjects(facts, [DEFAULT_NETWORK]),
   rules: {
@@ -22,16 +22,16 @@ export const defaultNamespaceGroups: Feature<ZoneFacts> = {
     },
   },
   claims: [PORT_GROUP_CLAIM],
-  build(facts, [namespace = ''], out) {
+  build(facts, [namespace], out) {
     const object = facts.rendered.part(DEFAULT_NETWORK, 'object');
     if (object === undefined || !facts.isGrouped(DEFAULT_NETWORK, namespace)) return;
     addGroup(Rows.northbound(out, object), DEFAULT_NETWORK, namespace);
   },
-};
+});
 
-export const namespaceGroups: Feature<ZoneFacts> = {
+export const namespaceGroups = feature({
   name: 'pods/namespace-groups',
-  over: (facts) => facts.groupedNamespaces.distinct('group', 2),
+  over: (facts: ZoneFacts) => facts.groupedNamespaces.distinct('group'),
   rank: networkRank,
   subject: networkOf,
   objects: networkObjects,
@@ -42,12 +42,12 @@ export const namespaceGroups: Feature<ZoneFacts> = {
     },
   },
   claims: [PORT_GROUP_CLAIM],
-  build(facts, [network = '', namespace = ''], out) {
+  build(facts, [network, namespace], out) {
     const object = facts.rendered.part(network, 'object');
     if (object === undefined) return;
     addGroup(Rows.northbound(out, object), network as NetworkName, namespace);
   },
-};
+});
 
 const addGroup = (rows: Rows, network: NetworkName, namespace: string): void =>
   addPortGroup(rows.by('group'), namespacePortGroup(controllerOf(network), namespace));

@@ -4,7 +4,7 @@ import { withoutPrefix, type Family } from '../../allocators/addresses.ts';
 import type { Sink } from '../../desired/features.ts';
 import { RowReference, type Containment } from '../../desired/rows.ts';
 import { nameProblem } from '../../model/rules/admission.ts';
-import type { ZoneFacts } from '../../model/zone/facts.ts';
+import type { ZoneFacts } from '../../model/zone/zone.ts';
 import type { Attachment, Topology } from '../../model/model.ts';
 import { isDefault, podPort } from '../../model/rules/names.ts';
 import { NAD_ID, networkIds } from '../rows/object-ids.ts';

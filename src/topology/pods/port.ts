@@ -1,9 +1,9 @@
 /** Ports of this node's pods (reference/topology.md §14). */
 
 import type { Family } from '../../allocators/addresses.ts';
-import type { Feature } from '../../desired/features.ts';
+import { feature } from '../../desired/features.ts';
 import type { Containment } from '../../desired/rows.ts';
-import type { ZoneFacts } from '../../model/zone/facts.ts';
+import type { ZoneFacts } from '../../model/zone/zone.ts';
 import { isServed } from '../../model/rules/flat-networks.ts';
 import type { Attachment, NetworkName } from '../../model/model.ts';
 import { controllerOf, isDefault, podSwitch } from '../../model/rules/names.ts';
@@ -22,12 +22,12 @@ import { holds, Rows } from '../rows/unit-rows.ts';
 import { SWITCH_PORT_CLAIM } from '../rows/switch-rows.ts';
 import { addPodPort, checkedPort, POD_RANK } from './port-row.ts';
 
-export const podPorts: Feature<ZoneFacts> = {
+export const podPorts = feature({
   name: 'pods/port',
-  over: (facts) => facts.attachments,
+  over: (facts: ZoneFacts) => facts.attachments,
   rank: () => POD_RANK,
   subject: (facts, args) => facts.attachments.get(...args)?.network,
-  objects: (_facts, [namespace = '', pod = '']) => [`Pod ${namespace}/${pod}`],
+  objects: (_facts, [namespace, pod]) => [`Pod ${namespace}/${pod}`],
   rules: {
     port: {
       text: 'Each interface of a pod of this node is a port on the switch of its network, with its addresses only.',
@@ -63,7 +63,7 @@ export const podPorts: Feature<ZoneFacts> = {
       {
         ...attachment,
         topology,
-        isOpen: facts.attaching.isOpenWhileMoving(attachment),
+        isOpen: facts.isOpenWhileMoving(attachment),
         dhcp: dhcpOf(facts, network),
       },
       facts.own('chassisId'),
@@ -72,7 +72,7 @@ export const podPorts: Feature<ZoneFacts> = {
     );
     if (isIsolated(attachment)) addOpenPortAcls(rows.by('open-ports'), attachment);
   },
-};
+});
 
 /** Other networks have no such rows: what they say of their subnets is not read. */
 function dhcpOf(facts: ZoneFacts, name: NetworkName): ReadonlyMap<Family, string> {
@@ -88,7 +88,7 @@ const isIsolated = ({ network, role }: Attachment): boolean =>
 function groupsOf(facts: ZoneFacts, attachment: Attachment): readonly Containment[] {
   const { network, namespace, pod, nadKey } = attachment;
   const controller = controllerOf(network);
-  const policed = facts.policing.ports.get(namespace, pod, nadKey);
+  const policed = facts.policedPorts.get(namespace, pod, nadKey);
   return [
     ...(facts.isGrouped(network, namespace)
       ? [inGroup(namespacePortGroup(controller, namespace))]

@@ -1,19 +1,20 @@
 /** Ports of other nodes' pods on the switch of a Layer2 network, which spans all zones (reference/topology.md §9.4, §14). */
 
 import { ovnPrefix } from '../../api/nad/network-name.ts';
-import type { Feature } from '../../desired/features.ts';
-import type { ZoneFacts } from '../../model/zone/facts.ts';
+import { feature } from '../../desired/features.ts';
+import type { ZoneFacts } from '../../model/zone/zone.ts';
 import { layer2Switch } from '../../model/rules/names.ts';
 import { addPodPort, checkedPort, POD_RANK } from './port-row.ts';
 import { holds, Rows } from '../rows/unit-rows.ts';
 import { SWITCH_PORT_CLAIM } from '../rows/switch-rows.ts';
 
-export const remotePodPorts: Feature<ZoneFacts> = {
+export const remotePodPorts = feature({
   name: 'layer2/remote-port',
-  over: (facts) => facts.remoteAttachments.buckets('network', facts.renderedOf('layer2')),
+  over: (facts: ZoneFacts) =>
+    facts.remoteAttachments.buckets('network', facts.renderedOf('layer2')),
   rank: () => POD_RANK,
   subject: (facts, args) => facts.remoteAttachments.get(...args)?.network,
-  objects: (_facts, [namespace = '', pod = '']) => [`Pod ${namespace}/${pod}`],
+  objects: (_facts, [namespace, pod]) => [`Pod ${namespace}/${pod}`],
   rules: {
     'remote-pod': {
       text: "Each interface of another node's pod on a Layer2 network is a remote port with the key that it has in its own zone, bound to the pod's chassis.",
@@ -36,10 +37,10 @@ export const remotePodPorts: Feature<ZoneFacts> = {
         ...attachment,
         topology: 'layer2',
         isRemote: true,
-        isOpen: facts.attaching.isOpenWhileMoving(attachment),
+        isOpen: facts.isOpenWhileMoving(attachment),
       },
       chassisId,
       holds('Logical_Switch', layer2Switch(ovnPrefix(network)), 'ports'),
     );
   },
-};
+});

@@ -6,13 +6,13 @@
 import { familyOf, withoutPrefix, type Family } from '../../allocators/addresses.ts';
 import { matchesSelector } from '../../api/selectors.ts';
 import { isAdminKind } from '../../api/validation/admin-policies.ts';
-import type { Feature } from '../../desired/features.ts';
+import { feature } from '../../desired/features.ts';
 import {
   adminPortQueries,
   type AdminPolicy,
   type AdminRule,
 } from '../../model/read/admin-policies.ts';
-import type { ZoneFacts } from '../../model/zone/facts.ts';
+import type { ZoneFacts } from '../../model/zone/zone.ts';
 import type { NetworkName } from '../../model/model.ts';
 import { controllerOf } from '../../model/rules/names.ts';
 import { ACL_CLAIM, addAcl, ofGroup, type Acl } from '../rows/acls.ts';
@@ -37,12 +37,12 @@ const ACTIONS = { Allow: 'allow-related', Deny: 'drop', Pass: 'pass' } as const;
 const objectOf = ({ kind, name }: AdminPolicy): string => `${kind} ${name}`;
 
 /** Peers of each rule: pods by selectors, nodes by their labels, and ranges. */
-export const adminAddresses: Feature<ZoneFacts> = {
+export const adminAddresses = feature({
   name: 'policy/admin-addresses',
-  over: (facts) => facts.policing.adminPlacements.distinct('rule', 5),
+  over: (facts: ZoneFacts) => facts.adminPlacements.distinct('rule'),
   rank: networkRank,
   subject: networkOf,
-  objects: (_facts, [, kind = '', name = '']) => [`${kind} ${name}`],
+  objects: (_facts, [, kind, name]) => [`${kind} ${name}`],
   rules: {
     addresses: {
       text: 'Peers of a rule of a policy of administrators are in one set: pods of all nodes on this network, nodes and ranges.',
@@ -50,8 +50,8 @@ export const adminAddresses: Feature<ZoneFacts> = {
     },
   },
   claims: [ADDRESS_SET_CLAIM],
-  build(facts, [network = '', kind = '', name = '', direction, index], out) {
-    const policy = facts.policing.admins.get(kind, name);
+  build(facts, [network, kind, name, direction, index], out) {
+    const policy = facts.admins.get(kind, name);
     const rule = policy?.rules.find(
       (one) => one.direction === direction && String(one.index) === index,
     );
@@ -59,10 +59,10 @@ export const adminAddresses: Feature<ZoneFacts> = {
     if (rule.peers.length > 0) facts.requireOtherPods();
     const others = [...nodeAddresses(facts, rule), ...rule.networks];
     const rows = Rows.northbound(out, objectOf(policy)).by('addresses');
-    const controller = controllerOf(network as NetworkName);
+    const controller = controllerOf(network);
     for (const family of familiesOf(facts, network)) {
       const set = adminPeers(controller, kind, name, rule, family);
-      const pods = rule.peers.map(({ id }) => facts.policing.addressesOf(network, id, family));
+      const pods = rule.peers.map(({ id }) => facts.addressesOf(network, id, family));
       const besides = others.filter((address) => familyOf(address) === family);
       const [only] = pods;
       if (only !== undefined && pods.length === 1 && besides.length === 0)
@@ -73,11 +73,11 @@ export const adminAddresses: Feature<ZoneFacts> = {
       }
     }
   },
-};
+});
 
 function nodeAddresses(facts: ZoneFacts, { nodes }: AdminRule): readonly string[] {
   if (nodes.length === 0) return [];
-  return facts.policing.nodeLabels
+  return facts.nodeLabels
     .all()
     .filter(({ labels }) => nodes.some((selector) => matchesSelector(selector, labels)))
     .flatMap(({ name }) =>
@@ -88,12 +88,12 @@ function nodeAddresses(facts: ZoneFacts, { nodes }: AdminRule): readonly string[
     .map(withoutPrefix);
 }
 
-export const adminPolicy: Feature<ZoneFacts> = {
+export const adminPolicy = feature({
   name: 'policy/admin-policy',
-  over: (facts) => facts.policing.adminPlacements.distinct('unit', 3),
+  over: (facts: ZoneFacts) => facts.adminPlacements.distinct('unit'),
   rank: networkRank,
   subject: networkOf,
-  objects: (_facts, [, kind = '', name = '']) => [`${kind} ${name}`],
+  objects: (_facts, [, kind, name]) => [`${kind} ${name}`],
   rules: {
     group: {
       text: 'A policy of administrators has a group of the pods that it is about.',
@@ -105,21 +105,21 @@ export const adminPolicy: Feature<ZoneFacts> = {
     },
   },
   claims: [PORT_GROUP_CLAIM, ACL_CLAIM],
-  build(facts, [network = '', kind = '', name = ''], out) {
-    const policy = facts.policing.admins.get(kind, name);
+  build(facts, [network, kind, name], out) {
+    const policy = facts.admins.get(kind, name);
     if (policy === undefined || !isAdminKind(kind)) return;
-    const controller = controllerOf(network as NetworkName);
+    const controller = controllerOf(network);
     const rows = Rows.northbound(out, objectOf(policy));
     addPortGroup(rows.by('group'), adminPortGroup(controller, kind, name));
     const families = familiesOf(facts, network);
     for (const rule of policy.rules)
       addRule(rows.by('rule'), { facts, network, controller, policy, families }, rule);
   },
-};
+});
 
 interface AdminOnNetwork {
   readonly facts: ZoneFacts;
-  readonly network: string;
+  readonly network: NetworkName;
   readonly controller: string;
   readonly policy: AdminPolicy;
   readonly families: readonly Family[];

@@ -1,8 +1,7 @@
 /** Pods that some policy of their namespace selects get and send nothing but what policies let through (reference/topology.md §16.1). */
 
-import type { Feature } from '../../desired/features.ts';
-import type { ZoneFacts } from '../../model/zone/facts.ts';
-import type { NetworkName } from '../../model/model.ts';
+import { feature } from '../../desired/features.ts';
+import type { ZoneFacts } from '../../model/zone/zone.ts';
 import { controllerOf } from '../../model/rules/names.ts';
 import { ACL_CLAIM, addAcl, DIRECTIONS, ofGroup } from '../rows/acls.ts';
 import { networkOf, networkRank } from '../networks/network-feature.ts';
@@ -12,12 +11,12 @@ import { addPortGroup, closedPortGroup, PORT_GROUP_CLAIM } from '../rows/port-gr
 import { holds, Rows } from '../rows/unit-rows.ts';
 
 /** One unit per namespace and network: a port that joins a group finds it closed. */
-export const defaultDeny: Feature<ZoneFacts> = {
+export const defaultDeny = feature({
   name: 'policy/default-deny',
-  over: (facts) => facts.policing.placements.distinct('namespace', 2),
+  over: (facts: ZoneFacts) => facts.placements.distinct('namespace'),
   rank: networkRank,
   subject: networkOf,
-  objects: (_facts, [, namespace = '']) => [`Namespace ${namespace}`],
+  objects: (_facts, [, namespace]) => [`Namespace ${namespace}`],
   rules: {
     group: {
       text: 'A namespace with policies has a group per direction of the pods that these close.',
@@ -37,11 +36,11 @@ export const defaultDeny: Feature<ZoneFacts> = {
     },
   },
   claims: [PORT_GROUP_CLAIM, ACL_CLAIM],
-  build(facts, [network = '', namespace = ''], out) {
+  build(facts, [network, namespace], out) {
     const object = facts.rendered.part(network, 'object');
     if (object === undefined) return;
     const rows = Rows.northbound(out, `Namespace ${namespace}`);
-    const controller = controllerOf(network as NetworkName);
+    const controller = controllerOf(network);
     const severity = facts.namespaces.part(namespace, 'logging')?.deny;
     for (const direction of DIRECTIONS) {
       const group = closedPortGroup(controller, namespace, direction);
@@ -89,4 +88,4 @@ export const defaultDeny: Feature<ZoneFacts> = {
         );
     }
   },
-};
+});

@@ -4,9 +4,8 @@
  */
 
 import type { Family } from '../../allocators/addresses.ts';
-import { tupleKey } from '../../facts/keys.ts';
-import type { ZoneFacts } from '../../model/zone/facts.ts';
-import { portBucket } from '../../model/zone/policy-facts.ts';
+import type { NetworkName } from '../../model/model.ts';
+import type { ZoneFacts } from '../../model/zone/zone.ts';
 import type { PortQuery, Protocol } from '../../model/read/policies.ts';
 import { anyOf } from '../rows/acls.ts';
 import { podsWithPort } from '../rows/address-sets.ts';
@@ -22,7 +21,7 @@ export interface NamedPortMatch {
 /** What reaches a port by its name, by protocol; nothing of a protocol whose names no pod has. */
 export function namedPortMatches(
   facts: ZoneFacts,
-  network: string,
+  network: NetworkName,
   controller: string,
   families: readonly Family[],
   queries: readonly PortQuery[],
@@ -44,14 +43,13 @@ export function namedPortMatches(
 }
 
 function termsOf(
-  { policing: { namedNumbers } }: ZoneFacts,
-  network: string,
+  { namedNumbers }: ZoneFacts,
+  network: NetworkName,
   controller: string,
   families: readonly Family[],
   { selection: { id }, protocol, name }: PortQuery,
 ): readonly (Omit<NamedPortMatch, 'numbers'> & { readonly protocol: Protocol })[] {
-  const bucket = portBucket(tupleKey(network, id), protocol, name);
-  return namedNumbers.by('name', bucket).map(({ port }) => {
+  return namedNumbers.by('name', network, id, protocol, name).map(({ port }) => {
     const sets = new Map(
       families.map((family) => [
         family,

@@ -8,8 +8,8 @@ import {
   type Family,
 } from '../../allocators/addresses.ts';
 import { withoutPrefixes } from '../../allocators/prefix-subtraction.ts';
-import type { Feature } from '../../desired/features.ts';
-import type { ZoneFacts } from '../../model/zone/facts.ts';
+import { feature } from '../../desired/features.ts';
+import type { ZoneFacts } from '../../model/zone/zone.ts';
 import type { NetworkName } from '../../model/model.ts';
 import { controllerOf } from '../../model/rules/names.ts';
 import {
@@ -64,12 +64,12 @@ interface BlockSet {
 }
 
 /** The group alone: pods join it, and are closed, also while what is let through can't be worked out. */
-export const policyGroup: Feature<ZoneFacts> = {
+export const policyGroup = feature({
   name: 'policy/group',
-  over: (facts) => facts.policing.placements.distinct('unit', 4),
+  over: (facts: ZoneFacts) => facts.placements.distinct('unit'),
   rank: networkRank,
   subject: networkOf,
-  objects: (_facts, [, namespace = '', name = '', kind = '']) => [`${kind} ${namespace}/${name}`],
+  objects: (_facts, [, namespace, name, kind]) => [`${kind} ${namespace}/${name}`],
   rules: {
     group: {
       text: 'A policy has a group of the pods that it selects.',
@@ -77,21 +77,21 @@ export const policyGroup: Feature<ZoneFacts> = {
     },
   },
   claims: [PORT_GROUP_CLAIM],
-  build(facts, [network = '', ...key], out) {
-    const policy = facts.policing.policies.get(...key);
+  build(facts, [network, ...key], out) {
+    const policy = facts.policies.get(...key);
     if (policy === undefined) return;
     const { namespace, name } = policy;
-    const group = policyPortGroup(controllerOf(network as NetworkName), namespace, name);
+    const group = policyPortGroup(controllerOf(network), namespace, name);
     addPortGroup(Rows.northbound(out, policyObject(policy)).by('group'), group);
   },
-};
+});
 
-export const policyRules: Feature<ZoneFacts> = {
+export const policyRules = feature({
   name: 'policy/rules',
-  over: (facts) => facts.policing.placements.distinct('unit', 4),
+  over: (facts: ZoneFacts) => facts.placements.distinct('unit'),
   rank: networkRank,
   subject: networkOf,
-  objects: (_facts, [, namespace = '', name = '', kind = '']) => [`${kind} ${namespace}/${name}`],
+  objects: (_facts, [, namespace, name, kind]) => [`${kind} ${namespace}/${name}`],
   rules: {
     allow: {
       text: 'What a rule of a policy lets through: a row per protocol, for peers by selectors and for peers by address.',
@@ -107,11 +107,11 @@ export const policyRules: Feature<ZoneFacts> = {
     },
   },
   claims: [ADDRESS_SET_CLAIM, ACL_CLAIM],
-  build(facts, [network = '', ...key], out) {
-    const policy = facts.policing.policies.get(...key);
+  build(facts, [network, ...key], out) {
+    const policy = facts.policies.get(...key);
     if (policy === undefined) return;
     const rows = Rows.northbound(out, policyObject(policy));
-    const on = { facts, network, controller: controllerOf(network as NetworkName), policy };
+    const on = { facts, network, controller: controllerOf(network), policy };
     const families = familiesOf(facts, network);
     if (families.length === 0 && policy.rules.some(({ peers }) => peers.length > 0))
       out.problem(
@@ -136,11 +136,11 @@ export const policyRules: Feature<ZoneFacts> = {
       else addAllow(rows.by(one.named ? 'allow-named' : 'allow'), on, one);
     }
   },
-};
+});
 
 interface PolicyOnNetwork {
   readonly facts: ZoneFacts;
-  readonly network: string;
+  readonly network: NetworkName;
   readonly controller: string;
   readonly policy: Policy;
 }

@@ -1,9 +1,8 @@
 /** Addresses of the pods that policies select as peers, or that may send multicast, one set per selection and family, shared by policies (reference/topology.md §16.1). */
 
 import { union } from '../../facts/keys.ts';
-import type { Feature } from '../../desired/features.ts';
-import type { ZoneFacts } from '../../model/zone/facts.ts';
-import type { NetworkName } from '../../model/model.ts';
+import { feature } from '../../desired/features.ts';
+import type { ZoneFacts } from '../../model/zone/zone.ts';
 import { controllerOf } from '../../model/rules/names.ts';
 import {
   ADDRESS_SET_CLAIM,
@@ -15,13 +14,10 @@ import { networkOf, networkRank, networkObjects } from '../networks/network-feat
 import { Rows } from '../rows/unit-rows.ts';
 import { familiesOf } from './placed.ts';
 
-export const podAddresses: Feature<ZoneFacts> = {
+export const podAddresses = feature({
   name: 'policy/pod-addresses',
-  over: ({ policing }) =>
-    union(
-      policing.placements.distinct('selection', 2),
-      policing.multicast.distinct('selection', 2),
-    ),
+  over: ({ placements, multicast }: ZoneFacts) =>
+    union(placements.distinct('selection'), multicast.distinct('selection')),
   rank: networkRank,
   subject: networkOf,
   objects: networkObjects,
@@ -32,27 +28,27 @@ export const podAddresses: Feature<ZoneFacts> = {
     },
   },
   claims: [ADDRESS_SET_CLAIM],
-  build(facts, [network = '', selection = ''], out) {
+  build(facts, [network, selection], out) {
     const object = facts.rendered.part(network, 'object');
     if (object === undefined) return;
     facts.requireOtherPods();
     const rows = Rows.northbound(out, object).by('addresses');
-    const controller = controllerOf(network as NetworkName);
+    const controller = controllerOf(network);
     for (const family of familiesOf(facts, network))
       addAddressSet(
         rows,
         selectedPods(controller, selection, family),
-        facts.policing.addressesOf(network, selection, family),
+        facts.addressesOf(network, selection, family),
       );
   },
-};
+});
 
-export const portAddresses: Feature<ZoneFacts> = {
+export const portAddresses = feature({
   name: 'policy/port-addresses',
-  over: (facts) => facts.policing.namedNumbers,
-  rank: (facts, [selection = '']) => networkRank(facts, JSON.parse(selection) as string[]),
-  subject: (_facts, [selection = '']) => (JSON.parse(selection) as string[])[0],
-  objects: (facts, [selection = '']) => networkObjects(facts, JSON.parse(selection) as string[]),
+  over: (facts: ZoneFacts) => facts.namedNumbers,
+  rank: networkRank,
+  subject: networkOf,
+  objects: networkObjects,
   rules: {
     addresses: {
       text: 'Pods that call a port by a name that a policy means are in a set per number.',
@@ -61,19 +57,19 @@ export const portAddresses: Feature<ZoneFacts> = {
   },
   claims: [ADDRESS_SET_CLAIM],
   build(facts, key, out) {
-    const port = facts.policing.namedNumbers.get(...key);
+    const port = facts.namedNumbers.get(...key);
     if (port === undefined) return;
-    const [network = '', selection = ''] = JSON.parse(port.selection) as string[];
+    const { network, selection } = port;
     const object = facts.rendered.part(network, 'object');
     if (object === undefined) return;
     facts.requireOtherPods();
     const rows = Rows.northbound(out, object).by('addresses');
-    const controller = controllerOf(network as NetworkName);
+    const controller = controllerOf(network);
     for (const family of familiesOf(facts, network))
       addAddressSet(
         rows,
         podsWithPort(controller, selection, port, family),
-        facts.policing.addressesWithPort(key, family),
+        facts.addressesWithPort(key, family),
       );
   },
-};
+});

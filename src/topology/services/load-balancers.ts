@@ -1,12 +1,12 @@
 /** Load balancers of services, on the networks that the services are on (reference/topology.md §15). */
 
 import { ovnPrefix } from '../../api/nad/network-name.ts';
-import type { Feature, Sink } from '../../desired/features.ts';
+import { feature, type Sink } from '../../desired/features.ts';
 import { isSame } from '../../facts/same.ts';
 import type { Containment } from '../../desired/rows.ts';
 import { nameProblem } from '../../model/rules/admission.ts';
 import { endpointLimit } from '../../model/rules/backends.ts';
-import type { ZoneFacts } from '../../model/zone/facts.ts';
+import type { ZoneFacts } from '../../model/zone/zone.ts';
 import type { Network, NetworkName } from '../../model/model.ts';
 import {
   gatewayRouter,
@@ -51,12 +51,12 @@ const inGroup = (group: string): Containment =>
 
 const PROTOCOLS = ['TCP', 'UDP', 'SCTP'] as const;
 
-export const loadBalancers: Feature<ZoneFacts> = {
+export const loadBalancers = feature({
   name: 'services/load-balancers',
-  over: (facts) => facts.backends,
+  over: (facts: ZoneFacts) => facts.backends,
   rank: networkRank,
   subject: networkOf,
-  objects: (_facts, [, key = '']) => [`Service ${key}`],
+  objects: (_facts, [, key]) => [`Service ${key}`],
   rules: {
     cluster: {
       text: 'A service is balanced on the switch and the gateway router of the primary networks of its namespace alone, one load balancer per protocol.',
@@ -72,7 +72,7 @@ export const loadBalancers: Feature<ZoneFacts> = {
     },
   },
   claims: [LOAD_BALANCER_CLAIM],
-  build(facts, [name = '', key = ''], out) {
+  build(facts, [name, key], out) {
     const service = facts.services.get(key);
     const backends = facts.backends.get(name, key);
     const topology = facts.rendered.part(name, 'topology');
@@ -103,7 +103,7 @@ export const loadBalancers: Feature<ZoneFacts> = {
       if (ofProtocol.length > 0) balanced.build(protocol, ofProtocol);
     }
   },
-};
+});
 
 /** What load balancers depend on of their network. */
 type BalancedNetwork = Pick<Network, 'name' | 'topology' | 'role'>;
@@ -160,7 +160,7 @@ class BalancedService {
       return;
     }
     // Pods of another network of the namespace answer pods, not a gateway router, and no network that is not connected with theirs.
-    const siblings = facts.reach.siblingsOf(name);
+    const siblings = facts.siblingsOf(name);
     const [whole, partial] = partition(connects, (connect) =>
       siblings.every((sibling) => facts.isMember(connect, sibling)),
     );
@@ -251,7 +251,7 @@ class BalancedService {
     const { nodeName } = this.#facts;
     const { name } = this.#network;
     const id = this.#facts.networks.part(name, 'id') ?? 0;
-    const siblings = this.#facts.reach.siblingsOf(name);
+    const siblings = this.#facts.siblingsOf(name);
     const others = this.#facts
       .connectsSharingServices(id)
       .filter((connect) => this.#isShared(connect))

@@ -2,7 +2,7 @@
 
 import { FAMILIES, nthAddress, withoutPrefix } from '../../allocators/addresses.ts';
 import { MASQUERADE_OFFSETS } from '../../allocators/node-addresses.ts';
-import type { ZoneFacts } from '../../model/zone/facts.ts';
+import type { ZoneFacts } from '../../model/zone/zone.ts';
 import type { ClusterSettings, PerFamily } from '../../model/model.ts';
 import type { ServiceNode } from './service-vips.ts';
 

@@ -3,7 +3,7 @@
 import { ONE } from '../../facts/keys.ts';
 import type { Feature } from '../../desired/features.ts';
 import { SETTINGS, type TableClaim } from '../../desired/rows.ts';
-import type { ZoneFacts } from '../../model/zone/facts.ts';
+import type { ZoneFacts } from '../../model/zone/zone.ts';
 import { clusterFamilies } from '../../model/rules/network-addresses.ts';
 import { DEFAULT_NETWORK } from '../../model/read/networks.ts';
 import { textOf } from '../rows/found.ts';

@@ -6,7 +6,7 @@ import { openDatabase, type OpenDatabase } from '../../../src/databases/open-dat
 import { hostTables } from '../../../src/zone/host.ts';
 import { createLogger } from '../../../src/process/logger.ts';
 import { Engine } from '../../../src/desired/engine.ts';
-import type { ZoneFacts } from '../../../src/model/zone/facts.ts';
+import type { ZoneFacts } from '../../../src/model/zone/zone.ts';
 import { ConnectionDriver } from '../../../src/node/conntrack/connection-driver.ts';
 import { Conntrack } from '../../../src/node/conntrack/conntrack.ts';
 import { FlowDriver } from '../../../src/node/openflow/flow-driver.ts';

@@ -1,7 +1,7 @@
 /** Zones whose external bridge is looked at: the node and the networks of reference/node.md §0, and any number of networks. */
 import type { Feature } from '../../../src/desired/features.ts';
 import type { DesiredRow } from '../../../src/desired/rows.ts';
-import type { ZoneFacts } from '../../../src/model/zone/facts.ts';
+import type { ZoneFacts } from '../../../src/model/zone/zone.ts';
 import {
   bridgeFlows,
   bridgeFlowsOfNetwork,

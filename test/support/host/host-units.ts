@@ -2,7 +2,7 @@
 import type { RowOwner, RowTarget } from '../../../src/desired/engine.ts';
 import type { Feature } from '../../../src/desired/features.ts';
 import type { DesiredRow } from '../../../src/desired/rows.ts';
-import type { ZoneFacts } from '../../../src/model/zone/facts.ts';
+import type { ZoneFacts } from '../../../src/model/zone/zone.ts';
 import { hostFeatures } from '../../../src/node/features.ts';
 import { builtUnits, type BuiltUnit } from '../zone/built-rows.ts';
 import { factsOf, type Zone } from '../zone/zones.ts';

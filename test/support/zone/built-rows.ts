@@ -2,7 +2,7 @@
 
 import type { Feature, Sink } from '../../../src/desired/features.ts';
 import type { DesiredRow } from '../../../src/desired/rows.ts';
-import type { ZoneFacts } from '../../../src/model/zone/facts.ts';
+import type { ZoneFacts } from '../../../src/model/zone/zone.ts';
 import { zoneFeatures } from '../../../src/topology/features.ts';
 
 /** What one unit came to. */
@@ -61,5 +61,5 @@ export const builtUnits = (
   features: readonly Feature<ZoneFacts>[] = zoneFeatures,
 ): BuiltUnit[] =>
   features.flatMap((feature) =>
-    [...feature.over(facts).tuples()].map((args) => buildUnit(facts, feature, args)),
+    [...feature.over(facts).keys()].map((args) => buildUnit(facts, feature, args)),
   );

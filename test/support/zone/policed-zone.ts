@@ -10,7 +10,7 @@ import type {
 } from '../../../src/api/types.ts';
 import type { DesiredRow } from '../../../src/desired/rows.ts';
 import { ObjectIntake } from '../../../src/model/zone/intake.ts';
-import type { ZoneFacts } from '../../../src/model/zone/facts.ts';
+import type { ZoneFacts } from '../../../src/model/zone/zone.ts';
 import { builtUnits, type BuiltUnit } from './built-rows.ts';
 import { pod as podWith } from './pods.ts';
 import { factsOf, type Zone } from './zones.ts';

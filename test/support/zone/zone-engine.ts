@@ -4,7 +4,7 @@ import { claimsOf, Engine } from '../../../src/desired/engine.ts';
 import type { Feature } from '../../../src/desired/features.ts';
 import type { Plan } from '../../../src/desired/ovsdb/changes.ts';
 import { Reconciler } from '../../../src/desired/ovsdb/reconciler.ts';
-import type { ZoneFacts } from '../../../src/model/zone/facts.ts';
+import type { ZoneFacts } from '../../../src/model/zone/zone.ts';
 import type { ReplicaView } from 'ovsdb-client-ts';
 import { zoneFeatures } from '../../../src/topology/features.ts';
 import { factsOf, putZone, type Zone } from './zones.ts';

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { createLogger } from '../../../src/process/logger.ts';
 import { ZoneController } from '../../../src/zone/zone-controller.ts';
 import { MARK } from '../../../src/desired/rows.ts';
-import { ZoneFacts } from '../../../src/model/zone/facts.ts';
+import { zoneFacts, type ZoneFacts } from '../../../src/model/zone/zone.ts';
 import { ObjectIntake } from '../../../src/model/zone/intake.ts';
 import type { ClusterSettings } from '../../../src/model/model.ts';
 import { DEFAULT_SETTINGS } from '../../../src/model/settings.ts';
@@ -52,7 +52,7 @@ class Life {
     renderEverywhere: boolean,
     objects: () => Iterable<KubeObject>,
   ) {
-    this.facts = new ZoneFacts(SELF, settings, { renderEverywhere, gracePeriod: 1000 });
+    this.facts = zoneFacts(SELF, settings, { renderEverywhere, gracePeriod: 1000 });
     this.intake = new ObjectIntake(this.facts);
     const [northbound, southbound] = databases.map((database) => ({
       replica: database,

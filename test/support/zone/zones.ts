@@ -9,10 +9,11 @@ import { nadOfKey } from '../../../src/api/nad/nad-key.ts';
 import type { SliceFacts } from '../../../src/model/read/endpoint-slices.ts';
 import type { SeenService } from '../../../src/model/rules/service-admission.ts';
 import type { ServiceFacts } from '../../../src/model/read/services.ts';
-import { tupleKey } from '../../../src/facts/keys.ts';
-import type { FactTable } from '../../../src/facts/fact-table.ts';
+import { keyText, type Key } from '../../../src/facts/keys.ts';
 import type { PodNetworkRequests } from '../../../src/model/rules/pod-plan.ts';
-import { ZoneFacts, type ZoneFactsOptions } from '../../../src/model/zone/facts.ts';
+import type { RenderingOptions } from '../../../src/model/zone/rendered-networks.ts';
+import type { PodKey } from '../../../src/model/zone/pods.ts';
+import { zoneFacts, type ZoneFacts } from '../../../src/model/zone/zone.ts';
 import type { Connect } from '../../../src/model/read/connects.ts';
 import type {
   AllowedDefaultService,
@@ -505,9 +506,9 @@ export const bluePodDefault: Attachment = {
 /** Facts of a zone, up to date. Networks are rendered whether a pod uses them or not, unless `options` say otherwise. */
 export function factsOf(
   zone: Zone,
-  options: ZoneFactsOptions = { renderEverywhere: true },
+  options: RenderingOptions = { renderEverywhere: true },
 ): ZoneFacts {
-  const facts = new ZoneFacts(zone.node.name, zone.settings, options);
+  const facts = zoneFacts(zone.node.name, zone.settings, options);
   putZone(facts, undefined, zone);
   facts.refresh(0);
   return facts;
@@ -516,21 +517,24 @@ export function factsOf(
 /** Makes facts that say what zone `before` says say what `after` says. */
 export function putZone(facts: ZoneFacts, before: Zone | undefined, after: Zone): void {
   facts.self.put(after.node.name, after.node);
-  replace(facts.nodes, before?.remoteNodes, after.remoteNodes, ({ name }) => [name]);
+  replace(facts.nodes, before?.remoteNodes, after.remoteNodes, ({ name }) => name);
   replace(
     facts.namespaces,
     before === undefined ? undefined : namespacesOf(before),
     namespacesOf(after),
-    ({ name }) => [name],
+    ({ name }) => name,
   );
-  replace(facts.definitions, before && definitionsOf(before), definitionsOf(after), ({ key }) => [
-    key,
-  ]);
+  replace(
+    facts.definitions,
+    before && definitionsOf(before),
+    definitionsOf(after),
+    ({ key }) => key,
+  );
   replace(
     facts.registrations,
     before && registrationsOf(before),
     registrationsOf(after),
-    ({ config }) => [config.name],
+    ({ config }) => config.name,
   );
   replace(facts.nodeSubnets, before && subnetsOf(before), subnetsOf(after), (subnet) => subnet.key);
   replace(
@@ -549,23 +553,19 @@ export function putZone(facts: ZoneFacts, before: Zone | undefined, after: Zone)
     facts.otherPods.want('test', true);
     facts.otherPods.known();
   }
-  const named = <T extends { namespace: string; name: string }>({ namespace, name }: T) => [
+  const named = ({ namespace, name }: { namespace: string; name: string }): PodKey => [
     namespace,
     name,
   ];
   replace(facts.pods, before?.pods, after.pods ?? [], named);
   replace(facts.hostNetworkPods, before?.hostNetworkPods, after.hostNetworkPods ?? [], named);
-  replace(facts.policing.admins, before?.admins, after.admins ?? [], ({ kind, name }) => [
-    kind,
+  replace(facts.admins, before?.admins, after.admins ?? [], ({ kind, name }) => [kind, name]);
+  replace(facts.policies, before?.policies, after.policies ?? [], ({ namespace, name, kind }) => [
+    namespace,
     name,
+    kind,
   ]);
-  replace(
-    facts.policing.policies,
-    before?.policies,
-    after.policies ?? [],
-    ({ namespace, name, kind }) => [namespace, name, kind],
-  );
-  replace(facts.connects, before?.connects, after.connects ?? [], ({ name }) => [name]);
+  replace(facts.connects, before?.connects, after.connects ?? [], ({ name }) => name);
   replace(
     facts.remoteInterfaces,
     before?.remoteAttachments,
@@ -576,7 +576,7 @@ export function putZone(facts: ZoneFacts, before: Zone | undefined, after: Zone)
     facts.enabledServices,
     before?.allowedDefaultServices,
     after.allowedDefaultServices,
-    ({ key }) => [key],
+    ({ key }) => key,
   );
   const declared = (zone: Zone | undefined): SeenService[] =>
     (zone?.services ?? []).map((service) => ({
@@ -585,20 +585,20 @@ export function putZone(facts: ZoneFacts, before: Zone | undefined, after: Zone)
       created: '',
       since: {},
     }));
-  replace(facts.declaredServices, declared(before), declared(after), (one) => [one.facts.key]);
-  replace(facts.endpointSlices, before && slicesOf(before), slicesOf(after), ({ key }) => [key]);
+  replace(facts.declaredServices, declared(before), declared(after), (one) => one.facts.key);
+  replace(facts.endpointSlices, before && slicesOf(before), slicesOf(after), ({ key }) => key);
 }
 
-function replace<V extends object, W extends V>(
-  table: FactTable<V>,
+function replace<K extends string | Key, V, W extends V>(
+  table: { put(key: K, value: V): unknown; delete(key: K): unknown },
   before: readonly W[] | undefined,
   after: readonly W[],
-  keyOf: (value: W) => readonly string[],
+  keyOf: (value: W) => K,
 ): void {
-  const keys = new Set(after.map((value) => tupleKey(...keyOf(value))));
+  const keys = new Set(after.map((value) => keyText(keyOf(value))));
   for (const value of before ?? []) {
     const key = keyOf(value);
-    if (!keys.has(tupleKey(...key))) table.delete(key);
+    if (!keys.has(keyText(key))) table.delete(key);
   }
   for (const value of after) table.put(keyOf(value), value);
 }
@@ -621,7 +621,7 @@ const networkRequestsOf = ({
 }: Zone): (PodNetworkRequests & { readonly pod: string })[] =>
   [
     ...Map.groupBy([...attachments, ...remoteAttachments], ({ namespace, pod }) =>
-      tupleKey(namespace, pod),
+      keyText([namespace, pod]),
     ).values(),
   ].map((ofPod) => ({
     namespace: ofPod[0]?.namespace ?? '',
@@ -665,7 +665,9 @@ const registrationsOf = (zone: Zone): NetworkRegistration[] =>
 const slicesOf = (zone: Zone): (SliceFacts & { readonly key: string })[] =>
   (zone.endpointSlices ?? []).map(({ name, ...slice }) => ({ ...slice, key: name }));
 
-const subnetsOf = (zone: Zone): (NodeSubnet & { readonly key: readonly string[] })[] =>
+const subnetsOf = (
+  zone: Zone,
+): (NodeSubnet & { readonly key: [network: string, node: string] })[] =>
   zone.networks.flatMap(({ name, nodeSubnets }) =>
     [...nodeSubnets].map(([node, cidrs]) => ({ key: [name, node], cidrs })),
   );

@@ -7,7 +7,7 @@ import { networkAttachmentDefinitions, pods, resourceKinds } from '../../../src/
 import type { KubeObject } from '../../../src/api/objects.ts';
 import { objectKey } from '../../../src/api/objects.ts';
 import type { Pod } from '../../../src/api/types.ts';
-import { ZoneFacts } from '../../../src/model/zone/facts.ts';
+import { zoneFacts } from '../../../src/model/zone/zone.ts';
 import { ObjectIntake } from '../../../src/model/zone/intake.ts';
 import { NodePodAddresses } from '../../../src/addresses/node-pod-addresses.ts';
 import { Informers } from '../../../src/store/informers.ts';
@@ -34,7 +34,7 @@ const NETWORKS = 'k8s.v1.cni.cncf.io/networks';
 /** One node with the cluster manager, and what it renders: `pod network role MAC addresses` of each attachment. */
 class Cluster implements AsyncDisposable {
   readonly store = new MemoryStore();
-  readonly facts = new ZoneFacts('node1', testSettings.cluster);
+  readonly facts = zoneFacts('node1', testSettings.cluster);
   readonly #intake = new ObjectIntake(this.facts);
   readonly #manager = startManager(this.store);
   readonly #stopping = new AbortController();
@@ -473,7 +473,7 @@ describe('addresses that a pod writes itself', () => {
   test('none, which a port could use all of: it is given one', async () => {
     await using cluster = await tenants();
     const forged = { default: { ip_addresses: [], mac_address: MAC } };
-    const facts = new ZoneFacts('node1', testSettings.cluster);
+    const facts = zoneFacts('node1', testSettings.cluster);
     const intake = new ObjectIntake(facts);
     feed(intake, namespace('plain', {}));
     feed(intake, node('node1', { 'k8s.ovn.org/node-subnets': '{"default":["10.244.0.0/24"]}' }));
@@ -529,7 +529,7 @@ describe('addresses that a pod writes itself', () => {
       [young, old],
       [old, young],
     ]) {
-      const facts = new ZoneFacts('node1', testSettings.cluster);
+      const facts = zoneFacts('node1', testSettings.cluster);
       const intake = new ObjectIntake(facts);
       feed(intake, namespace('plain', {}));
       feed(intake, node('node1', { 'k8s.ovn.org/node-subnets': '{"default":["10.244.0.0/24"]}' }));

@@ -17,8 +17,11 @@ interface Network {
 
 class Facts {
   readonly recorder = new ReadRecorder();
-  readonly networks = new FactTable<Network>('networks', this.recorder);
-  readonly settings = new FactTable<{ readonly mtu: string }>('settings', this.recorder);
+  readonly networks = new FactTable<[name: string], Network>('networks', this.recorder);
+  readonly settings = new FactTable<[name: string], { readonly mtu: string }>(
+    'settings',
+    this.recorder,
+  );
 }
 
 const LOGICAL_SWITCH = CLAIMS.get('Logical_Switch');
@@ -225,7 +228,7 @@ test('with a reconciler: a builder that throws after a restart removes nothing',
 test('units over derived facts come and go with them', () => {
   const { recorder, networks } = facts;
   const graph = new DerivationGraph(recorder);
-  const used = new DerivedFacts<Network>('used', graph, networks, (name = '') => {
+  const used = new DerivedFacts<[name: string], Network>('used', graph, networks, (name) => {
     const found = networks.get(name);
     return found?.note === 'unused' ? undefined : found;
   });
@@ -234,7 +237,7 @@ test('units over derived facts come and go with them', () => {
     facts,
     recorder,
     refresh,
-    features: [{ ...switches, over: () => used.table }],
+    features: [{ ...switches, over: () => used }],
   });
   lazy.connect([target]);
   lazy.build();

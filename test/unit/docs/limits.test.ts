@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { notProgrammed } from '../../../src/api/unprogrammed.ts';
 import type { KubeObject } from '../../../src/api/objects.ts';
 import { parseManifest } from '../../../src/api/validation/manifest.ts';
-import { ZoneFacts } from '../../../src/model/zone/facts.ts';
+import { zoneFacts } from '../../../src/model/zone/zone.ts';
 import { ObjectIntake } from '../../../src/model/zone/intake.ts';
 import { whyNotRendered } from '../../../src/model/rules/rendering.ts';
 import { DEFAULT_SETTINGS } from '../../../src/model/settings.ts';
@@ -27,7 +27,7 @@ const rows: readonly (readonly [string, string])[] = (
 
 /** What a node says of an object, behind its name. */
 function problemsOf(object: KubeObject): string[] {
-  const facts = new ZoneFacts('w1', DEFAULT_SETTINGS);
+  const facts = zoneFacts('w1', DEFAULT_SETTINGS);
   feed(new ObjectIntake(facts), object);
   const name = [object.metadata.namespace, object.metadata.name].filter(Boolean).join('/');
   return [...facts.modelProblems()]

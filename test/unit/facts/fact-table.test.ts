@@ -17,13 +17,20 @@ interface Pod {
   readonly labels: readonly string[];
 }
 
+class Pods extends FactTable<
+  [name: string],
+  Pod,
+  { node: [string]; label: [string] },
+  { labels: [node: string] }
+> {}
+
 const pod = (node: string, ...labels: string[]): Pod => ({ node, labels });
 
 function podTable() {
   const recorder = new ReadRecorder();
-  const pods = new FactTable<Pod>('pods', recorder, {
+  const pods = new Pods('pods', recorder, {
     indexes: { node: ({ node }) => [node], label: ({ labels }) => labels },
-    sets: { labels: ({ node, labels }) => labels.map((label) => [node, label]) },
+    sets: { labels: ({ node, labels }) => labels.map((label) => [[node], label]) },
   });
   pods.put('a', pod('n1', 'x'));
   pods.put('b', pod('n1', 'x', 'y'));
@@ -39,14 +46,7 @@ function podTable() {
 }
 
 describe('who reads is invalidated by a change of what it read', () => {
-  test.each<
-    [
-      string,
-      read: (pods: FactTable<Pod>) => unknown,
-      change: (pods: FactTable<Pod>) => unknown,
-      number,
-    ]
-  >([
+  test.each<[string, read: (pods: Pods) => unknown, change: (pods: Pods) => unknown, number]>([
     ['a fact', (pods) => pods.get('a'), (pods) => pods.put('a', pod('n2', 'x')), 1],
     [
       'a fact that is equal to the one before',
@@ -204,9 +204,9 @@ describe('who reads is invalidated by a change of what it read', () => {
   });
 
   test('an index that is not there is named', () => {
-    const { pods } = podTable();
-    expect(() => pods.by('zone', 'z')).toThrow('facts pods have no index zone');
-    expect(() => pods.setOf('zone', 'z')).toThrow('facts pods have no sets zone');
+    const pods = new Pods('pods', new ReadRecorder());
+    expect(() => pods.by('node', 'n1')).toThrow('facts pods have no index node');
+    expect(() => pods.setOf('labels', 'n1')).toThrow('facts pods have no sets labels');
   });
 
   test('a kept set has what its facts say now', () => {

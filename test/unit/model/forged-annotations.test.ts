@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import type { KubeObject } from '../../../src/api/objects.ts';
 import { ObjectIntake } from '../../../src/model/zone/intake.ts';
-import { ZoneFacts } from '../../../src/model/zone/facts.ts';
+import { zoneFacts } from '../../../src/model/zone/zone.ts';
 import { node, rawNad, testSettings } from '../../support/cluster/cluster.ts';
 import { feed } from '../../support/zone/zone-objects.ts';
 
@@ -39,7 +39,7 @@ const network = (
 };
 
 class Zone {
-  readonly facts = new ZoneFacts('n1', testSettings.cluster, { renderEverywhere: true });
+  readonly facts = zoneFacts('n1', testSettings.cluster, { renderEverywhere: true });
   readonly #intake = new ObjectIntake(this.facts);
 
   feed(...objects: readonly KubeObject[]): this {

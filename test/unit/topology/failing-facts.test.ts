@@ -5,13 +5,13 @@ import { createLogger } from '../../../src/process/logger.ts';
 import { ZoneController } from '../../../src/zone/zone-controller.ts';
 import { MemoryDatabase } from '../../support/ovsdb/memory-database.ts';
 import { zoneFeatures } from '../../../src/topology/features.ts';
-import { tupleKey } from '../../../src/facts/keys.ts';
+import { keyText } from '../../../src/facts/keys.ts';
 import type { Reader } from '../../../src/facts/reads.ts';
 import { MARK, type DesiredRow } from '../../../src/desired/rows.ts';
 import type { Engine, RowOwner, RowTarget } from '../../../src/desired/engine.ts';
 import { isToBlame } from '../../../src/facts/derived-facts.ts';
 import { ABOUT, aboutFailure, concernedBy } from '../../../src/model/zone/failed-facts.ts';
-import { ZoneFacts } from '../../../src/model/zone/facts.ts';
+import { zoneFacts, type ZoneFacts } from '../../../src/model/zone/zone.ts';
 import { closedPolicy } from '../../../src/model/read/policies.ts';
 import { everyKind } from '../../support/zone/all-kinds.ts';
 import { networkPolicy } from '../../support/zone/policed-zone.ts';
@@ -48,9 +48,9 @@ class Faults {
     const run = recorder.run.bind(recorder);
     recorder.run = (reader, task) => {
       const table = graph.running?.name;
-      if (table === undefined || !('tuple' in reader)) return run(reader, task);
-      const tuple = reader.tuple as readonly string[];
-      const id = tupleKey(table, ...tuple);
+      if (table === undefined || !('key' in reader)) return run(reader, task);
+      const tuple = reader.key as readonly string[];
+      const id = keyText([table, ...tuple]);
       this.keys.set(id, { table, tuple, reader });
       return run(reader, () => {
         const value = task();
@@ -92,7 +92,7 @@ function putNewcomer(facts: ZoneFacts, isThere: boolean): void {
       addresses: ['10.244.0.99/24', 'fd00:10:244:1::99/64'],
     }),
   );
-  facts.policing.policies.put(
+  facts.policies.put(
     [namespace, policy, 'NetworkPolicy'],
     put(closedPolicy(networkPolicy(`${namespace}/${policy}`, { podSelector: {} }))),
   );
@@ -112,7 +112,7 @@ class World {
         { namespace: 'blue', name: 'on-host', uid: 'b7a2d6c0-0000-4000-8000-00000000000a' },
       ],
     };
-    this.facts = new ZoneFacts(zone.node.name, zone.settings);
+    this.facts = zoneFacts(zone.node.name, zone.settings);
     this.faults = new Faults(this.facts);
     this.faults.broken = broken;
     putZone(this.facts, undefined, zone);
@@ -237,7 +237,7 @@ describe('a fact that can not be worked out', () => {
         now: () => 0,
       });
     const earlier = new World();
-    earlier.facts.policing.policies.put(
+    earlier.facts.policies.put(
       ['blue', 'deleted', 'NetworkPolicy'],
       closedPolicy(networkPolicy('blue/deleted', { podSelector: {} })),
     );

@@ -3,7 +3,7 @@
 import type { LocalNames } from '../../../src/model/rules/names.ts';
 import type { Feature, Rule, Sink } from '../../../src/desired/features.ts';
 import type { DesiredRow } from '../../../src/desired/rows.ts';
-import type { ZoneFacts } from '../../../src/model/zone/facts.ts';
+import type { ZoneFacts } from '../../../src/model/zone/zone.ts';
 import type { NetworkPart } from '../../../src/topology/parts/part.ts';
 import { Rows } from '../../../src/topology/rows/unit-rows.ts';
 import { rowTexts } from '../../support/zone/row-text.ts';

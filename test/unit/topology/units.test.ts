@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { RowReference, type DesiredRow } from '../../../src/desired/rows.ts';
 import type { RowOwner, RowTarget } from '../../../src/desired/engine.ts';
-import type { ZoneFactsOptions } from '../../../src/model/zone/facts.ts';
+import type { RenderingOptions } from '../../../src/model/zone/rendered-networks.ts';
 import { objectKey, type KubeObject } from '../../../src/api/objects.ts';
 import type { Attachment } from '../../../src/model/model.ts';
 import { NORTHBOUND, SOUTHBOUND } from '../../../src/topology/rows/unit-rows.ts';
@@ -151,7 +151,7 @@ class Running {
   now = 0;
   #zone: Zone;
 
-  constructor(zone: Zone, options?: ZoneFactsOptions) {
+  constructor(zone: Zone, options?: RenderingOptions) {
     this.#zone = zone;
     this.facts = factsOf(zone, options);
     this.engine = engineOver(this.facts, () => this.now);

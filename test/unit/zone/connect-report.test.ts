@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { clusterNetworkConnects, resourceKinds } from '../../../src/api/kinds.ts';
 import { linkFailure } from '../../../src/model/read/connects.ts';
 import type { ZoneConnectStatus } from '../../../src/api/zone-status.ts';
-import { ZoneFacts } from '../../../src/model/zone/facts.ts';
+import { zoneFacts } from '../../../src/model/zone/zone.ts';
 import { ZoneInformers } from '../../../src/zone/zone-informers.ts';
 import { Informers } from '../../../src/store/informers.ts';
 import { ZoneStatusWriter } from '../../../src/zone/zone-status-writer.ts';
@@ -39,7 +39,7 @@ test('what a node says of a ClusterNetworkConnect becomes its condition, until t
   await running.settled();
 
   const informers = new Informers({ store, log: silent });
-  const facts = new ZoneFacts('n1', testSettings.cluster);
+  const facts = zoneFacts('n1', testSettings.cluster);
   const zone = new ZoneInformers({
     informers,
     facts,

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { MARK } from '../../../src/desired/rows.ts';
 import { createLogger } from '../../../src/process/logger.ts';
-import type { ZoneFacts } from '../../../src/model/zone/facts.ts';
+import type { ZoneFacts } from '../../../src/model/zone/zone.ts';
 import { readPolicy } from '../../../src/model/read/policies.ts';
 import { parseSchema, type JsonValue } from 'ovsdb-client-ts';
 import { ZoneController } from '../../../src/zone/zone-controller.ts';

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { pods } from '../../../src/api/kinds.ts';
 import { ZoneInformers } from '../../../src/zone/zone-informers.ts';
-import { ZoneFacts } from '../../../src/model/zone/facts.ts';
+import { zoneFacts } from '../../../src/model/zone/zone.ts';
 import { OTHER_PODS_HOLD } from '../../../src/model/zone/other-pods.ts';
 import { delegatingStore } from '../../../src/store/delegating-store.ts';
 import { Informers } from '../../../src/store/informers.ts';
@@ -26,7 +26,7 @@ test.for([
     const stop = new AbortController();
     const informers = new Informers({ store, log: silent });
     if (hasOwnPodsOnly) informers.select(pods, { fields: { 'spec.nodeName': 'n1' } });
-    const facts = new ZoneFacts('n1', testSettings.cluster);
+    const facts = zoneFacts('n1', testSettings.cluster);
     const zone = new ZoneInformers({ informers, facts, hasOwnPodsOnly, onChange: () => undefined });
     const following = informers.run(stop.signal);
     await zone.synced(10_000);
@@ -63,7 +63,7 @@ async function bed(hasOwnPodsOnly: boolean) {
   });
   const informers = new Informers({ store: counted, log: silent });
   if (hasOwnPodsOnly) informers.select(pods, { fields: { 'spec.nodeName': 'n1' } });
-  const facts = new ZoneFacts('n1', testSettings.cluster);
+  const facts = zoneFacts('n1', testSettings.cluster);
   const zone = new ZoneInformers({ informers, facts, hasOwnPodsOnly, onChange: () => undefined });
   const following = informers.run(stop.signal);
   await zone.synced(10_000);

@@ -5,7 +5,8 @@ import { distinctProblems } from '../../../src/views/distinct-problems.ts';
 import { createLogger } from '../../../src/process/logger.ts';
 import { MARK } from '../../../src/desired/rows.ts';
 import { ZoneController, type NetworkWritten } from '../../../src/zone/zone-controller.ts';
-import type { ZoneFacts, ZoneFactsOptions } from '../../../src/model/zone/facts.ts';
+import type { RenderingOptions } from '../../../src/model/zone/rendered-networks.ts';
+import type { ZoneFacts } from '../../../src/model/zone/zone.ts';
 import { parseSchema, type DatabaseSchema, type JsonValue, type Outcome } from 'ovsdb-client-ts';
 import { MemoryDatabase } from '../../support/ovsdb/memory-database.ts';
 import { SCHEMAS } from '../../support/ovsdb/ovsdb-server.ts';
@@ -39,7 +40,7 @@ interface Bed {
   readonly put: (zone: Zone) => void;
 }
 
-interface BedOptions extends ZoneFactsOptions {
+interface BedOptions extends RenderingOptions {
   /** Taken over from another bed. */
   readonly database?: MemoryDatabase;
   readonly takeOver?: boolean;

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { ClusterNetworkConnect } from '../../../../src/api/types.ts';
 import { linkFailure, readConnect, type Connect } from '../../../../src/model/read/connects.ts';
-import type { ZoneFacts } from '../../../../src/model/zone/facts.ts';
+import type { ZoneFacts } from '../../../../src/model/zone/zone.ts';
 import {
   blue,
   bluePod,

@@ -8,7 +8,8 @@ import { parseManifest } from '../../../../src/api/validation/manifest.ts';
 import { readStored } from '../../../../src/api/validation/stored-object.ts';
 import { objectKindOf, objectKinds } from '../../../../src/model/read/object-kinds.ts';
 import { DEFAULT_SETTINGS } from '../../../../src/model/settings.ts';
-import { ZoneFacts } from '../../../../src/model/zone/facts.ts';
+import type { Key } from '../../../../src/facts/keys.ts';
+import { zoneFacts } from '../../../../src/model/zone/zone.ts';
 import { ObjectIntake } from '../../../../src/model/zone/intake.ts';
 import { unknownOf } from '../../../../src/model/zone/unknown.ts';
 import {
@@ -137,7 +138,7 @@ const ALWAYS_READABLE = ['EndpointSlice', 'Namespace', 'Service'];
 const objectOf = ({ kind, metadata }: KubeObject): string => `${kind} ${objectKey(metadata)}`;
 
 class Bed {
-  readonly facts = new ZoneFacts('ovn-worker', DEFAULT_SETTINGS);
+  readonly facts = zoneFacts('ovn-worker', DEFAULT_SETTINGS);
   readonly #intake = new ObjectIntake(this.facts);
 
   constructor() {
@@ -154,13 +155,13 @@ class Bed {
   /** All that objects of the kind brought. */
   of(kind: string): unknown[] {
     const { facts } = this;
-    const entries: Readonly<Record<string, Iterable<[string, object]>>> = {
+    const entries: Readonly<Record<string, Iterable<[string | Key, object]>>> = {
       nodes: facts.nodes.entries(),
       definitions: facts.registrations.entries(),
       connects: facts.connects.entries(),
       interfaces: facts.interfaces.entries(),
-      policies: facts.policing.policies.entries(),
-      admins: facts.policing.admins.entries(),
+      policies: facts.policies.entries(),
+      admins: facts.admins.entries(),
     };
     const found = entries[objectKindOf(kind)?.table ?? ''] ?? expect.unreachable(kind);
     // When it was read does not matter here.

@@ -12,7 +12,7 @@ import type {
 } from '../../../../src/api/types.ts';
 import { parseManifest } from '../../../../src/api/validation/manifest.ts';
 import { readStored } from '../../../../src/api/validation/stored-object.ts';
-import { ZoneFacts } from '../../../../src/model/zone/facts.ts';
+import { zoneFacts, type ZoneFacts } from '../../../../src/model/zone/zone.ts';
 import { ObjectIntake } from '../../../../src/model/zone/intake.ts';
 import type { ClusterSettings, ServiceLimits } from '../../../../src/model/model.ts';
 import {
@@ -44,7 +44,7 @@ class Cluster {
   readonly #intake: ObjectIntake;
 
   constructor(settings: Partial<ClusterSettings> = {}) {
-    this.facts = new ZoneFacts('ovn-worker', { ...SETTINGS, ...settings });
+    this.facts = zoneFacts('ovn-worker', { ...SETTINGS, ...settings });
     this.#intake = new ObjectIntake(this.facts);
     for (const object of [...objectsIn('nodes.yaml'), ...objectsIn('blue.yaml')]) this.take(object);
     for (const name of ['a', 'b', 'default'])

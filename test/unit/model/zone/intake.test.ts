@@ -14,7 +14,8 @@ import type {
 } from '../../../../src/api/types.ts';
 import type { ClusterSettings } from '../../../../src/model/model.ts';
 import { DEFAULT_SETTINGS } from '../../../../src/model/settings.ts';
-import { ZoneFacts, type ZoneFactsOptions } from '../../../../src/model/zone/facts.ts';
+import type { RenderingOptions } from '../../../../src/model/zone/rendered-networks.ts';
+import { zoneFacts, type ZoneFacts } from '../../../../src/model/zone/zone.ts';
 import { ObjectIntake } from '../../../../src/model/zone/intake.ts';
 import { isSame } from '../../../../src/facts/same.ts';
 import { service as serviceOf, slice } from '../../../support/zone/services.ts';
@@ -62,8 +63,8 @@ class Reader {
   readonly facts: ZoneFacts;
   readonly #intake: ObjectIntake;
 
-  constructor(settings = SETTINGS, options: ZoneFactsOptions = { renderEverywhere: true }) {
-    this.facts = new ZoneFacts('ovn-worker', settings, options);
+  constructor(settings = SETTINGS, options: RenderingOptions = { renderEverywhere: true }) {
+    this.facts = zoneFacts('ovn-worker', settings, options);
     this.#intake = new ObjectIntake(this.facts);
   }
 
@@ -665,7 +666,7 @@ describe('objects that are wrong', () => {
 
 describe('whether the pods of other nodes are wanted', () => {
   const facts = (): { facts: ZoneFacts; intake: ObjectIntake; isLeft: () => boolean } => {
-    const made = new ZoneFacts('ovn-worker', {
+    const made = zoneFacts('ovn-worker', {
       ...SETTINGS,
       features: { ...SETTINGS.features, multicast: true },
     });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { ZoneFactsOptions } from '../../../../src/model/zone/facts.ts';
+import type { RenderingOptions } from '../../../../src/model/zone/rendered-networks.ts';
 import { siblingNetworks } from '../../../../src/topology/connect/sibling-networks.ts';
 import { builtUnits } from '../../../support/zone/built-rows.ts';
 import { service, slice, withServices } from '../../../support/zone/services.ts';
@@ -113,7 +113,7 @@ describe('two primary networks of one namespace (OKEP-5252)', () => {
   });
 
   test('a pod of one brings all of them to its node: it reaches them from there', () => {
-    const options: ZoneFactsOptions = {};
+    const options: RenderingOptions = {};
     const rendered = (zone: Zone): string[] =>
       [...factsOf(zone, options).rendered.all()].map(({ name }) => name).sort();
     expect(rendered({ ...several, attachments: [bluePod] })).toEqual([
@@ -239,7 +239,7 @@ test('peers of a policy are on every network that its own one reaches: of the na
     namespaces: ['blue', 'green', 'default'],
   };
   const reached = (connects: Zone['connects'] = []): readonly string[] =>
-    factsOf({ ...zone, connects }).reach.reachedFrom('blue_blue');
+    factsOf({ ...zone, connects }).reachedFrom('blue_blue');
   expect(reached()).toEqual(['blue_more']);
   expect(reached([colored])).toEqual(['blue_more', 'cluster_udn_green-net']);
   expect(reached([{ ...colored, hasPods: false, hasServices: true }])).toEqual(['blue_more']);

@@ -189,11 +189,11 @@ test('nodes are peers by their labels, with all their addresses', () => {
       egress: [{ action: 'Deny', to: [{ nodes: { matchLabels: { role: 'gate' } } }] }],
     }),
   );
-  zone.facts.policing.nodeLabels.put('ovn-worker2', {
+  zone.facts.nodeLabels.put('ovn-worker2', {
     name: 'ovn-worker2',
     labels: { role: 'gate' },
   });
-  zone.facts.policing.nodeLabels.put('ovn-worker', { name: 'ovn-worker', labels: {} });
+  zone.facts.nodeLabels.put('ovn-worker', { name: 'ovn-worker', labels: {} });
   expect(
     zone.rows(/^policy\/admin-addresses default /).map(({ columns }) => columns['addresses']),
   ).toEqual([['172.18.0.4'], ['fc00:f853::4']]);

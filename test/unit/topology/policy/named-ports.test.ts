@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { hashedName } from '../../../../src/topology/rows/object-ids.ts';
 import { namedPortMatches } from '../../../../src/topology/policy/named-ports.ts';
+import type { NetworkName } from '../../../../src/model/model.ts';
 import { portQueries } from '../../../../src/model/read/policies.ts';
 import {
   namespace,
@@ -27,10 +28,16 @@ const policy = networkPolicy('blue/p', {
 function matchesOf(...pods: readonly ReturnType<typeof pod>[]) {
   const zone = PolicedZone.of(exampleZone, namespace('blue', ownNetwork), ...pods, policy);
   zone.facts.refresh(0);
-  const [read] = zone.facts.policing.policies.all();
+  const [read] = zone.facts.policies.all();
   const [rule] = read?.rules ?? [];
   if (read === undefined || rule === undefined) throw new Error('no rule');
-  return namedPortMatches(zone.facts, 'blue_blue', 'c', ['v4'], portQueries(read, rule));
+  return namedPortMatches(
+    zone.facts,
+    'blue_blue' as NetworkName,
+    'c',
+    ['v4'],
+    portQueries(read, rule),
+  );
 }
 
 describe('a port that a rule means by a name', () => {

@@ -1,0 +1,65 @@
+/** Connections of networks. */
+import { DerivedFacts } from '../../facts/derived-facts.ts';
+import { FactTable } from '../../facts/fact-table.ts';
+import type { Network } from '../model.ts';
+import { memberOf, type Connect, type ConnectMember } from '../read/connects.ts';
+import type { NetworkTables } from './networks.ts';
+import type { ZoneBasis } from './zone-basis.ts';
+
+export type ConnectTables = ReturnType<typeof connectTables>;
+
+export function connectTables(known: ZoneBasis & NetworkTables) {
+  /** Connections as soon as they have subnets. */
+  const connects = new FactTable<
+    [connect: string],
+    Connect,
+    {
+      member: [connect: string, networkId: string];
+      network: [networkId: string];
+      way: [connect: string, fromId: string, toId: string];
+    }
+  >('connects', known.recorder, {
+    indexes: {
+      member: ({ name, members }) => members.map(({ networkId }) => [name, String(networkId)]),
+      network: ({ members }) => members.map(({ networkId }) => String(networkId)),
+      way: ({ name, members }) =>
+        members.flatMap((from) =>
+          members
+            .filter((to) => to !== from)
+            .map((to): [string, string, string] => [
+              name,
+              String(from.networkId),
+              String(to.networkId),
+            ]),
+        ),
+    },
+  });
+  /** Networks of connections, each whatever other networks its connection has. */
+  const connectMembers = new DerivedFacts<[connect: string, networkId: string], ConnectMember>(
+    'connectMembers',
+    known.graph,
+    connects.distinct('member'),
+    (connect, id) => memberOf(connects.get(connect), Number(id)),
+  );
+
+  /** Networks of a connection, as far as they are known. */
+  const membersOf = (connect: string): readonly Network[] =>
+    (connects.part(connect, 'members') ?? [])
+      .map(({ networkId }) => known.networkOfId(networkId))
+      .filter((network) => network !== undefined);
+
+  return {
+    connects,
+    connectMembers,
+    membersOf,
+
+    isMember: (connect: string, network: string): boolean =>
+      membersOf(connect).some(({ name }) => name === network),
+
+    /** Connections that share the services of a network. */
+    connectsSharingServices: (networkId: number): readonly string[] =>
+      connects
+        .keysBy('network', String(networkId))
+        .filter((connect) => connects.part(connect, 'hasServices') === true),
+  };
+}

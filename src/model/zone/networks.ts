@@ -1,0 +1,152 @@
+/** Networks: what NADs ask for, and which of it may be here. */
+import { switchTunnelKey } from '../../allocators/tunnel-keys.ts';
+import { ovnPrefix } from '../../api/nad/network-name.ts';
+import { DerivedFacts } from '../../facts/derived-facts.ts';
+import { FactTable } from '../../facts/fact-table.ts';
+import type { KeySource } from '../../facts/keys.ts';
+import type { Network } from '../model.ts';
+import {
+  assembleNetwork,
+  DEFAULT_NETWORK,
+  defaultNetwork,
+  type NetworkDefinition,
+  type NetworkRegistration,
+} from '../read/networks.ts';
+import { isProblem } from '../read/reading.ts';
+import {
+  admitNetwork,
+  comesBefore,
+  idsOfNetwork,
+  keyedNetworkComesBefore,
+  tunnelKeysOf,
+  type NetworkAdmission,
+} from '../rules/admission.ts';
+import { prefixesOfPort } from '../rules/names.ts';
+import type { NodeTables } from './nodes.ts';
+import { problemOf, type ModelProblem } from './problems.ts';
+import type { ZoneBasis } from './zone-basis.ts';
+
+export type NetworkTables = ReturnType<typeof networkTables>;
+
+/** Networks that NADs ask for, and the default one. */
+const withDefault = (source: KeySource<[network: string]>): KeySource<[network: string]> => ({
+  steps: source.steps,
+  *keys() {
+    yield [DEFAULT_NETWORK];
+    for (const key of source.keys()) if (key[0] !== DEFAULT_NETWORK) yield key;
+  },
+  onKeys: (listener) =>
+    source.onKeys((key, isPresent) => {
+      if (key[0] !== DEFAULT_NETWORK) listener(key, isPresent);
+    }),
+});
+
+export function networkTables(known: ZoneBasis & NodeTables) {
+  const { nodeName, settings, graph, recorder, self, nodeSubnets, own } = known;
+  /** NADs that count for their networks. */
+  const definitions = new FactTable<[nad: string], NetworkDefinition, { namespace: [string] }>(
+    'definitions',
+    recorder,
+    { indexes: { namespace: ({ namespace }) => [namespace] } },
+  );
+  /** What the NADs of each network say together. */
+  const registrations = new FactTable<[network: string], NetworkRegistration, { key: [string] }>(
+    'registrations',
+    recorder,
+    { indexes: { key: (registration, name) => tunnelKeysOf({ ...registration, name }) } },
+  );
+  /** Every network that is known, rendered or not. */
+  const networks = new DerivedFacts<
+    [network: string],
+    Network,
+    { identity: [string]; prefix: [string]; id: [string] }
+  >('networks', graph, withDefault(registrations), (name) => assemble(name), {
+    indexes: {
+      identity: (network) => idsOfNetwork(network, nodeName),
+      prefix: ({ name }) => [ovnPrefix(name)],
+      id: ({ id }) => [String(id)],
+    },
+  });
+  const admissions = new DerivedFacts<
+    [network: string],
+    NetworkAdmission,
+    { problem: []; keepsRows: [] }
+  >('admissions', graph, networks, (name) => admit(name), {
+    indexes: {
+      problem: isProblem,
+      keepsRows: ({ keepsRows }) => (keepsRows === true ? [[]] : []),
+    },
+  });
+
+  function assemble(name: string): Network | undefined {
+    if (name === DEFAULT_NETWORK) return defaultNetwork(settings);
+    const registration = registrations.get(name);
+    return registration && assembleNetwork(registration, settings);
+  }
+
+  function admit(name: string): NetworkAdmission | undefined {
+    const network = networks.get(name);
+    const id = self.part(nodeName, 'id');
+    if (network === undefined || id === undefined) return undefined;
+    return admitNetwork(network, {
+      settings,
+      node: { name: nodeName, id },
+      nodeSubnets: nodeSubnets.get(name, nodeName)?.cidrs ?? [],
+      ownerOf: (identity) =>
+        networks
+          .by('identity', identity)
+          .find(
+            (other) => comesBefore(other, network) && admissions.get(other.name)?.kind === 'value',
+          )?.name,
+      takenKey: takenKey(name),
+    });
+  }
+
+  /** A tunnel key of a network that another one had before it, and which. */
+  function takenKey(name: string): { readonly key: string; readonly owner: string } | undefined {
+    const registration = registrations.get(name);
+    if (registration === undefined) return undefined;
+    const network = { ...registration, name };
+    for (const key of tunnelKeysOf(network)) {
+      if (key === String(switchTunnelKey(0))) return { key, owner: DEFAULT_NETWORK };
+      const owner = registrations.keysBy('key', key).find((other) => {
+        const found = registrations.get(other);
+        return (
+          found !== undefined &&
+          keyedNetworkComesBefore({ ...found, name: other }, network) &&
+          admissions.get(other)?.kind !== 'problem'
+        );
+      });
+      if (owner !== undefined) return { key, owner };
+    }
+    return undefined;
+  }
+
+  return {
+    definitions,
+    registrations,
+    networks,
+    /** Why a network has no rows here although it is known: refused, or not rendered in this release. */
+    admissions,
+
+    /** Names of the networks of an id. */
+    networksOfId: (id: number): readonly string[] => networks.keysBy('id', String(id)),
+
+    /** The network of an id, as far as it is known. */
+    networkOfId: (id: number): Network | undefined => networks.by('id', String(id))[0],
+
+    /**
+     * True for a port whose name the infrastructure of a network has, or will have as soon as something uses the network: no
+     * pod can have it.
+     */
+    isInfrastructurePort: (port: string, pod: string): boolean =>
+      prefixesOfPort(port, pod, nodeName, own('gateway')?.bridge).some(
+        (prefix) => networks.keysBy('prefix', prefix).length > 0,
+      ),
+
+    *networkProblems(): Iterable<ModelProblem> {
+      for (const name of admissions.keysBy('problem'))
+        yield* problemOf(networks.peek(name)?.object ?? '', admissions.peek(name));
+    },
+  };
+}

@@ -1,0 +1,177 @@
+/** Services: what they may have, and on which networks they are. */
+import { DerivedFacts } from '../../facts/derived-facts.ts';
+import { FactTable } from '../../facts/fact-table.ts';
+import type { AllowedDefaultService } from '../model.ts';
+import type { SliceFacts } from '../read/endpoint-slices.ts';
+import { DEFAULT_NETWORK } from '../read/networks.ts';
+import type { ServiceNetworks } from '../read/services.ts';
+import {
+  claimOf,
+  claimsOf,
+  hadBefore,
+  ServiceAdmission,
+  type AdmittedService,
+  type NamedRange,
+  type SeenService,
+} from '../rules/service-admission.ts';
+import type { ConnectTables } from './connects.ts';
+import type { NamespaceTables } from './namespaces.ts';
+import type { NetworkTables } from './networks.ts';
+import type { NodeTables } from './nodes.ts';
+import type { ModelProblem } from './problems.ts';
+import type { ReachTables } from './reach.ts';
+import type { ZoneBasis } from './zone-basis.ts';
+
+/** The service whose endpoints are the API servers. */
+const API_SERVICE = 'default/kubernetes';
+
+/** A service on a network. The service is `namespace/name`. */
+export type PlaceKey = [network: string, service: string];
+
+export type ServiceTables = ReturnType<typeof serviceTables>;
+
+export function serviceTables(
+  known: ZoneBasis & NodeTables & NamespaceTables & NetworkTables & ConnectTables & ReachTables,
+) {
+  const { settings, graph, recorder, namespaces, networks, connects } = known;
+  /** Services open to every primary network. */
+  const enabledServices = new FactTable<[service: string], AllowedDefaultService>(
+    'enabledServices',
+    recorder,
+  );
+  /** Services with cluster IPs as their objects say them. */
+  const declaredServices = new FactTable<
+    [service: string],
+    SeenService,
+    { address: [string]; claim: [string] }
+  >('declaredServices', recorder, {
+    indexes: {
+      address: ({ facts }) => facts.clusterIps,
+      claim: ({ facts }) => claimsOf(facts),
+    },
+  });
+  /** By `namespace/name`. */
+  const endpointSlices = new FactTable<[slice: string], SliceFacts, { service: PlaceKey }>(
+    'endpointSlices',
+    recorder,
+    { indexes: { service: ({ network, service }) => [[network, service]] } },
+  );
+
+  const admission = new ServiceAdmission(settings);
+  /** Services with the external addresses that they may have. */
+  const services = new DerivedFacts<[service: string], AdmittedService, { refused: [] }>(
+    'services',
+    graph,
+    declaredServices,
+    (service) => admit(service),
+    {
+      indexes: { refused: ({ refused }) => (refused === undefined ? [] : [[]]) },
+    },
+  );
+  const serviceNetworks = new DerivedFacts<
+    [service: string],
+    ServiceNetworks,
+    { place: PlaceKey; exposed: [network: string] }
+  >('serviceNetworks', graph, services, (service) => networksOf(service), {
+    indexes: {
+      place: ({ networks: names, service }) => names.map((name) => [name, service]),
+      exposed: ({ networks: names, isExposed }) => (isExposed ? names : []),
+    },
+  });
+
+  /** What it may have; what others have is looked for only of services with external addresses. */
+  function admit(key: string): AdmittedService | undefined {
+    const service = declaredServices.get(key);
+    if (service === undefined) return undefined;
+    const { externalIps, ports, namespace } = service.facts;
+    return admission.admit(service, {
+      ranges: externalIps.length === 0 ? [] : [...rangesAround(namespace)],
+      clusterIp: (address) =>
+        declaredServices.keysBy('address', address).find((other) => other !== key),
+      ofNode: known.nodeAt,
+      isApiServer: (address) =>
+        endpointSlices
+          .by('service', DEFAULT_NETWORK, API_SERVICE)
+          .some(({ endpoints }) => endpoints.some(({ addresses }) => addresses.includes(address))),
+      olderService: (address) =>
+        ports
+          .map((port) => claimOf(address, port))
+          .flatMap((claim) => declaredServices.by('claim', claim).map((one) => ({ claim, one })))
+          .find(
+            ({ claim, one }) =>
+              one.facts.key !== key &&
+              hadBefore(claim, one, service) &&
+              services.part(one.facts.key, 'externalIps')?.includes(address) === true,
+          )?.one.facts.key,
+    });
+  }
+
+  /** Ranges of the networks that a service of the namespace is on, and of those that they are connected with: others don't meet its packets. */
+  function* rangesAround(namespace: string): Iterable<NamedRange> {
+    const primaries = known.primariesOf(namespace);
+    const names = new Set(primaries);
+    const joined = new Set<string>();
+    for (const name of primaries)
+      for (const connect of connects.keysBy('network', String(networks.part(name, 'id') ?? 0))) {
+        joined.add(connect);
+        for (const member of known.membersOf(connect)) names.add(member.name);
+      }
+    for (const name of names) {
+      for (const { cidr } of networks.part(name, 'subnets') ?? [])
+        yield { cidr, name: `the subnet of network ${name}` };
+      const { v4, v6 } = networks.part(name, 'joinSubnets') ?? {};
+      for (const cidr of [v4, v6])
+        if (cidr !== undefined) yield { cidr, name: `the join subnet of network ${name}` };
+    }
+    for (const connect of joined)
+      for (const { cidr } of connects.part(connect, 'ranges') ?? [])
+        yield { cidr, name: `the subnet of ClusterNetworkConnect ${connect}` };
+  }
+
+  /** Its namespace's primary networks; while it has none that it asks for, the service is nowhere. */
+  function networksOf(service: string): ServiceNetworks | undefined {
+    const namespace = services.part(service, 'namespace') ?? '';
+    const isExposed = services.part(service, 'isExposed') ?? false;
+    const isLabelled = namespaces.part(namespace, 'isLabelled');
+    if (isLabelled === undefined) return undefined;
+    const found = isLabelled ? known.primariesOf(namespace) : [DEFAULT_NETWORK];
+    return { service, networks: found, isExposed };
+  }
+
+  return {
+    enabledServices,
+    declaredServices,
+    endpointSlices,
+    services,
+    serviceNetworks,
+
+    /**
+     * Another service with a cluster IP and port of that one, on another network of the connection: of the two the connection shares
+     * the one that comes first by its name.
+     */
+    sharedBefore(connect: string, key: string): string | undefined {
+      const service = services.get(key);
+      const own = serviceNetworks.get(key)?.networks ?? [];
+      return service?.clusterIps
+        .flatMap((address) => declaredServices.keysBy('address', address))
+        .filter((other) => other < key)
+        .find((other) => {
+          const ports = services.part(other, 'ports') ?? [];
+          const theirs = serviceNetworks.get(other)?.networks ?? [];
+          return (
+            theirs.some((network) => !own.includes(network) && known.isMember(connect, network)) &&
+            ports.some(({ protocol, port }) =>
+              service.ports.some((one) => one.protocol === protocol && one.port === port),
+            )
+          );
+        });
+    },
+
+    *serviceProblems(): Iterable<ModelProblem> {
+      for (const name of services.keysBy('refused')) {
+        const message = services.peek(name)?.refused;
+        if (message !== undefined) yield { object: `Service ${name}`, message };
+      }
+    },
+  };
+}

@@ -1,0 +1,117 @@
+/**
+ * What is known of the cluster, for one node's zone: tables that objects are read into, and tables that follow from them.
+ * Who builds rows or host state reads nothing else.
+ */
+import { DerivationGraph } from '../../facts/derivation-graph.ts';
+import { ReadRecorder } from '../../facts/reads.ts';
+import type { ClusterSettings } from '../model.ts';
+import { adminTables } from './admin-policies.ts';
+import { attachmentTables } from './attachments.ts';
+import { backendTables } from './backends.ts';
+import { connectTables } from './connects.ts';
+import { multicastTables } from './multicast.ts';
+import { namedPortTables } from './named-ports.ts';
+import { groupTables, namespaceTables } from './namespaces.ts';
+import { networkTables } from './networks.ts';
+import { nodeTables } from './nodes.ts';
+import { selectionTables } from './pod-selections.ts';
+import { podTables } from './pods.ts';
+import { policedPortTables } from './policed-ports.ts';
+import { policyTables } from './policies.ts';
+import { ProblemList, type ModelProblem } from './problems.ts';
+import { reachTables } from './reach.ts';
+import { renderedTables, type RenderingOptions } from './rendered-networks.ts';
+import { serviceTables } from './services.ts';
+
+/** Tables by subject, each after those that its keys and functions come from. */
+function tablesOf(nodeName: string, settings: ClusterSettings, options: RenderingOptions) {
+  const recorder = new ReadRecorder();
+  const basis = { nodeName, settings, recorder, graph: new DerivationGraph(recorder) };
+  const objects = {
+    ...basis,
+    ...nodeTables(basis),
+    ...namespaceTables(basis),
+    ...podTables(basis),
+  };
+  const networks = { ...objects, ...networkTables(objects) };
+  const connects = { ...networks, ...connectTables(networks) };
+  const reach = { ...connects, ...reachTables(connects), ...attachmentTables(networks) };
+  const services = { ...reach, ...serviceTables(reach) };
+  const rendered = { ...services, ...renderedTables(services, options) };
+  const groups = { ...rendered, ...groupTables(rendered), ...backendTables(rendered) };
+  const policies = { ...groups, ...policyTables(groups), ...multicastTables(groups) };
+  const admins = { ...policies, ...adminTables(policies) };
+  const selections = { ...admins, ...selectionTables(admins), ...policedPortTables(admins) };
+  return { ...selections, ...namedPortTables(selections) };
+}
+
+export interface ZoneFacts extends ReturnType<typeof zoneFacts> {}
+
+export function zoneFacts(
+  nodeName: string,
+  settings: ClusterSettings,
+  options: RenderingOptions = {},
+) {
+  const tables = tablesOf(nodeName, settings, options);
+  const { usage, otherPods, graph } = tables;
+  const problems = new ProblemList();
+  /**
+   * Objects, `Kind namespace/name`, of which nothing is known as they could not be read since the start, each with others whose rows may be there
+   * for it.
+   */
+  const unreadable = new Map<string, readonly string[]>();
+  let round = 0;
+  return {
+    ...tables,
+    problems,
+    unreadable,
+
+    /**
+     * Brings everything that follows from objects up to date, `now` in milliseconds of any clock that runs forward. Before
+     * this node is known no network has rows.
+     */
+    refresh(now: number): void {
+      round += 1;
+      otherPods.expire(now);
+      usage.begin(now);
+      graph.refresh();
+    },
+
+    /**
+     * Grows with each refresh: what is read in one round came at the same time. Pods of other nodes that were there when they were
+     * asked for came with those of the start.
+     */
+    roundFor: (isOwn: boolean): number => (isOwn || otherPods.peekKnown() === true ? round : 0),
+
+    /**
+     * For the host, whose state does not say for which object it is there: false while some of what nobody wants may be that of something that is not
+     * known. What namespaces have in them does not count: nobody keeps the state of others by what he writes.
+     */
+    get isComplete(): boolean {
+      return (
+        [...unreadable.keys()].every((object) => object.includes('/')) &&
+        graph.failures().next().done === true &&
+        otherPods.peekKnown() !== false &&
+        tables.keptNetworks().length === 0
+      );
+    },
+
+    /** When facts change by themselves, on the clock of `refresh`. */
+    get nextExpiry(): number | undefined {
+      const ends = [usage.nextExpiry, otherPods.nextExpiry].filter((end) => end !== undefined);
+      return ends.length === 0 ? undefined : Math.min(...ends);
+    },
+
+    /** Objects that are wrong, and why; what reads as a value is elsewhere. */
+    *modelProblems(): Iterable<ModelProblem> {
+      yield* problems.problems();
+      yield* tables.nodeProblems();
+      yield* tables.networkProblems();
+      yield* tables.serviceProblems();
+      yield* tables.attachmentProblems();
+    },
+
+    /** Objects that wait for an allocation, and which. */
+    modelPending: (): Iterable<ModelProblem> => problems.pending(),
+  };
+}

@@ -25,6 +25,10 @@ export function atomText(type: AtomicType, atom: Atom): string {
   return isPlain ? text : JSON.stringify(text);
 }
 
+/** Whether one of these atoms, which are in canonical order, is there twice. */
+export const hasTwice = (sorted: readonly Atom[]): boolean =>
+  sorted.some((atom, i) => i > 0 && compareAtoms(sorted[i - 1] as Atom, atom) === 0);
+
 /** Canonical order of two atoms of one type: numbers ascending, false before true, strings and uuids by bytes. */
 export function compareAtoms(a: Atom, b: Atom): number {
   if (typeof a === 'string' && typeof b === 'string') return a === b ? 0 : compareUtf8(a, b);

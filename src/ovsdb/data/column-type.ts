@@ -3,7 +3,7 @@ import { isObject, numericValue, type NumericKind } from './json.ts';
 import { Members } from './members.ts';
 import { parseUuid, ZERO_UUID } from './uuid.ts';
 import { compareUtf8 } from './utf8-order.ts';
-import { atomText, compareAtoms } from './atom.ts';
+import { atomText, compareAtoms, hasTwice } from './atom.ts';
 import type { Atom, AtomicType, JsonValue } from './value.ts';
 
 /** Types of a column and of its members (RFC 7047 §3.2 `<type>`, `<base-type>`, `<atomic-type>`). */
@@ -176,9 +176,7 @@ function enumMembers(type: AtomicType, json: JsonValue): readonly Atom[] {
     throw syntaxError(`set must have 1 to ${UINT_MAX} members but 0 are present`, json);
   const atoms = (listed as readonly JsonValue[]).map((member) => parseBareAtom(type, member));
   atoms.sort(compareAtoms);
-  if (atoms.some((atom, i) => i > 0 && compareAtoms(atoms[i - 1] as Atom, atom) === 0)) {
-    throw new OvsdbError('ovsdb error', 'set contains duplicate');
-  }
+  if (hasTwice(atoms)) throw new OvsdbError('ovsdb error', 'set contains duplicate');
   return atoms;
 }
 
@@ -302,18 +300,7 @@ function checkNumber(base: BaseType, value: number | bigint): void {
 }
 
 /** Number of Unicode code points. */
-export function codePoints(text: string): number {
-  let count = 0;
-  for (let i = 0; i < text.length; i++) {
-    const unit = text.charCodeAt(i);
-    if (unit >= 0xd800 && unit < 0xdc00 && i + 1 < text.length) {
-      const next = text.charCodeAt(i + 1);
-      if (next >= 0xdc00 && next < 0xe000) i++;
-    }
-    count++;
-  }
-  return count;
-}
+export const codePoints = (text: string): number => Array.from(text).length;
 
 function checkString(base: BaseType, text: string): void {
   if (base.minLength === undefined && base.maxLength === undefined) return;

@@ -12,7 +12,7 @@ import {
   type ColumnType,
 } from './column-type.ts';
 import { compareUtf8 } from './utf8-order.ts';
-import { compareAtoms } from './atom.ts';
+import { compareAtoms, hasTwice } from './atom.ts';
 import { OvsdbError, syntaxError } from './error.ts';
 import { numericValue } from './json.ts';
 import { parseUuid } from './uuid.ts';
@@ -103,11 +103,7 @@ function parseSet(type: ColumnType, json: JsonValue, limits: DatumLimits): Datum
 
 function sortedUnique(atoms: Atom[]): readonly Atom[] {
   atoms.sort(compareAtoms);
-  for (let i = 1; i < atoms.length; i++) {
-    if (compareAtoms(atoms[i - 1] as Atom, atoms[i] as Atom) === 0) {
-      throw new OvsdbError('ovsdb error', 'set contains duplicate');
-    }
-  }
+  if (hasTwice(atoms)) throw new OvsdbError('ovsdb error', 'set contains duplicate');
   return atoms;
 }
 
@@ -157,7 +153,8 @@ export function datumToJson(type: ColumnType, datum: Datum): JsonValue {
 
 const isAtom = (value: Writable): value is Atom => value !== undefined && typeof value !== 'object';
 
-function isRecord(value: Writable): value is { readonly [key: string]: WritableAtom } {
+/** Whether a value to be written is a map given as a record. */
+export function isRecord(value: Writable): value is { readonly [key: string]: WritableAtom } {
   return (
     typeof value === 'object' &&
     // A mistake that only the compiler refuses.

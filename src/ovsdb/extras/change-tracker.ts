@@ -1,3 +1,4 @@
+import { unlessAborted } from '../data/abort.ts';
 import { OvsdbError } from '../data/error.ts';
 import type {
   ReplicaChanges,
@@ -90,16 +91,11 @@ export class ChangeTracker implements Disposable {
     if (!this.isEmpty) return;
     if (this.#isDisposed) throw disposed();
     const waiter = Promise.withResolvers<undefined>();
-    const abort = (): void => {
-      waiter.reject(signal?.reason);
-    };
     this.#waiters.add(waiter);
-    signal?.addEventListener('abort', abort);
     try {
-      await waiter.promise;
+      await unlessAborted(waiter.promise, signal);
     } finally {
       this.#waiters.delete(waiter);
-      signal?.removeEventListener('abort', abort);
     }
   }
 

@@ -1,7 +1,8 @@
 import type { ColumnType } from '../data/column-type.ts';
+import { isRecord } from '../data/datum.ts';
 import { syntaxError } from '../data/error.ts';
 import type { Mutator } from '../data/operation.ts';
-import { NamedUuid, type Writable } from '../data/value.ts';
+import type { Writable } from '../data/value.ts';
 
 /** Types of what is given to change a part of a column's value. */
 
@@ -20,11 +21,7 @@ export function anyPairs(type: ColumnType): ColumnType {
 /** A number to calculate with: the range of the column is that of the result. */
 const operand = ({ key }: ColumnType): ColumnType => ({ key: { type: key.type }, min: 1, max: 1 });
 
-const isPairs = (value: Writable): boolean =>
-  typeof value === 'object' &&
-  !Array.isArray(value) &&
-  !(value instanceof Set) &&
-  !(value instanceof NamedUuid);
+const isPairs = (value: Writable): boolean => value instanceof Map || isRecord(value);
 
 /** The type that the argument of a mutation has. */
 export function argumentType(mutator: Mutator, value: Writable): (type: ColumnType) => ColumnType {

@@ -144,24 +144,14 @@ export class Transaction<T = AnyTables> {
 
   /** Adds members to a set without sending the rest of it. */
   addToSet(table: TableName<T>, row: RowToChange, column: string, members: Writable): this {
-    return this.#mutation(
-      table,
-      row,
-      column,
-      'insert',
-      this.#json(table, column, members, anySize),
-    );
+    const json = this.#json(table, column, members, anySize);
+    return this.#mutation(table, row, column, 'insert', json);
   }
 
   /** Removes members of a set. */
   removeFromSet(table: TableName<T>, row: RowToChange, column: string, members: Writable): this {
-    return this.#mutation(
-      table,
-      row,
-      column,
-      'delete',
-      this.#json(table, column, members, anySize),
-    );
+    const json = this.#json(table, column, members, anySize);
+    return this.#mutation(table, row, column, 'delete', json);
   }
 
   /** Sets keys of a map, whatever they had before, without sending the rest of it. */

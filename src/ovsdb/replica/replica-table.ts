@@ -18,7 +18,7 @@ import { TableStore, type StoredColumn } from '../storage/table-store.ts';
 import { toAtom, toDatum } from '../data/datum.ts';
 import type { BaseType } from '../data/column-type.ts';
 import type { Atom, Datum, Uuid, Writable, WritableAtom } from '../data/value.ts';
-import { expressible, rowClass, type RowClass, type RowView } from './row.ts';
+import { expressible, rowClass, withoutLimits, type RowClass, type RowView } from './row.ts';
 
 /** Where one column refers to: found through the column's own hash index or, for sets and maps, an index of edges. */
 interface KeptEdges {
@@ -52,16 +52,6 @@ function orderOf(spec: OrderedColumn) {
 }
 
 const nameOf = (columns: readonly IndexColumn[]): string => stringify(columns);
-
-/** A bound of a range: limits of the column's type do not apply to it. */
-function orderKey(column: StoredColumn, value: Writable): Datum {
-  const { type } = column.codec;
-  const free = { key: { type: type.key.type }, min: type.min, max: type.max } as const;
-  return toDatum(
-    type.value === undefined ? free : { ...free, value: { type: type.value.type } },
-    value,
-  );
-}
 
 /** A column as the reader of updates needs it. */
 export interface NamedColumn {
@@ -333,7 +323,8 @@ export class ReplicaTable {
         const spec = columns[i];
         if (spec === undefined)
           throw new OvsdbError('bad argument', 'the key is longer than the index');
-        return orderKey(this.#column(orderOf(spec).column), value);
+        // Limits of the column's type do not apply to a bound.
+        return toDatum(withoutLimits(this.#column(orderOf(spec).column).codec.type), value);
       });
     const rows: RowView[] = [];
     for (const slot of index.range(key(from), key(to))) rows.push(this.view(slot));

@@ -1,19 +1,13 @@
 import type { DatabaseSchema } from '../data/schema.ts';
 import type { Atom, Datum, Uuid, Writable } from '../data/value.ts';
 
-/** A row as the database holds it: optional → value or undefined, set → array, map → Map. */
-interface FoundRow {
-  readonly uuid: string;
-  column(name: string): unknown;
-}
-
 /** A row of the replica, read where it is: always the newest state, never a copy. */
-export interface ReplicaRow extends FoundRow {
+export interface ReplicaRow {
   readonly table: string;
   readonly uuid: Uuid;
   /** False once the row is gone; its columns then can't be read any more. */
   readonly exists: boolean;
-  /** The column's value, the schema's default where the server never sent one; `_uuid` is one, too. Throws on an unknown column. */
+  /** The column's value: of an optional the value or undefined, of a set an array, of a map a `Map`; the schema's default where the server never sent one; `_uuid` is one, too. Throws on an unknown column. */
   column(name: string): Datum;
   /** True when the column holds this value. Compares stored codes: nothing is decoded. */
   holds(column: string, value: Writable): boolean;

@@ -5,7 +5,7 @@ import type { ColumnCodec } from '../storage/column-codec.ts';
 import type { StoredColumn } from '../storage/table-store.ts';
 import type { Datum } from '../data/value.ts';
 import type { ReplicaTable } from './replica-table.ts';
-import { expressible } from './row.ts';
+import { expressible, withoutLimits } from './row.ts';
 
 /** A column that two definitions of a table have. */
 interface SharedColumn {
@@ -95,10 +95,3 @@ function translated(from: ColumnCodec, to: ColumnCodec, cell: number): number {
 
 const copiedAtom = (from: AtomCodec, to: AtomCodec, code: number): number =>
   to.intern(from.atom(code));
-
-const withoutLimits = ({ key, value, min, max }: ColumnType): ColumnType => ({
-  key: { type: key.type },
-  ...(value === undefined ? {} : { value: { type: value.type } }),
-  min,
-  max,
-});

@@ -168,6 +168,14 @@ export const expressible = (
 ): { readonly datum: Datum } | undefined =>
   unlessRefused(() => ({ datum: toDatum(type, value) }), undefined);
 
+/** The type without limits of what a member may be. */
+export const withoutLimits = ({ key, value, min, max }: ColumnType): ColumnType => ({
+  key: { type: key.type },
+  ...(value === undefined ? {} : { value: { type: value.type } }),
+  min,
+  max,
+});
+
 /** Rows of one table with a property for each column. */
 export type RowClass = new (store: TableStore, slot: number) => RowView;
 

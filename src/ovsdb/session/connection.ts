@@ -1,4 +1,5 @@
 import type { Duplex } from 'node:stream';
+import { unlessAborted } from '../data/abort.ts';
 import { errorText, OvsdbError, shorten } from '../data/error.ts';
 import { stringify } from '../data/json.ts';
 import type { JsonValue } from '../data/value.ts';
@@ -295,11 +296,7 @@ export class Connection {
   }
 
   /** Sends a request of the program's, which is limited by the signal alone: resolves with its result, rejects with `rpc error`. */
-  async call(
-    method: string,
-    params: readonly JsonValue[],
-    signal?: AbortSignal,
-  ): Promise<JsonValue> {
+  call(method: string, params: readonly JsonValue[], signal?: AbortSignal): Promise<JsonValue> {
     const { promise, resolve, reject } = Promise.withResolvers<JsonValue>();
     this.send(method, params, {
       answered: ({ result, error }) => {
@@ -308,15 +305,7 @@ export class Connection {
       },
       lost: reject,
     });
-    const abort = (): void => {
-      reject(signal?.reason);
-    };
-    signal?.addEventListener('abort', abort);
-    try {
-      return await promise;
-    } finally {
-      signal?.removeEventListener('abort', abort);
-    }
+    return unlessAborted(promise, signal);
   }
 
   notify(method: string, params: readonly JsonValue[]): void {

@@ -1,3 +1,4 @@
+import { unlessAborted } from '../data/abort.ts';
 import { isId } from '../data/column-type.ts';
 import { errorText, OvsdbError } from '../data/error.ts';
 import type { JsonValue } from '../data/value.ts';
@@ -35,23 +36,16 @@ export class Lock {
     signal?.throwIfAborted();
     if (this.#isHeld) return;
     if (this.#isReleased) throw this.#givenUp();
-    await new Promise<void>((resolve, reject) => {
-      const stop = (): void => {
-        off();
-        signal?.removeEventListener('abort', abort);
-      };
-      const abort = (): void => {
-        stop();
-        reject(signal?.reason as Error);
-      };
-      const off = this.onChange((isHeld) => {
-        if (!isHeld && !this.#isReleased) return;
-        stop();
-        if (isHeld) resolve();
-        else reject(this.#givenUp());
-      });
-      signal?.addEventListener('abort', abort);
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const off = this.onChange((isHeld) => {
+      if (isHeld) resolve();
+      else if (this.#isReleased) reject(this.#givenUp());
     });
+    try {
+      await unlessAborted(promise, signal);
+    } finally {
+      off();
+    }
   }
 
   #givenUp(): OvsdbError {

@@ -1,3 +1,4 @@
+import { unlessAborted } from '../data/abort.ts';
 import { OvsdbError } from '../data/error.ts';
 
 interface Waiter {
@@ -23,24 +24,16 @@ export class Waits {
     if (this.#closed)
       throw new OvsdbError('closed', `the client was closed while waiting for ${what}`);
     if (isDone()) return;
-    let waiter: Waiter | undefined;
-    let abort: (() => void) | undefined;
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const waiter = { isDone, resolve, reject };
+    this.#waiters.add(waiter);
     try {
-      await new Promise<void>((resolve, reject) => {
-        waiter = { isDone, resolve, reject };
-        this.#waiters.add(waiter);
-        abort = () => {
-          reject(
-            new OvsdbError('timed out', `gave up waiting for ${what}${this.#why()}`, {
-              cause: signal?.reason,
-            }),
-          );
-        };
-        signal?.addEventListener('abort', abort);
+      await unlessAborted(promise, signal, () => {
+        const details = `gave up waiting for ${what}${this.#why()}`;
+        return new OvsdbError('timed out', details, { cause: signal?.reason });
       });
     } finally {
-      if (waiter !== undefined) this.#waiters.delete(waiter);
-      if (abort !== undefined) signal?.removeEventListener('abort', abort);
+      this.#waiters.delete(waiter);
     }
   }
 

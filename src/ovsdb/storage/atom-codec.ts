@@ -1,7 +1,7 @@
 import { syntaxError } from '../data/error.ts';
 import { normalInteger, numericValue } from '../data/json.ts';
 import type { Atom } from '../data/value.ts';
-import type { JsonCursor } from '../wire/json-cursor.ts';
+import { LETTER_F, LETTER_T, type JsonCursor } from '../wire/json-cursor.ts';
 import { WordPool } from './word-pool.ts';
 
 /** How atoms of one type become codes of 32 bits and back. Equal atoms have equal codes; code 0 is the default. */
@@ -114,9 +114,6 @@ export class NumberCodec implements AtomCodec {
     if (code & 1) this.pool.release(code >>> 1);
   }
 }
-
-const LETTER_T = 0x74;
-const LETTER_F = 0x66;
 
 export class BooleanCodec implements AtomCodec {
   readonly sweeps = 0;

@@ -1,4 +1,5 @@
-import { NamedUuid, type Atom, type Writable, type WritableAtom } from '../data/value.ts';
+import { isRecord } from '../data/datum.ts';
+import type { Atom, Writable, WritableAtom } from '../data/value.ts';
 import type { AtomCodec } from './atom-codec.ts';
 import type { ColumnCodec } from './column-codec.ts';
 
@@ -62,13 +63,6 @@ function setMatches(
 }
 
 type TextRecord = { readonly [key: string]: WritableAtom };
-
-const isRecord = (value: Writable): value is TextRecord =>
-  typeof value === 'object' &&
-  !Array.isArray(value) &&
-  !(value instanceof Map) &&
-  !(value instanceof Set) &&
-  !(value instanceof NamedUuid);
 
 /** More keys are found faster by their codes. */
 const MOST_KEYS = 8;

@@ -1,4 +1,4 @@
-import { atomText, compareAtoms } from '../data/atom.ts';
+import { atomText, compareAtoms, hasTwice } from '../data/atom.ts';
 import {
   cardinality,
   checkAtom,
@@ -184,9 +184,7 @@ function toDatum(type: ColumnType, pairs: [Atom, Atom][], text: string): Datum {
   if (count > type.max)
     fail(`${text}: ${count} ${what} specified but the maximum number is ${type.max}`);
   pairs.sort((a, b) => compareAtoms(a[0], b[0]));
-  if (
-    pairs.some(([key], i) => i > 0 && compareAtoms((pairs[i - 1] as [Atom, Atom])[0], key) === 0)
-  ) {
+  if (hasTwice(pairs.map(([key]) => key))) {
     throw new OvsdbError(
       'ovsdb error',
       `${text}: ${isMap ? 'map contains duplicate key' : 'set contains duplicate value'}`,

@@ -11,7 +11,18 @@ export {
   type ParsedClause,
 } from '../data/condition.ts';
 export * from './condition-evaluation.ts';
-export * from '../data/datum.ts';
+export {
+  compareDatums,
+  datumEquals,
+  datumToJson,
+  defaultDatum,
+  members,
+  parseDatum,
+  toAtom,
+  toDatum,
+  writableToJson,
+  type DatumLimits,
+} from '../data/datum.ts';
 export * from './difference.ts';
 export { OvsdbError, type OvsdbErrorCode } from '../data/error.ts';
 export { canonicalText, jsonEquals, RoundedReal, stringify } from '../data/json.ts';

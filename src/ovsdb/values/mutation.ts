@@ -1,4 +1,4 @@
-import { compareAtoms } from '../data/atom.ts';
+import { compareAtoms, hasTwice } from '../data/atom.ts';
 import { cardinality, checkAtom, typeToEnglish, type ColumnType } from '../data/column-type.ts';
 import { datumToJson, defaultDatum, members, parseDatum } from '../data/datum.ts';
 import { OvsdbError, shorten, syntaxError } from '../data/error.ts';
@@ -194,7 +194,7 @@ function arithmetic(mutation: ParsedMutation, value: Datum): readonly Atom[] {
   );
   for (const atom of atoms) checkAtom(type.key, atom);
   atoms.sort(compareAtoms);
-  if (atoms.some((atom, i) => i > 0 && compareAtoms(atoms[i - 1] as Atom, atom) === 0)) {
+  if (hasTwice(atoms)) {
     throw new OvsdbError(
       'constraint violation',
       `Result of "${mutator}" operation contains duplicates.`,

@@ -11,6 +11,9 @@ export const OPEN_BRACKET = 0x5b;
 export const CLOSE_BRACKET = 0x5d;
 export const COLON = 0x3a;
 export const COMMA = 0x2c;
+/** First letters of `false` and `true`. */
+export const LETTER_F = 0x66;
+export const LETTER_T = 0x74;
 const MINUS = 0x2d;
 const DIGIT_0 = 0x30;
 const DIGIT_9 = 0x39;
@@ -311,11 +314,11 @@ export class JsonCursor {
   }
 
   #scalar(byte: number): JsonValue {
-    if (byte === 0x74) {
+    if (byte === LETTER_T) {
       this.literal('true');
       return true;
     }
-    if (byte === 0x66) {
+    if (byte === LETTER_F) {
       this.literal('false');
       return false;
     }

@@ -8,6 +8,8 @@ import {
   COLON,
   COMMA,
   JsonCursor,
+  LETTER_F,
+  LETTER_T,
   OPEN_BRACE,
   OPEN_BRACKET,
   QUOTE,
@@ -49,10 +51,6 @@ const HEAD_LIMIT = 4096;
 const LARGE_ROW = 128 * 1024;
 
 const NOTHING = Buffer.alloc(0);
-
-/** First letters of `false` and `true`. */
-const LETTER_F = 0x66;
-const LETTER_T = 0x74;
 
 /** Members of a message as they are found, one after the other. */
 type MessageParts = { -readonly [K in keyof Message]?: Message[K] };

@@ -10,6 +10,7 @@ import { createInterface } from 'node:readline';
 import { parseArgs } from 'node:util';
 import { prepare } from '../src/lab/build.ts';
 import { checkout } from '../src/lab/paths.ts';
+import { HELD_FILE, heldOfRun } from './support/lab/held-table.ts';
 import { ownFolder } from './support/run/left-behind.ts';
 
 const CHECKS = ['check:types', 'check:lint', 'check:format', 'check:generated'];
@@ -78,6 +79,9 @@ function failed(text: string): void {
 }
 
 const costs: FileCost[] = [];
+
+/** What test/e2e/hostile tried, once it has. */
+let attacksOfRun: string | undefined;
 
 /** Runs a program to its end; its lines come between those of others that run at the same time. `yields`: to those that wait for packets and timers. */
 function run(
@@ -274,11 +278,19 @@ async function inLabs(): Promise<void> {
       say(`no virtual machine for the tests: ${String(error)}`);
       process.env['HEDDLE_TEST_NO_VM'] = 'QEMU or a kernel for it could not be had; see above';
     }
-  // A lab on this machine's kernel beside one in the virtual machine.
-  await Promise.all([
-    suite('e2e', choiceOf('e2e'), count),
-    ...(isShort ? [] : [suite('vm', [], count)]),
-  ]);
+  const folder = ownFolder('heddle-held');
+  try {
+    const held = join(folder, 'attacks');
+    process.env[HELD_FILE] = held;
+    // A lab on this machine's kernel beside one in the virtual machine.
+    await Promise.all([
+      suite('e2e', choiceOf('e2e'), count),
+      ...(isShort ? [] : [suite('vm', [], count)]),
+    ]);
+    if (existsSync(held)) attacksOfRun = heldOfRun(readFileSync(held, 'utf8'));
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
 }
 
 const began = performance.now();
@@ -287,6 +299,7 @@ await Promise.all([checksAndUnit(), onRealServers()]);
 await inLabs();
 
 if (costs.length > 0) sayCosts();
+if (attacksOfRun !== undefined) say(`\nWhat was tried against Heddle:\n${attacksOfRun}`);
 if (unsteady.length > 0) say(`\nWhat passed only at the second try:\n${unsteady.join('\n')}`);
 if (failures.length > 0) say(`\nWhat failed:\n${failures.join('\n')}`);
 if (isShort)

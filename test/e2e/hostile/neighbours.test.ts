@@ -2,10 +2,11 @@
 import { randomUUID } from 'node:crypto';
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { stringify } from 'yaml';
 import { outputInside } from '../../../src/lab/exec.ts';
 import { attachedPods } from '../../../src/lab/pods.ts';
+import { sayHeld, type Attack } from '../../support/lab/held-table.ts';
 import { testLab, whyNoLab, type TestLab } from '../../support/lab/lab.ts';
 import { ownFolder } from '../../support/run/left-behind.ts';
 import { Tenants } from '../../support/lab/tenants.ts';
@@ -122,11 +123,18 @@ const OBJECTS = [
 
 /** What arrives where nobody answers DHCP. */
 const CONTROLS = ['control', 'control-broadcast', 'control6'];
+/** The ways in which a server sends, by what they are. */
+const OFFERS = {
+  'offers of DHCP': ['offer-67', 'offer-4067', 'offer-broadcast-67', 'offer-broadcast-4067'],
+  'offers of DHCPv6': ['offer6-547', 'offer6-4547', 'offer6-all-547', 'offer6-all-4547'],
+} as const;
 
 describe.skipIf(whyNoLab !== undefined)(
   `pods that want to be their neighbours' server${whyNoLab === undefined ? '' : ` (${whyNoLab})`}`,
   () => {
     let lab: TestLab;
+    const attacks: Attack[] = [];
+    afterAll(() => sayHeld('servers among neighbours', attacks));
 
     beforeAll(async () => {
       const folder = ownFolder('heddle-neighbours');
@@ -193,9 +201,12 @@ describe.skipIf(whyNoLab !== undefined)(
       ['a primary Layer2 network, to another node', 'flat', 'flat/net', 'far'],
       ['a secondary Layer2 network with subnets', 'plain', 'plain/mesh', 'near'],
       ['a secondary Layer2 network with subnets, to another node', 'plain', 'plain/mesh', 'far'],
-    ])('on %s nobody hears them, whatever policies say', async (_, space, nad, neighbour) => {
+    ])('on %s nobody hears them, whatever policies say', async (by, space, nad, neighbour) => {
       const { v4, v6 } = endOf(`${space}/${neighbour}`, nad);
-      expect(await heard(space, nad, neighbour, { v4, v6 })).toEqual(CONTROLS);
+      const marks = await heard(space, nad, neighbour, { v4, v6 });
+      for (const [kind, offers] of Object.entries(OFFERS))
+        for (const offer of offers) attacks.push({ kind, by, isHeld: !marks.includes(offer) });
+      expect(marks).toEqual(CONTROLS);
     });
 
     test('on a network without subnets, which is its pods’ own, a pod may be the server', async () => {

@@ -11,6 +11,7 @@ import {
   tunnelsFromPods,
   tunnelsFromStrangers,
 } from '../../support/lab/hostile-attacks.ts';
+import { sayHeld } from '../../support/lab/held-table.ts';
 import { HostileLab } from '../../support/lab/hostile-lab.ts';
 import { whyNoVirtualMachine } from '../../support/lab/lab.ts';
 
@@ -25,6 +26,7 @@ describe.skipIf(whyNoVirtualMachine !== undefined)(
       lab = await HostileLab.start('e2e-hostile-vm', 'vm', 1200);
     }, LIMIT);
     afterAll(async () => {
+      sayHeld('packets, kernel datapath', lab.attacks);
       await lab[Symbol.asyncDispose]();
     });
 
@@ -34,34 +36,34 @@ describe.skipIf(whyNoVirtualMachine !== undefined)(
       }, LIMIT);
 
       test("pods do not send to the tunnels' port of another node, whole or in pieces, nor by a service", async () => {
-        await lab.prove(await tunnelsFromPods(lab));
+        await lab.prove('tunnels from pods', await tunnelsFromPods(lab));
       });
       test('nor by pieces, headers and encapsulations that a filter by ports does not see through', async () => {
-        await lab.prove(await tunnelsByOtherMeans(lab));
+        await lab.prove('tunnels by other means', await tunnelsByOtherMeans(lab));
       });
       test('machines that are no nodes do not get into tunnels, and are counted', async () => {
         const before = await lab.strangersSeen('n2');
         const sends = await tunnelsFromStrangers(lab);
-        await lab.prove([...sends, ...(await tunnelsFromPods(lab))]);
+        await lab.prove('tunnels from strangers', [...sends, ...(await tunnelsFromPods(lab))]);
         expect(await lab.strangersSeen('n2')).toBeGreaterThanOrEqual(before + sends.length / 2);
       });
       test("nor do pods on the host's network, which reach pods on other nodes all the same", async () => {
-        await lab.prove(await tunnelsFromHostPods(lab));
+        await lab.prove("tunnels from pods on the host's network", await tunnelsFromHostPods(lab));
       });
       test("the host's port on the default network leads to no pod", async () => {
-        await lab.prove(await pastTheRouter(lab));
+        await lab.prove("the host's port on the default network", await pastTheRouter(lab));
       });
       test("the host's port on a primary network leads to no service of the default network, to no other network, and not out of the node", async () => {
-        await lab.prove(await pastTheRouterOfANetwork(lab));
+        await lab.prove("the host's port on a primary network", await pastTheRouterOfANetwork(lab));
       });
       test("pods on the host's network send by the devices of their own networks alone", async () => {
-        await lab.prove(await boundToDevices(lab));
+        await lab.prove("devices of others' networks", await boundToDevices(lab));
       });
       test("nor by ends of others' interfaces, or ports of Open vSwitch", async () => {
-        await lab.prove(await boundPastOvn(lab));
+        await lab.prove("ends of others' interfaces", await boundPastOvn(lab));
       });
       test.runIf(mode === 'shared')('no pod leaves the node with its own address', async () => {
-        await lab.prove(await outWithOwnAddress(lab));
+        await lab.prove("out of the node with a pod's own address", await outWithOwnAddress(lab));
       });
     });
   },

@@ -7,6 +7,7 @@ import {
   tunnelsFromPods,
   tunnelsFromStrangers,
 } from '../../support/lab/hostile-attacks.ts';
+import { sayHeld } from '../../support/lab/held-table.ts';
 import { HostileLab } from '../../support/lab/hostile-lab.ts';
 import { whyNoLab } from '../../support/lab/lab.ts';
 
@@ -18,6 +19,7 @@ describe.skipIf(whyNoLab !== undefined)(
       lab = await HostileLab.start('e2e-hostile', 'host', 60);
     });
     afterAll(async () => {
+      sayHeld('packets, userspace datapath', lab.attacks);
       await lab[Symbol.asyncDispose]();
     });
 
@@ -27,22 +29,22 @@ describe.skipIf(whyNoLab !== undefined)(
       });
 
       test("pods do not send to the tunnels' port of another node, whole or in pieces, nor by a service", async () => {
-        await lab.prove(await tunnelsFromPods(lab));
+        await lab.prove('tunnels from pods', await tunnelsFromPods(lab));
       });
       test('nor by pieces, headers and encapsulations that a filter by ports does not see through', async () => {
-        await lab.prove(await tunnelsByOtherMeans(lab));
+        await lab.prove('tunnels by other means', await tunnelsByOtherMeans(lab));
       });
       test('machines that are no nodes do not get into tunnels, and are counted', async () => {
         const before = await lab.strangersSeen('n2');
         const sends = await tunnelsFromStrangers(lab);
-        await lab.prove([...sends, ...(await tunnelsFromPods(lab))]);
+        await lab.prove('tunnels from strangers', [...sends, ...(await tunnelsFromPods(lab))]);
         expect(await lab.strangersSeen('n2')).toBeGreaterThanOrEqual(before + sends.length / 2);
       });
       test("the host's port on the default network leads to no pod", async () => {
-        await lab.prove(await pastTheRouter(lab));
+        await lab.prove("the host's port on the default network", await pastTheRouter(lab));
       });
       test.runIf(mode === 'shared')('no pod leaves the node with its own address', async () => {
-        await lab.prove(await outWithOwnAddress(lab));
+        await lab.prove("out of the node with a pod's own address", await outWithOwnAddress(lab));
       });
     });
   },

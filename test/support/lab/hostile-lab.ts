@@ -16,6 +16,7 @@ import type { LabRecord } from '../../../src/lab/state-file.ts';
 import { podPort } from '../../../src/model/rules/names.ts';
 import type { GatewayMode } from '../../../src/model/model.ts';
 import { datagram, ethernet, ethertypeOf, geneve } from './frame-bytes.ts';
+import type { Attack } from './held-table.ts';
 import { network } from './host-tenants.ts';
 import { testLab, type TestLab } from './lab.ts';
 import { ownFolder } from '../run/left-behind.ts';
@@ -103,6 +104,8 @@ const manifest = (objects: readonly object[]): string =>
 
 export class HostileLab implements AsyncDisposable {
   readonly record: LabRecord;
+  /** What was tried until now. */
+  readonly attacks: Attack[] = [];
   readonly #lab: TestLab;
   readonly #tenants: Tenants;
   readonly #seconds: number;
@@ -281,8 +284,8 @@ export class HostileLab implements AsyncDisposable {
     return { id, from: end.namespace, frame };
   }
 
-  /** Sends all, and proves that what should arrive did, and nothing else. */
-  async prove(sends: readonly Send[]): Promise<void> {
+  /** Sends all, and proves that what should arrive did, and nothing else. `kind`: of what should not, in the table. */
+  async prove(kind: string, sends: readonly Send[]): Promise<void> {
     const watch = [
       ...Object.keys(PODS).map((key) => this.onDefault(key as HostilePod).namespace),
       'ext',

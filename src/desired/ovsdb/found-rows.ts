@@ -7,9 +7,8 @@ import type {
   TableChanges,
 } from 'ovsdb-client-ts';
 import { MARK, RowReference } from '../rows.ts';
-import type { ClaimedTable, ClaimedTables } from './claimed-table.ts';
+import type { ClaimedTable, ClaimedTables, Entry } from './claimed-table.ts';
 import { ComparedSets } from './compared-sets.ts';
-import type { Entry } from './entry.ts';
 
 export const asMembers = (value: unknown): readonly string[] =>
   Array.isArray(value) ? (value as readonly string[]) : [];

@@ -16,7 +16,7 @@ import {
   type PlannedGroup,
   type PlanProblem,
 } from './changes.ts';
-import type { OwnedRows } from './entry.ts';
+import type { OwnedRows } from './claimed-table.ts';
 import type { UnitPlan } from './unit-plan.ts';
 
 type Plans = ReadonlyMap<OwnedRows, UnitPlan>;

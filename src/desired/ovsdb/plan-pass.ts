@@ -3,8 +3,7 @@ import type { ReplicaRow, ReplicaView, Uuid } from 'ovsdb-client-ts';
 import type { DesiredRow } from '../rows.ts';
 import type { ProblemKind } from './changes.ts';
 import type { RowIndex } from './row-index.ts';
-import type { ClaimedTable } from './claimed-table.ts';
-import type { Entry, OwnedRows } from './entry.ts';
+import type { ClaimedTable, Entry, OwnedRows } from './claimed-table.ts';
 
 /** Which row stands for a key: one of the database, or one to be inserted, which has a UUID alone; or none, and why. */
 export type Resolution =

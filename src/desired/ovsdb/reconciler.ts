@@ -14,7 +14,7 @@ import {
   type Plan,
   type PlanProblem,
 } from './changes.ts';
-import { REFUSED_REST, type Entry, type OwnedRows } from './entry.ts';
+import { REFUSED_REST, type Entry, type OwnedRows } from './claimed-table.ts';
 import { inBatches, inOrder } from './order.ts';
 import { PlanPass } from './plan-pass.ts';
 import type { UnreadRow } from './found-rows.ts';

@@ -1,16 +1,23 @@
 /** How rows go that nobody wants any more: out of every set that holds them, after whatever they hold and isolate. */
 import type { Referrer, ReplicaRow, ReplicaView } from 'ovsdb-client-ts';
-import type { PlannedMembership } from './changes.ts';
-import type { Entry } from './entry.ts';
+import type { PlannedChange, PlannedMembership } from './changes.ts';
+import type { Entry, OwnedRows } from './claimed-table.ts';
 import type { Going, PlanPass } from './plan-pass.ts';
-import type { UnitPlan } from './unit-plan.ts';
 import { asMembers } from './found-rows.ts';
 import { referencesOf } from './selection.ts';
+
+/** Where the removals of an owner go. */
+interface RemovalPlan {
+  readonly owned: OwnedRows;
+  readonly going: readonly Going[];
+  readonly changes: PlannedChange[];
+  readonly after: OwnedRows[];
+}
 
 /** Adds the removals of an owner to its plan. `report` is told of rows that can't go. */
 export function planRemovals(
   pass: PlanPass,
-  plan: UnitPlan,
+  plan: RemovalPlan,
   report: (entry: Entry, message: string) => void,
 ): void {
   for (const going of plan.going) {
@@ -60,7 +67,11 @@ export function isStrong(
 }
 
 /** A weak reference goes with the row: first whoever has it in a column of its own must be able to do without. */
-function goAfterReferrer(pass: PlanPass, plan: UnitPlan, { table, column, uuid }: Referrer): void {
+function goAfterReferrer(
+  pass: PlanPass,
+  plan: RemovalPlan,
+  { table, column, uuid }: Referrer,
+): void {
   const holders = pass.index.tables.get(table);
   const owner = pass.going.get(uuid)?.owned ?? pass.holder(holders, uuid)?.owner;
   if (owner !== undefined && owner !== plan.owned && holders?.sets.has(column) === false)
@@ -70,7 +81,7 @@ function goAfterReferrer(pass: PlanPass, plan: UnitPlan, { table, column, uuid }
 /** Drops one reference; says what stands in the way. */
 function release(
   pass: PlanPass,
-  plan: UnitPlan,
+  plan: RemovalPlan,
   { entry }: Going,
   { table: name, column, uuid }: Referrer,
   memberships: PlannedMembership[],
@@ -98,7 +109,7 @@ function release(
  * A row goes after those of other owners that it holds and that go as well, or that leave it: what isolates a port must not
  * go before the port, and nothing is taken out of a row that is gone.
  */
-function goAfterMembers(pass: PlanPass, plan: UnitPlan, { entry, row }: Going): void {
+function goAfterMembers(pass: PlanPass, plan: RemovalPlan, { entry, row }: Going): void {
   for (const [column, members] of entry.table.holds) {
     for (const uuid of asMembers(row.column(column))) {
       const stays = pass.holder(members, uuid)?.owner;

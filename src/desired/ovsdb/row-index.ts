@@ -7,8 +7,14 @@ import type { RowOwner } from '../engine.ts';
 import type { DesiredRow, TableClaim } from '../rows.ts';
 import { isSame } from '../../facts/same.ts';
 import { problemOf, type PlanProblem, type ProblemKind } from './changes.ts';
-import { claimedTables, type ClaimedTable, type ClaimedTables } from './claimed-table.ts';
-import { compareOwners, OwnedRows, type Entry } from './entry.ts';
+import {
+  claimedTables,
+  type ClaimedTable,
+  type ClaimedTables,
+  compareOwners,
+  OwnedRows,
+  type Entry,
+} from './claimed-table.ts';
 import { FoundRows, type FoundRowsListener } from './found-rows.ts';
 
 /** The owner of rows that no unit of this process ever wanted, by the object that they are marked with. */

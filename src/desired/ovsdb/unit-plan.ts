@@ -17,9 +17,8 @@ import {
   type PlanProblem,
   type ProblemKind,
 } from './changes.ts';
-import type { ClaimedColumn } from './claimed-table.ts';
+import type { ClaimedColumn, Entry, OwnedRows } from './claimed-table.ts';
 import { inserted, isTextSet, moved, replaced, shared } from './column-values.ts';
-import type { Entry, OwnedRows } from './entry.ts';
 import type { Going, PlanPass } from './plan-pass.ts';
 import { planRemovals } from './removals.ts';
 

@@ -1,0 +1,60 @@
+/** Namespaces whose pods have a group of their own on a network. */
+import { DerivedFacts } from '../../facts/derived-facts.ts';
+import type { NetworkName } from '../model.ts';
+import { DEFAULT_NETWORK } from '../read/networks.ts';
+import type { NamespaceTables } from './namespaces.ts';
+import type { NetworkTables } from './networks.ts';
+import type { RenderedTables } from './rendered-networks.ts';
+import type { ZoneBasis } from './zone-basis.ts';
+
+/** A namespace whose pods have a group of their own on a user-defined network. */
+interface GroupedNamespace {
+  readonly network: NetworkName;
+  readonly namespace: string;
+}
+
+export type GroupTables = ReturnType<typeof groupTables>;
+
+export function groupTables(
+  known: ZoneBasis & NamespaceTables & Pick<NetworkTables, 'definitions'> & RenderedTables,
+) {
+  const { settings, namespaces, definitions, rendered } = known;
+  const { egressFirewall, multicast } = settings.features;
+  /** Rules per namespace exist for these features only. */
+  const hasGroups = egressFirewall || multicast;
+
+  /** Namespaces with a group on a rendered network. */
+  const groupedNamespaces = new DerivedFacts<
+    [nad: string],
+    GroupedNamespace,
+    { group: [network: string, namespace: string]; namespace: [string] }
+  >('groupedNamespaces', known.graph, definitions, (nad) => groupOf(nad), {
+    indexes: {
+      group: ({ network, namespace }) => [[network, namespace]],
+      namespace: ({ namespace }) => [namespace],
+    },
+  });
+
+  function groupOf(nad: string): GroupedNamespace | undefined {
+    const network = definitions.part(nad, 'network');
+    const namespace = definitions.part(nad, 'namespace');
+    if (!hasGroups || network === undefined || namespace === undefined) return undefined;
+    if (network === DEFAULT_NETWORK || rendered.part(network, 'role') !== 'primary')
+      return undefined;
+    return namespaces.part(namespace, 'isLabelled') === true
+      ? { network: network as NetworkName, namespace }
+      : undefined;
+  }
+
+  return {
+    groupedNamespaces,
+
+    /** True if pods of the namespace have a group of their own on the network. */
+    isGrouped(network: string, namespace: string): boolean {
+      if (!hasGroups) return false;
+      return network === DEFAULT_NETWORK
+        ? namespaces.part(namespace, 'name') !== undefined
+        : groupedNamespaces.keysBy('group', network, namespace).length > 0;
+    },
+  };
+}

@@ -63,3 +63,21 @@ export function keyedHash(key: HashKey, bytes: Uint8Array, start: number, end: n
   }
   return (v1 ^ v3) >>> 0;
 }
+
+/** The bytes of arrays of words, made once for each. */
+const views = new WeakMap<Uint32Array, Uint8Array>();
+
+/** Hash of `length` words from `offset` on. */
+export function keyedWordHash(
+  key: HashKey,
+  words: Uint32Array,
+  offset: number,
+  length: number,
+): number {
+  let bytes = views.get(words);
+  if (bytes === undefined) {
+    bytes = new Uint8Array(words.buffer, words.byteOffset, words.byteLength);
+    views.set(words, bytes);
+  }
+  return keyedHash(key, bytes, offset * 4, (offset + length) * 4);
+}

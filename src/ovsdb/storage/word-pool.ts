@@ -1,23 +1,16 @@
 import { CHUNK_BITS, Interner, OFFSET_MASK } from './interner.ts';
-
-function hashWords(words: Uint32Array, offset: number, length: number): number {
-  let hash = 0x9e3779b9 ^ length;
-  for (let i = 0; i < length; i++) {
-    hash = Math.imul(hash ^ (words[offset + i] as number), 0x85ebca6b);
-    hash = (hash << 13) | (hash >>> 19);
-  }
-  hash = Math.imul(hash ^ (hash >>> 16), 0xc2b2ae35);
-  return (hash ^ (hash >>> 13)) >>> 0;
-}
+import { keyedWordHash, randomHashKey } from './keyed-hash.ts';
 
 /** Sequences of 32-bit words, interned. Id 0 is the empty one. */
 export class WordPool extends Interner<Uint32Array> {
+  readonly #key = randomHashKey();
+
   protected make(size: number): Uint32Array {
     return new Uint32Array(size);
   }
 
   protected hashOf(id: number): number {
-    return hashWords(this.chunkOf(id), this.offsetOf(id), this.sizes[id] as number);
+    return keyedWordHash(this.#key, this.chunkOf(id), this.offsetOf(id), this.sizes[id] as number);
   }
 
   length(id: number): number {
@@ -51,12 +44,12 @@ export class WordPool extends Interner<Uint32Array> {
 
   /** Id of the sequence of the first `length` words, or -1. */
   findWords(words: Uint32Array, length: number): number {
-    return length === 0 ? 0 : this.#find(words, length, hashWords(words, 0, length));
+    return length === 0 ? 0 : this.#find(words, length, keyedWordHash(this.#key, words, 0, length));
   }
 
   internWords(words: Uint32Array, length: number): number {
     if (length === 0) return 0;
-    const hash = hashWords(words, 0, length);
+    const hash = keyedWordHash(this.#key, words, 0, length);
     const found = this.#find(words, length, hash);
     if (found !== -1) return found;
     const id = this.add(length, hash);

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { keyedHash, randomHashKey } from '../../../src/ovsdb/storage/keyed-hash.ts';
+import { WordPool } from '../../../src/ovsdb/storage/word-pool.ts';
 
 const bytes = (length: number): Uint8Array => Uint8Array.from({ length }, (_, i) => i);
 
@@ -46,4 +47,22 @@ test('every byte, the length and the key count, and bytes around the text do not
       keyedHash(key, text.slice(7, 7 + length), 0, length),
     );
   expect(randomHashKey()).not.toEqual(randomHashKey());
+});
+
+test('sequences of words that somebody chose to fall together do not', () => {
+  class Seen extends WordPool {
+    placeOf(id: number): number {
+      return this.hashOf(id);
+    }
+  }
+  const pool = new Seen();
+  const places = new Set<number>();
+  for (let choice = 0; choice < 1 << 12; choice++) {
+    // As above: bit 31 of one word, and the bit of the next one to which a turn by 13 takes it.
+    const words = Uint32Array.from({ length: 24 }, (_, i) =>
+      (choice & (1 << (i >> 1))) === 0 ? 0 : i % 2 === 0 ? 0x8000_0000 : 1 << 12,
+    );
+    places.add(pool.placeOf(pool.internWords(words, 24)));
+  }
+  expect(places.size).toBeGreaterThan(4090);
 });

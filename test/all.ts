@@ -13,7 +13,7 @@ import { checkout } from '../src/lab/paths.ts';
 import { HELD_FILE, heldOfRun } from './support/lab/held-table.ts';
 import { ownFolder } from './support/run/left-behind.ts';
 
-const CHECKS = ['check:types', 'check:lint', 'check:format', 'check:generated'];
+const CHECKS = ['check:types', 'check:lint', 'check:format', 'check:exports', 'check:generated'];
 const SUITES = ['unit', 'integration', 'e2e'];
 const USAGE = `usage: ./dev test [--all | SUITE...]
 

@@ -1,0 +1,22 @@
+/** What is never imported goes. With --production tests don't count: what only they import is used in its own file, or goes too. */
+import type { KnipConfig } from 'knip';
+
+export default {
+  workspaces: {
+    '.': {
+      entry: [
+        'src/cli/main.ts!',
+        'src/cluster-daemon/conversion-server.ts!',
+        'schemas/*.ts',
+        'deploy/*.ts',
+        'test/all.ts',
+        'test/bench/**/*.ts',
+        'test/support/**/*.ts',
+      ],
+      project: ['src/**/*.ts!', '!src/ovsdb/**', 'test/**/*.ts', 'deploy/*.ts', 'schemas/*.ts'],
+    },
+    'src/ovsdb': { entry: ['packing.ts!'], project: ['**/*.ts!'] },
+  },
+  ignoreExportsUsedInFile: process.argv.includes('--production'),
+  exclude: ['binaries'],
+} satisfies KnipConfig;

@@ -91,6 +91,12 @@ export const formatAddress = ({ family, value }: Address): string =>
 export const formatPrefix = (prefix: Prefix): string =>
   `${formatAddress({ family: prefix.family, value: prefix.base })}/${prefix.length}`;
 
+/** A CIDR in its canonical text, without host bits; what can't be read stays as it is. */
+export function canonicalCidr(cidr: string): string {
+  const prefix = parsePrefix(cidr);
+  return prefix === undefined ? cidr : formatPrefix(prefix);
+}
+
 export const formatInterfaceAddress = (address: InterfaceAddress): string =>
   `${formatAddress(address)}/${address.length}`;
 

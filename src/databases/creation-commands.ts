@@ -3,6 +3,7 @@ import { visibleJson } from '../api/visible-text.ts';
 import type { Atom, Datum } from 'ovsdb-client-ts';
 import type { Plan, PlannedChange, PlannedColumn } from '../desired/ovsdb/changes.ts';
 import { isMap, isSet } from '../desired/ovsdb/column-values.ts';
+import { shellQuoted } from '../process/shell-quoted.ts';
 
 /** Texts that the programs would take for something else. */
 const RESERVED = /^(true|false)$/;
@@ -24,7 +25,7 @@ const atomText = (atom: Atom): string =>
     : visibleJson(JSON.stringify(atom));
 
 const shellWord = (text: string): string =>
-  /^[A-Za-z0-9_./:=@,+-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+  /^[A-Za-z0-9_./:=@,+-]+$/.test(text) ? text : shellQuoted(text);
 
 /** Rows that the sets of a new row hold, by column. */
 function membersOf(made: PlannedChange, changes: readonly PlannedChange[]): Map<string, string[]> {

@@ -36,13 +36,13 @@ import {
   identify,
   isAlive,
   processesInNamespaceOf,
-  shellQuoted,
   waitFor,
 } from './processes.ts';
 import { machineLog, savedState, startSavedMachine } from './machine.ts';
 import { labState, readRecord, writeRecord, type LabRecord } from './state-file.ts';
 import { labStatus } from './status.ts';
 import { prepare } from './build.ts';
+import { shellQuoted } from '../process/shell-quoted.ts';
 
 /** Longest time for all nodes to answer, host kind. */
 const START_LIMIT_MS = 120_000;

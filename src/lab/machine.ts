@@ -20,14 +20,8 @@ import { PORTS, portSocket, startSession } from './channel.ts';
 import { lock } from './lock.ts';
 import { Monitor } from './qmp.ts';
 import { cacheFolder, LabError, labScripts, suite } from './paths.ts';
-import {
-  command,
-  identify,
-  isAlive,
-  shellQuoted,
-  waitFor,
-  type ProcessIdentity,
-} from './processes.ts';
+import { command, identify, isAlive, waitFor, type ProcessIdentity } from './processes.ts';
+import { shellQuoted } from '../process/shell-quoted.ts';
 
 const MEMORY_MIB = 1536;
 /** Emulated ones each take a processor of this machine; what is started in the machine stays on one of them (lab/guest/agent.py). */

@@ -77,10 +77,6 @@ export async function waitFor<T>(
   }
 }
 
-/** A word that a POSIX shell reads as exactly `value`. */
-export const shellQuoted = (value: string): string =>
-  `'${value.replaceAll("'", String.raw`'\''`)}'`;
-
 export interface CommandResult {
   readonly code: number;
   readonly stdout: string;

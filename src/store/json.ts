@@ -1,5 +1,6 @@
 /** JSON values: merge patches (RFC 7386), their difference, and one spelling per value. */
 
+import { canonicalJson } from '../api/canonical-json.ts';
 import { isPlainObject } from '../api/plain-object.ts';
 
 export type Json =
@@ -51,13 +52,4 @@ export function withoutNulls(value: unknown): Json {
     );
   if (typeof value === 'bigint') return Number(value);
   return value as Json;
-}
-
-/** JSON with sorted keys: equal values have equal text. */
-export function canonicalJson(value: Json | undefined): string {
-  if (value === undefined) return 'undefined';
-  if (!(typeof value === 'object') || value === null) return JSON.stringify(value);
-  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;
-  const entries = Object.entries(value as JsonObject).sort(([a], [b]) => (a < b ? -1 : 1));
-  return `{${entries.map(([key, item]) => `${JSON.stringify(key)}:${canonicalJson(item)}`).join(',')}}`;
 }

@@ -2,7 +2,7 @@
  * Ranges that a Layer3 network grows by (reference/api.md §8): each is judged as those of a new network are, and one that is refused leaves the
  * network as it is.
  */
-import { formatPrefix, parsePrefix } from '../../allocators/addresses.ts';
+import { canonicalCidr } from '../../allocators/addresses.ts';
 import { renderNad } from '../../api/nad/nad.ts';
 import type { SubnetEntry } from '../../api/nad/network-config.ts';
 import type { NetworkObject } from '../../api/nad/network-spec.ts';
@@ -58,7 +58,7 @@ export function growthOf(
   const kept: Layer3Subnet[] = [];
   const refused: SubnetRefusal[] = [];
   for (const subnet of layer3.subnets) {
-    const cidr = canonical(subnet.cidr);
+    const cidr = canonicalCidr(subnet.cidr);
     const refusal = held.has(cidr)
       ? undefined
       : (renderRefusal(withSubnets(object, layer3, [...kept, subnet]), places, context) ??
@@ -66,7 +66,7 @@ export function growthOf(
     if (refusal === undefined) kept.push(subnet);
     else refused.push({ ...refusal, cidr: subnet.cidr });
   }
-  const asked = new Set(layer3.subnets.map(({ cidr }) => canonical(cidr)));
+  const asked = new Set(layer3.subnets.map(({ cidr }) => canonicalCidr(cidr)));
   const missing = [...held.values()].filter(({ cidr }) => !asked.has(cidr));
   return {
     object: withSubnets(object, layer3, [...kept, ...missing.map(asWritten)]),
@@ -80,7 +80,7 @@ export function growthOf(
 }
 
 const asEntry = ({ cidr, hostSubnet }: Layer3Subnet): SubnetEntry => ({
-  cidr: canonical(cidr),
+  cidr: canonicalCidr(cidr),
   ...(hostSubnet === undefined ? {} : { hostLength: hostSubnet }),
 });
 
@@ -92,11 +92,6 @@ const asWritten = ({ cidr, hostLength }: SubnetEntry): Layer3Subnet => ({
 /** Ranges of an object as written; none where they can't change anyway. */
 export const rangesOf = (object: NetworkObject): readonly string[] =>
   roleOf(object) === 'primary' ? (layer3Of(object)?.subnets ?? []).map(({ cidr }) => cidr) : [];
-
-const canonical = (cidr: string): string => {
-  const prefix = parsePrefix(cidr);
-  return prefix === undefined ? cidr : formatPrefix(prefix);
-};
 
 function layer3Of(object: NetworkObject): Layer3Config | undefined {
   switch (object.kind) {

@@ -1,5 +1,5 @@
 /** Policies of the cluster's administrators as values: before those of namespaces, and behind them. */
-import { formatPrefix, parsePrefix } from '../../allocators/addresses.ts';
+import { canonicalCidr } from '../../allocators/addresses.ts';
 import { aclLogging, type AclLogging } from '../../api/annotations/acl-logging.ts';
 import type { PlainObject } from '../../api/plain-object.ts';
 import type {
@@ -74,11 +74,6 @@ function readPort({ portNumber, namedPort, portRange }: AdminPolicyPort): readon
     : [{ protocol: readProtocol(portNumber.protocol), port: portNumber.port }];
 }
 
-const canonical = (cidr: string): string => {
-  const prefix = parsePrefix(cidr);
-  return prefix === undefined ? cidr : formatPrefix(prefix);
-};
-
 const readRule = (
   direction: PolicyDirection,
   index: number,
@@ -92,7 +87,7 @@ const readRule = (
     .filter(({ namespaces, pods }) => namespaces !== undefined || pods !== undefined)
     .map(({ namespaces, pods }) => selectionOf(namespaces, pods)),
   nodes: peers.flatMap(({ nodes }) => nodes ?? []),
-  networks: peers.flatMap(({ networks = [] }) => networks.map(canonical)),
+  networks: peers.flatMap(({ networks = [] }) => networks.map(canonicalCidr)),
   ports: ports.flatMap(readPort),
 });
 

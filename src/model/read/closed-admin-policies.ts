@@ -56,7 +56,7 @@ type Unreadable = Set<number> | 'all';
  * The policy with what it denies: rules that deny or pass on deny, for who is passed on may be denied behind it; rules that allow are left out.
  * A rule that can't be read denies everybody in its direction, unless it is known to allow. Undefined where it is not known for which pods.
  */
-export function closedAdminPolicy(
+function closedAdminPolicy(
   policy: AdminNetworkPolicy | BaselineAdminNetworkPolicy,
 ): AdminPolicy | undefined {
   const spec = (policy as { readonly spec?: unknown }).spec;

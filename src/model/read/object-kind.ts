@@ -6,12 +6,6 @@ import type { KubeObject, ResourceKind } from '../../api/objects.ts';
 import type { ClusterSettings } from '../model.ts';
 import type { ObjectReading } from './reading.ts';
 
-/**
- * What holds of an object that exists and can't be read. What was read of it last stays in force; where that is nothing, `keep`: rows that may be
- * there for it stay; `closed`: it closes what it might have closed (`closed`), and where that can't be told rows stay, too.
- */
-export type OnUnreadable = 'keep' | 'closed';
-
 export interface ReadContext<F> {
   readonly nodeName: string;
   readonly settings: ClusterSettings;
@@ -65,6 +59,8 @@ export type ObjectKind<
   F = unknown,
   T extends string = string,
 > = ReadKind<O, F, T> &
+  // What holds of an object that exists and can't be read. What was read of it last stays in force; where that is nothing, `keep`: rows that may be
+  // there for it stay; `closed`: it closes what it might have closed (`closed`), and where that can't be told rows stay, too.
   (
     | { readonly onUnreadable: 'keep' }
     | {

@@ -41,7 +41,7 @@ type FactOf<R> =
         : F
     : never;
 
-export type ObjectTableName = keyof ObjectFacts;
+type ObjectTableName = keyof ObjectFacts;
 type DeclaredKind = ObjectKind<KubeObject, unknown, ObjectTableName>;
 
 export const objectKinds: readonly DeclaredKind[] = declarations;

@@ -1,5 +1,5 @@
 /** Network policies as values: which pods they select, what they let through. */
-import { formatPrefix, parsePrefix } from '../../allocators/addresses.ts';
+import { canonicalCidr } from '../../allocators/addresses.ts';
 import { annotationOf, explain } from '../../api/annotations/annotations.ts';
 import { POLICY_FOR, policyFor } from '../../api/annotations/policy-for.ts';
 import { multiNetworkPolicies, networkPolicies } from '../../api/kinds.ts';
@@ -75,11 +75,6 @@ function readPort({ protocol, port, endPort }: NetworkPolicyPort): PolicyPort {
   };
 }
 
-const canonical = (cidr: string): string => {
-  const prefix = parsePrefix(cidr);
-  return prefix === undefined ? cidr : formatPrefix(prefix);
-};
-
 /** A peer without `podSelector` means all pods of its namespaces; ovn-kubernetes has a set of its own for it (reference/topology.md §16.1). */
 function selectionOf(
   { podSelector, namespaceSelector }: NetworkPolicyPeer,
@@ -109,7 +104,12 @@ function readRule(
     blocks: peers.flatMap(({ ipBlock }) =>
       ipBlock === undefined
         ? []
-        : [{ cidr: canonical(ipBlock.cidr), except: (ipBlock.except ?? []).map(canonical) }],
+        : [
+            {
+              cidr: canonicalCidr(ipBlock.cidr),
+              except: (ipBlock.except ?? []).map(canonicalCidr),
+            },
+          ],
     ),
     ports: ports.map(readPort),
   };
@@ -224,7 +224,7 @@ export function portQueries(policy: Policy, rule: PolicyRule): readonly PortQuer
 }
 
 /** True for a policy whose rows depend on pods of all nodes. */
-export const needsPods = (policy: Policy): boolean =>
+const needsPods = (policy: Policy): boolean =>
   policy.rules.some((rule) => rule.peers.length > 0 || portQueries(policy, rule).length > 0);
 
 const policyKind = {

@@ -110,10 +110,7 @@ export function readService(service: Service): ServiceFacts | undefined {
 }
 
 /** What a service asks for. `limits`: what one service may cost every node. */
-export function declareService(
-  service: Service,
-  limits: ServiceLimits,
-): DeclaredService | undefined {
+function declareService(service: Service, limits: ServiceLimits): DeclaredService | undefined {
   const facts = readService(service);
   if (facts === undefined) return undefined;
   const ingress = (service.status?.loadBalancer?.ingress ?? []).flatMap(({ ip }) => ip ?? []);

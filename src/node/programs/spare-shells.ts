@@ -5,6 +5,7 @@
 import type { ChildProcessWithoutNullStreams } from 'node:child_process';
 import type { Socket } from 'node:net';
 import { spawnPiped } from '../../store/spawn-piped.ts';
+import { shellQuoted } from '../../process/shell-quoted.ts';
 
 export type Child = ChildProcessWithoutNullStreams;
 
@@ -20,8 +21,6 @@ const NOT_STARTED = /^\/bin\/sh: (?:line )?\d+: exec: (?:.*: )?(.*)$/m;
 /** Why a program that ended could not even be started; undefined when it was. */
 export const notStarted = (code: number, stderr: string): string | undefined =>
   code === 126 || code === 127 ? NOT_STARTED.exec(stderr)?.[1] : undefined;
-
-const quoted = (word: string): string => `'${word.replaceAll("'", `'\\''`)}'`;
 
 /** Whether this process keeps running for it. */
 function hold(child: Child, isHeld: boolean): void {
@@ -53,7 +52,7 @@ export class SpareShells {
       this.#running -= 1;
       this.#refill();
     });
-    child.stdin.write(`${argv.map(quoted).join(' ')}\n`);
+    child.stdin.write(`${argv.map(shellQuoted).join(' ')}\n`);
     return child;
   }
 

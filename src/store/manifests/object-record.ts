@@ -5,10 +5,10 @@
  * `kubectl apply` does: what the user changed wins, what controllers wrote elsewhere stays.
  */
 import { createHash } from 'node:crypto';
+import { canonicalJson } from '../../api/canonical-json.ts';
 import type { KubeObject, ObjectMeta, OwnerReference } from '../../api/objects.ts';
 import {
   applyMergePatch,
-  canonicalJson,
   isJsonObject,
   mergePatchBetween,
   withoutNulls,
@@ -125,7 +125,7 @@ export function objectOf(record: ObjectRecord): KubeObject {
 }
 
 export const sameRecord = (a: ObjectRecord | undefined, b: ObjectRecord | undefined): boolean =>
-  canonicalJson(a as Json | undefined) === canonicalJson(b as Json | undefined);
+  canonicalJson(a) === canonicalJson(b);
 
 /** `record` with `content` instead of its merged content. */
 function withContent(record: ObjectRecord, content: JsonObject): ObjectRecord {

@@ -8,7 +8,8 @@ import {
   nodeSockets,
   stateFolder,
 } from '../../../src/lab/paths.ts';
-import { isAlive, identify, shellQuoted } from '../../../src/lab/processes.ts';
+import { isAlive, identify } from '../../../src/lab/processes.ts';
+import { shellQuoted } from '../../../src/process/shell-quoted.ts';
 
 describe('places of a lab', () => {
   test('sockets are at paths that a unix socket can have, even in the lab with the longest name', () => {

@@ -1,8 +1,8 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { canonicalJson } from '../../../src/api/canonical-json.ts';
 import {
   applyMergePatch,
-  canonicalJson,
   mergePatchBetween,
   withoutNulls,
   type Json,

@@ -5,9 +5,9 @@ import type { ZoneFacts } from '../model/zone/zone.ts';
 import { hasGateway } from '../model/rules/network-addresses.ts';
 import type { GatewayMode, Network } from '../model/model.ts';
 import { hostAddress, hostNetwork, type HostSettings } from './networks/host-network.ts';
-import { HEALTH_CHECKS, type HealthCheckColumns } from './health-checks/health-checks.ts';
+import { HEALTH_CHECKS, type HealthCheckRow } from './health-checks/health-checks.ts';
 import { OPENFLOW } from './openflow/flow-rows.ts';
-import { LINUX, ruleArguments, type RuleColumns } from './linux/linux-rows.ts';
+import { LINUX, ruleArguments, type LinuxRow } from './linux/linux-rows.ts';
 import { NFTABLES } from './nftables/nft-rows.ts';
 import { conntrackMark, ZONES } from './numbers.ts';
 import type { SwitchBridge } from './uplink/state.ts';
@@ -110,18 +110,22 @@ function countsOf(rows: readonly DesiredRow[]): HostCounts {
 
 const healthChecksIn = (rows: readonly DesiredRow[]): HostReport['healthChecks'] =>
   rows
-    .filter(({ database }) => database === HEALTH_CHECKS)
-    .map(({ key, columns }) => {
-      const { namespace, name, localEndpoints } = columns as unknown as HealthCheckColumns;
-      return { port: Number(key), service: `${namespace}/${name}`, localEndpoints };
-    })
+    .filter((row): row is HealthCheckRow => row.database === HEALTH_CHECKS)
+    .map(({ key, columns: { namespace, name, localEndpoints } }) => ({
+      port: Number(key),
+      service: `${namespace}/${name}`,
+      localEndpoints,
+    }))
     .toSorted((a, b) => a.port - b.port);
+
+const linuxRows = (rows: readonly DesiredRow[]): readonly LinuxRow[] =>
+  rows.filter((row): row is LinuxRow => row.database === LINUX);
 
 const rulesIn = (rows: readonly DesiredRow[]): readonly string[] => [
   ...new Set(
-    rows
-      .filter(({ database, table }) => database === LINUX && table === 'rule')
-      .map(({ columns }) => ruleArguments(columns as unknown as RuleColumns).join(' ')),
+    linuxRows(rows).flatMap((row) =>
+      row.table === 'rule' ? ruleArguments(row.columns).join(' ') : [],
+    ),
   ),
 ];
 

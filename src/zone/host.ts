@@ -14,12 +14,7 @@ import { NftDriver } from '../node/nftables/nft-driver.ts';
 import { NftProgram } from '../node/nftables/nft-program.ts';
 import { OfctlProgram } from '../node/openflow/ofctl-program.ts';
 import { sysctlsBelow, type Sysctls } from '../node/linux/kernel-sysctls.ts';
-import {
-  bridgeRemovals,
-  removalsText,
-  removeBridges,
-  type UplinkSwitch,
-} from '../node/uplink/uplink-keeper.ts';
+import { bridgeRemovals, removalsText, removeBridges } from '../node/uplink/uplink-keeper.ts';
 import { hostFeatures } from '../node/features.ts';
 import { OPENFLOW } from '../node/openflow/flow-rows.ts';
 import type { HostSettings } from '../node/networks/host-network.ts';
@@ -29,20 +24,20 @@ import { LINUX } from '../node/linux/linux-rows.ts';
 import { INTEGRATION_BRIDGE } from '../node/names.ts';
 import { NFTABLES } from '../node/nftables/nft-rows.ts';
 import type { SelectTables } from 'ovsdb-client-ts';
-import {
-  chassisRemovals,
-  removeChassisSettings,
-  type ChassisDatabase,
-} from '../node/chassis/chassis-keeper.ts';
+import { chassisRemovals, removeChassisSettings } from '../node/chassis/chassis-keeper.ts';
 import { bridgePorts, isUserspace, PORT_COLUMNS } from '../node/openflow/bridge-ports.ts';
-import { chassisDatabase, TUNNEL_COLUMNS } from '../node/chassis/chassis-database.ts';
+import {
+  chassisDatabase,
+  TUNNEL_COLUMNS,
+  type ChassisDatabase,
+} from '../node/chassis/chassis-database.ts';
 import type { Configuration } from '../settings/configuration.ts';
 import { ConfigurationError } from '../process/configuration-error.ts';
 import { openDatabase, type OpenDatabase } from '../databases/open-database.ts';
 import { HostController, type HostChange, type HostPlans } from '../node/node-agent.ts';
 import type { Logger } from '../process/logger.ts';
 import { renderPlan } from '../views/plan-text.ts';
-import { uplinkSwitch } from '../node/uplink/uplink-switch.ts';
+import { uplinkSwitch, type UplinkSwitch } from '../node/uplink/uplink-switch.ts';
 import { errorText } from '../api/error-text.ts';
 
 /** Lock of the local Open_vSwitch server that makes one process the writer of the host. */

@@ -30,8 +30,8 @@ import {
   foundNeighbour,
   foundRoute,
   foundRule,
-  objects,
 } from '../../src/node/linux/linux-found.ts';
+import { objects } from '../../src/node/programs/ip-json.ts';
 import { foundTable } from '../../src/node/nftables/nft-state.ts';
 import { parseFlow } from '../../src/node/openflow/flow-plan.ts';
 import { nodeAnnotations } from '../../src/node/announcer/node-facts.ts';

@@ -1,5 +1,4 @@
 /** What of the local Open_vSwitch database concerns the chassis: its settings, and its tunnels. */
-import type { ChassisDatabase } from './chassis-keeper.ts';
 import type { ChassisChange, ExternalIds } from './plan.ts';
 import { MARK } from './settings.ts';
 import type { TunnelPort } from './tunnels.ts';
@@ -61,12 +60,14 @@ function operationsOf(found: ExternalIds, changes: readonly ChassisChange[]): re
   ];
 }
 
+/** `external_ids` of the local Open_vSwitch database. */
 export const chassisDatabase = (
   { transactor, lock }: ZoneDatabase,
   read: () => OpenVswitchIds,
-): ChassisDatabase => ({
+) => ({
   read,
-  async apply(found, changes) {
+  /** All at once, if they are still `found`. Throws when the server refuses, or does not answer. */
+  async apply(found: ExternalIds, changes: readonly ChassisChange[]): Promise<void> {
     if (changes.length === 0) return;
     const outcome = await transactor.transact(
       operationsOf(found, changes),
@@ -76,6 +77,8 @@ export const chassisDatabase = (
       throw new ChassisError(`Open_vSwitch: ${new OutcomeError(outcome).message}`);
   },
 });
+
+export type ChassisDatabase = ReturnType<typeof chassisDatabase>;
 
 const entriesOf = (row: ReplicaRow, column: string): ReadonlyMap<string, string> => {
   const value = row.column(column);

@@ -8,14 +8,7 @@ import type { ObjectView } from '../../store/informer.ts';
 import type { Log } from '../../store/log.ts';
 import { WorkQueue } from '../../store/work-queue.ts';
 import { encapAddresses } from './encap-addresses.ts';
-import {
-  changeText,
-  chassisPlan,
-  removals,
-  type ChassisChange,
-  type ChassisPlan,
-  type ExternalIds,
-} from './plan.ts';
+import { changeText, chassisPlan, removals, type ChassisPlan, type ExternalIds } from './plan.ts';
 import {
   chassisSettings,
   ENCAP_IP,
@@ -23,17 +16,11 @@ import {
   type ChassisFlows,
   type ChassisSettings,
 } from './settings.ts';
-import { knownAddresses, type OpenVswitchIds } from '../announcer/node-announcer.ts';
+import type { ChassisDatabase } from './chassis-database.ts';
+import { knownAddresses } from '../announcer/node-announcer.ts';
 import { readHostState } from '../linux/host-state.ts';
 import type { IpProgram } from '../programs/ip-program.ts';
 import { errorText } from '../../api/error-text.ts';
-
-/** `external_ids` of the local Open_vSwitch database. */
-export interface ChassisDatabase {
-  read(): OpenVswitchIds;
-  /** All at once, if they are still `found`. Throws when the server refuses, or does not answer. */
-  apply(found: ExternalIds, changes: readonly ChassisChange[]): Promise<void>;
-}
 
 export interface ChassisContext {
   readonly node: string;

@@ -7,20 +7,12 @@ import type { DesiredRow } from '../../desired/rows.ts';
 import {
   CONNECTIONS,
   staleConnections,
-  type ConnectionColumns,
+  type ConnectionRow,
   type StaleConnections,
 } from './service-connections.ts';
 import type { Target } from '../exposed-services.ts';
+import type { HostProblem } from '../reconcile/host-plan.ts';
 import { ConntrackError } from './conntrack.ts';
-
-export interface ConnectionProblem {
-  readonly kind: 'refused';
-  readonly table: string;
-  readonly key: string;
-  readonly unit: string;
-  readonly object: string | undefined;
-  readonly message: string;
-}
 
 /** What could not be forgotten is left at that for this long. */
 const REFUSED_REST = 30_000;
@@ -46,7 +38,7 @@ export class ConnectionDriver implements RowTarget, AsyncDisposable {
   readonly database = CONNECTIONS;
   readonly #trackers: readonly ConnectionTracker[];
   readonly #onChange: () => void;
-  readonly #rows = new Map<RowOwner, readonly DesiredRow[]>();
+  readonly #rows = new Map<RowOwner, readonly ConnectionRow[]>();
   /** By the rows' keys. */
   readonly #owners = new Map<string, Set<RowOwner>>();
   /** Stale since the data plane was as wanted last. */
@@ -67,7 +59,8 @@ export class ConnectionDriver implements RowTarget, AsyncDisposable {
     this.#onChange = onChange;
   }
 
-  set(owner: RowOwner, wanted: readonly DesiredRow[]): void {
+  set(owner: RowOwner, rows: readonly DesiredRow[]): void {
+    const wanted = rows as readonly ConnectionRow[];
     const before = this.#rows.get(owner);
     this.#keepAgain(wanted);
     if (before !== undefined || this.#isFollowing)
@@ -93,10 +86,10 @@ export class ConnectionDriver implements RowTarget, AsyncDisposable {
   }
 
   /** Connections to what is served again may be new ones; those of UDP begin anew by themselves. */
-  #keepAgain(wanted: readonly DesiredRow[]): void {
+  #keepAgain(wanted: readonly ConnectionRow[]): void {
     if (this.#waiting.size + this.#ready.size === 0) return;
     for (const { columns } of wanted) {
-      const { protocol, destinations } = columns as unknown as ConnectionColumns;
+      const { protocol, destinations } = columns;
       if (protocol === 'udp') continue;
       for (const destination of destinations)
         for (const stale of [this.#waiting, this.#ready])
@@ -155,9 +148,9 @@ export class ConnectionDriver implements RowTarget, AsyncDisposable {
     if (hadProblem) this.#onChange();
   }
 
-  problems(): readonly ConnectionProblem[] {
+  problems(): readonly HostProblem[] {
     const [first] = this.#ready.values();
-    const problems: ConnectionProblem[] = [];
+    const problems: HostProblem[] = [];
     if (this.#refusal !== undefined && first !== undefined) {
       const more = this.#ready.size === 1 ? '' : ` and ${this.#ready.size - 1} others`;
       problems.push(
@@ -186,7 +179,7 @@ export class ConnectionDriver implements RowTarget, AsyncDisposable {
 
 const textOf = ({ destination: { address, port } }: Stale): string => `${address} port ${port}`;
 
-const problemOf = ({ unit, object, destination }: Stale, message: string): ConnectionProblem => ({
+const problemOf = ({ unit, object, destination }: Stale, message: string): HostProblem => ({
   kind: 'refused',
   table: 'port',
   key: `${destination.address} ${destination.port}`,

@@ -6,6 +6,7 @@ import type { ZoneFacts } from '../../model/zone/zone.ts';
 import type { Targets } from '../../model/rules/backends.ts';
 import { serviceIn, targetsIn, type ExposedPort, type Target } from '../exposed-services.ts';
 import { plainAddress } from '../plain-address.ts';
+import type { RowOf } from '../reconcile/claims.ts';
 
 /** Name of the "database" whose rows are ports of services. */
 export const CONNECTIONS = 'connections';
@@ -18,6 +19,8 @@ export interface ConnectionColumns {
   /** Addresses of endpoints; only of UDP: what else begins anew says so itself. */
   readonly endpoints: readonly string[];
 }
+
+export type ConnectionRow = RowOf<{ readonly port: ConnectionColumns }>;
 
 /** Connections that lead where nobody answers. */
 export interface StaleConnections {
@@ -80,8 +83,8 @@ const endpointsIn = ({ v4, v6 }: Targets): readonly string[] => [
  * another network, too: then its addresses lead somewhere, and only endpoints are gone.
  */
 export function staleConnections(
-  before: readonly DesiredRow[],
-  after: readonly DesiredRow[],
+  before: readonly ConnectionRow[],
+  after: readonly ConnectionRow[],
   isElsewhere: (key: string) => boolean = () => false,
 ): readonly StaleConnections[] {
   const had = new Map(before.map((row) => [row.key, row]));
@@ -92,14 +95,14 @@ export function staleConnections(
 }
 
 function staleOfPort(
-  before: DesiredRow | undefined,
-  after: DesiredRow | undefined,
+  before: ConnectionRow | undefined,
+  after: ConnectionRow | undefined,
   isElsewhere: boolean,
 ): readonly StaleConnections[] {
   const of = after ?? before;
   if (of === undefined) return [];
-  const [had, has] = [columnsOf(before), columnsOf(after)];
-  const { protocol } = columnsOf(of);
+  const { protocol } = of.columns;
+  const [had, has] = [before?.columns ?? NO_COLUMNS, after?.columns ?? NO_COLUMNS];
   const stale = (destination: Target, endpoint?: string): StaleConnections => ({
     object: of.object,
     protocol,
@@ -128,8 +131,5 @@ function staleOfPort(
 }
 
 const NO_COLUMNS: ConnectionColumns = { protocol: 'tcp', destinations: [], endpoints: [] };
-
-const columnsOf = (row: DesiredRow | undefined): ConnectionColumns =>
-  row === undefined ? NO_COLUMNS : (row.columns as unknown as ConnectionColumns);
 
 const textOf = ({ address, port }: Target): string => `${address} ${port}`;

@@ -2,17 +2,9 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { RowOwner, RowTarget } from '../../desired/engine.ts';
 import type { DesiredRow } from '../../desired/rows.ts';
-import { HEALTH_CHECKS, type HealthCheckColumns } from './health-checks.ts';
+import { HEALTH_CHECKS, type HealthCheckColumns, type HealthCheckRow } from './health-checks.ts';
 import { Claims, type Wanted } from '../reconcile/claims.ts';
-
-export interface HealthCheckProblem {
-  readonly kind: 'name-taken' | 'refused';
-  readonly table: string;
-  readonly key: string;
-  readonly unit: string;
-  readonly object: string | undefined;
-  readonly message: string;
-}
+import type { HostProblem } from '../reconcile/host-plan.ts';
 
 /** A port that can't be had is left at that for this long. */
 const REFUSED_REST = 30_000;
@@ -42,7 +34,7 @@ export interface HealthCheckServersOptions {
 export class HealthCheckServers implements RowTarget, Disposable {
   readonly database = HEALTH_CHECKS;
   readonly #options: HealthCheckServersOptions;
-  readonly claims = new Claims();
+  readonly claims = new Claims<HealthCheckRow>();
   readonly #open = new Map<string, OpenPort>();
   readonly #refused = new Map<string, Refusal>();
 
@@ -70,8 +62,8 @@ export class HealthCheckServers implements RowTarget, Disposable {
     await Promise.all([...wanted.values()].map((one) => this.#answer(one, now)));
   }
 
-  problems(): readonly HealthCheckProblem[] {
-    const found: HealthCheckProblem[] = [];
+  problems(): readonly HostProblem[] {
+    const found: HostProblem[] = [];
     for (const { row, unit, winner } of this.claims.contests())
       found.push({
         ...whatOf(row, unit),
@@ -96,8 +88,8 @@ export class HealthCheckServers implements RowTarget, Disposable {
     this.#open.clear();
   }
 
-  async #answer({ row }: Wanted, now: number): Promise<void> {
-    const answer = row.columns as unknown as HealthCheckColumns;
+  async #answer({ row }: Wanted<HealthCheckRow>, now: number): Promise<void> {
+    const answer = row.columns;
     const open = this.#open.get(row.key);
     if (open !== undefined) {
       open.answer = answer;
@@ -143,7 +135,7 @@ export class HealthCheckServers implements RowTarget, Disposable {
 const whatOf = (
   { table, key, object }: DesiredRow,
   unit: string,
-): Pick<HealthCheckProblem, 'table' | 'key' | 'unit' | 'object'> => ({ table, key, unit, object });
+): Pick<HostProblem, 'table' | 'key' | 'unit' | 'object'> => ({ table, key, unit, object });
 
 /** Whatever is asked for: as kube-proxy does, whose answer load balancers know. */
 function respond(

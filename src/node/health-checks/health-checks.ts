@@ -2,6 +2,7 @@
 import { feature } from '../../desired/features.ts';
 import type { ZoneFacts } from '../../model/zone/zone.ts';
 import { exposedService } from '../exposed-services.ts';
+import type { RowOf } from '../reconcile/claims.ts';
 
 /** Name of the "database" whose rows are ports on which the daemon answers. */
 export const HEALTH_CHECKS = 'health checks';
@@ -13,6 +14,8 @@ export interface HealthCheckColumns {
   /** Ready endpoints of the service on this node. */
   readonly localEndpoints: number;
 }
+
+export type HealthCheckRow = RowOf<{ readonly port: HealthCheckColumns }>;
 
 export const healthChecks = feature({
   name: 'host/health-check',

@@ -1,6 +1,7 @@
 /** Addresses and ways out of the host as the kernel has them, whoever set them. */
-import { isPlainObject, type PlainObject } from '../../api/plain-object.ts';
+import type { PlainObject } from '../../api/plain-object.ts';
 import { MAIN_TABLE } from '../numbers.ts';
+import { objects, text } from '../programs/ip-json.ts';
 import type { IpProgram } from '../programs/ip-program.ts';
 
 interface HostAddress {
@@ -27,12 +28,6 @@ export interface HostState {
   /** Of the main table; the kernel goes by the lowest metric. */
   readonly defaultRoutes: readonly DefaultRoute[];
 }
-
-const objects = (value: unknown): readonly PlainObject[] =>
-  Array.isArray(value) ? value.filter(isPlainObject) : [];
-
-const text = (value: unknown): string | undefined =>
-  typeof value === 'string' ? value : undefined;
 
 /** An address that nobody may use yet, or ever: duplicate address detection goes on, or found another one's. */
 const isUnusable = (address: PlainObject): boolean =>

@@ -2,6 +2,7 @@
  * Hears of changes of the network stack from `ip monitor`. What it prints is a trigger alone: it says what to read again. After an overrun
  * of its socket, which it survives, and after its end everything is read again.
  */
+import { MAIN_TABLE } from '../numbers.ts';
 import type { Argv } from '../programs/program.ts';
 import { ProgramMonitor } from '../programs/program-monitor.ts';
 
@@ -22,7 +23,6 @@ export type Stale =
   | { readonly kind: 'all' };
 
 const LINE = /^\[(LINK|ADDR|ROUTE|RULE|NEIGH|NETCONF)\](.*)$/;
-const MAIN = 254;
 /** A route that the kernel made for an address of a management port, and that somebody removes. */
 const KERNELS_OF_OURS = /^Deleted .* dev ovn-k8s-mp.* proto 2 /;
 
@@ -53,7 +53,7 @@ export function staleAfter(line: string, protocol: number): Stale | undefined {
     case 'ROUTE':
       // A route of somebody else is nothing to us, however many there are.
       if (!isMarked && !KERNELS_OF_OURS.test(text)) return undefined;
-      return { kind: 'routes', table: Number(/ table (\d+)/.exec(text)?.[1] ?? MAIN) };
+      return { kind: 'routes', table: Number(/ table (\d+)/.exec(text)?.[1] ?? MAIN_TABLE) };
     case 'RULE':
       return { kind: 'rules', table: Number(/ lookup (\d+)/.exec(text)?.[1] ?? 0) };
     case 'NEIGH': {
@@ -73,7 +73,7 @@ export function staleAfter(line: string, protocol: number): Stale | undefined {
 /** True for a line about a default route of the main table, whoever made it. */
 export const isOfDefaultRoute = (line: string): boolean =>
   /^\[ROUTE\](?:Deleted )?(?:\d+ )?default /.test(line) &&
-  (!line.includes(' table ') || line.includes(` table ${MAIN} `));
+  (!line.includes(' table ') || line.includes(` table ${MAIN_TABLE} `));
 
 /** Bytes of the socket's buffer, of which the kernel gives as many as `net.core.rmem_max` allows. */
 const RECEIVE_BUFFER = 16 * 1024 * 1024;

@@ -1,5 +1,7 @@
 /** Objects of the network stack as `ip -json` shows them. */
 import { asHost, type Family } from '../../allocators/addresses.ts';
+import { isPlainObject, type PlainObject } from '../../api/plain-object.ts';
+import { number, objects, text, UNICAST } from '../programs/ip-json.ts';
 import {
   asHostIfBare,
   type AddressColumns,
@@ -29,28 +31,14 @@ export interface FoundLink {
   readonly addresses: readonly Found<AddressColumns>[];
 }
 
-export type Json = Readonly<Record<string, unknown>>;
-
-const isJson = (value: unknown): value is Json => typeof value === 'object' && value !== null;
-export const text = (value: unknown): string | undefined =>
-  typeof value === 'string' ? value : undefined;
-export const number = (value: unknown): number | undefined =>
-  typeof value === 'number'
-    ? value
-    : typeof value === 'string' && value !== ''
-      ? Number(value)
-      : undefined;
-export const objects = (values: readonly unknown[] | undefined): readonly Json[] =>
-  (values ?? []).filter(isJson);
-
-export function foundLink(json: Json): FoundLink | undefined {
+export function foundLink(json: PlainObject): FoundLink | undefined {
   const name = text(json['ifname']);
   if (name === undefined) return undefined;
-  const info = isJson(json['linkinfo']) ? json['linkinfo'] : {};
-  const data = isJson(info['info_data']) ? info['info_data'] : {};
+  const info = isPlainObject(json['linkinfo']) ? json['linkinfo'] : {};
+  const data = isPlainObject(info['info_data']) ? info['info_data'] : {};
   const flags = Array.isArray(json['flags']) ? json['flags'] : [];
   const kind = text(info['info_kind']);
-  const addresses = Array.isArray(json['addr_info']) ? objects(json['addr_info']) : [];
+  const addresses = objects(json['addr_info']);
   return {
     index: number(json['ifindex']) ?? 0,
     name,
@@ -76,19 +64,18 @@ export function foundLink(json: Json): FoundLink | undefined {
   };
 }
 
-/** RTN_UNICAST and RTN_UNREACHABLE (linux/rtnetlink.h). */
-export const UNICAST = '1';
+/** RTN_UNREACHABLE (linux/rtnetlink.h). */
 const UNREACHABLE = '7';
 
 export function foundRoute(
-  json: Json,
+  json: PlainObject,
   family: Family,
   protocol: number,
 ): Found<RouteColumns> | undefined {
   const dst = text(json['dst']);
   if (dst === undefined) return undefined;
   const type = text(json['type']) ?? UNICAST;
-  const metrics = Array.isArray(json['metrics']) ? objects(json['metrics']) : [];
+  const metrics = objects(json['metrics']);
   const mtu = number(metrics.find((metric) => metric['mtu'] !== undefined)?.['mtu']);
   const via = text(json['gateway']) ?? (json['nexthops'] === undefined ? undefined : 'several');
   const dev = text(json['dev']);
@@ -125,7 +112,7 @@ const RULE_FIELDS: readonly string[] = [
 ];
 
 /** Undefined for a rule with more to it than ours ever have: it is not one of ours. */
-export function foundRule(json: Json, family: Family): Found<RuleColumns> | undefined {
+export function foundRule(json: PlainObject, family: Family): Found<RuleColumns> | undefined {
   if (json['src'] !== 'all' || Object.keys(json).some((field) => !RULE_FIELDS.includes(field)))
     return undefined;
   const dst = text(json['dst']);
@@ -145,7 +132,7 @@ export function foundRule(json: Json, family: Family): Found<RuleColumns> | unde
   };
 }
 
-export function foundNeighbour(json: Json): Found<NeighbourColumns> | undefined {
+export function foundNeighbour(json: PlainObject): Found<NeighbourColumns> | undefined {
   const address = text(json['dst']);
   const dev = text(json['dev']);
   const mac = text(json['lladdr']);

@@ -6,18 +6,15 @@ import {
   type RouteColumns,
   type RuleColumns,
 } from './linux-rows.ts';
-import { PROTOCOL_KERNEL } from '../numbers.ts';
+import { MAIN_TABLE, PROTOCOL_KERNEL } from '../numbers.ts';
 import type { Stale } from './ip-monitor.ts';
+import { number, objects, text, UNICAST } from '../programs/ip-json.ts';
 import { isWord, type IpProgram } from '../programs/ip-program.ts';
 import {
   foundLink,
   foundNeighbour,
   foundRoute,
   foundRule,
-  number,
-  objects,
-  text,
-  UNICAST,
   type Found,
   type FoundLink,
 } from './linux-found.ts';
@@ -28,9 +25,6 @@ export const connectedKey = (network: string, dev: string): string => `${network
 
 /** Small values, made the same way each time. */
 const isEqual = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b);
-
-/** Table that routes are in when they name none (rt_tables). */
-const MAIN = 254;
 
 /** Above this many devices or tables all are read at once. */
 const MANY = 24;
@@ -274,7 +268,7 @@ export class LinuxState {
         const [dst, dev] = [text(json['dst']), text(json['dev'])];
         if (dst === undefined || dev === undefined || json['type'] !== UNICAST) continue;
         const asked = tables === 'all' ? number(json['table']) : tables[place % tables.length];
-        const table = asked ?? MAIN;
+        const table = asked ?? MAIN_TABLE;
         const networks = found.get(table);
         const network = connectedKey(asHostIfBare(dst), dev);
         if (networks === undefined) found.set(table, new Set([network]));
@@ -300,7 +294,8 @@ export class LinuxState {
           const route = foundRoute(json, family, this.#protocol);
           if (route === undefined) continue;
           // Of a table that was asked for by number the answer does not repeat it.
-          const table = tables === 'all' ? route.columns.table || MAIN : (tables[place] ?? MAIN);
+          const table =
+            tables === 'all' ? route.columns.table || MAIN_TABLE : (tables[place] ?? MAIN_TABLE);
           const one = { ...route, columns: { ...route.columns, table } };
           const others = found.get(table);
           if (others === undefined) found.set(table, [one]);
@@ -343,7 +338,7 @@ export class LinuxState {
     if (!areRoutesNew) {
       this.#staleRoutesOf([...changed]);
       for (const { master = '' } of withAddresses)
-        this.#staleTables.some.add(this.links.get(master)?.table ?? MAIN);
+        this.#staleTables.some.add(this.links.get(master)?.table ?? MAIN_TABLE);
     }
     // A device that was renamed is known under its old name, too.
     const byIndex = new Map<number, string>();

@@ -2,11 +2,13 @@
  * Numbers of bridges' ports, as the local Open_vSwitch database has them (reference/node.md §4.1, §5). The integration bridge is left out: its ports are
  * ovn-controller's and those of pods, which come and go all the time.
  */
-import type { BridgePorts, PortNumbers } from './flow-driver.ts';
 import { hostInVlan, LOCAL, MARK_OF_HOST, UPLINK_PORT } from './flow-rows.ts';
 import { INTEGRATION_BRIDGE } from '../names.ts';
 import { INTO_OVN_MARK } from '../numbers.ts';
 import type { ReplicaChanges, ReplicaRow, ReplicaView } from 'ovsdb-client-ts';
+
+/** Numbers by names of ports; `:uplink` for that by which a bridge reaches the network outside. */
+export type PortNumbers = ReadonlyMap<string, string>;
 
 /** Columns that are followed for it. */
 export const PORT_COLUMNS = {
@@ -52,13 +54,15 @@ export const isUserspace = (replica: ReplicaView, bridge: string): boolean =>
     (row) => textOf(row, 'name') === bridge && textOf(row, 'datapath_type') === 'netdev',
   );
 
-/** Ports of bridges, read from a replica that is loaded when they are first asked for. */
-export const bridgePorts = (replica: () => ReplicaView): BridgePorts => ({
-  get sequence() {
+/** Which bridges there are besides br-int, with their ports. The replica throws while it is not loaded. */
+export const bridgePorts = (replica: () => ReplicaView) => ({
+  /** Another one after each change. */
+  get sequence(): number {
     return replica().sequence;
   },
   read: () => readPorts(replica()),
-  follow: (listener) =>
+  /** Calls the listener with the names of bridges that changed themselves, or of which a port did. Returns what ends it. */
+  follow: (listener: (bridges: ReadonlySet<string>) => void) =>
     replica().subscribe(
       (changes) => {
         const bridges = changedBridges(replica(), changes);
@@ -67,6 +71,8 @@ export const bridgePorts = (replica: () => ReplicaView): BridgePorts => ({
       { tables: Object.keys(PORT_COLUMNS) },
     ),
 });
+
+export type BridgePorts = ReturnType<typeof bridgePorts>;
 
 /** Names of the bridges that changed themselves, or of which a port did. */
 export function changedBridges(

@@ -8,6 +8,7 @@ import { Claims, type Contest, type Wanted } from '../reconcile/claims.ts';
 import { HostDriver, type AppliedPlan } from '../reconcile/host-driver.ts';
 import { unwanted, type HostPlan, type HostProblem } from '../reconcile/host-plan.ts';
 import { Refusals, tryHalves, type Halving, type Refused } from '../reconcile/refusals.ts';
+import type { BridgePorts, PortNumbers } from './bridge-ports.ts';
 import { flowMonitor } from './flow-monitor.ts';
 import {
   OUR_COOKIES,
@@ -20,18 +21,6 @@ import {
 import { piecesOf } from './flow-pieces.ts';
 import { FlowsRefused, OfctlError, type OfctlProgram } from './ofctl-program.ts';
 import type { ProgramMonitor } from '../programs/program-monitor.ts';
-
-/** Numbers by names of ports; `:uplink` for that by which a bridge reaches the network outside. */
-export type PortNumbers = ReadonlyMap<string, string>;
-
-/** Which bridges there are besides br-int, with their ports. Throws while that is not known. */
-export interface BridgePorts {
-  /** Another one after each change. */
-  readonly sequence: number;
-  read(): ReadonlyMap<string, PortNumbers>;
-  /** Calls the listener with the names of bridges that changed themselves, or of which a port did. Returns what ends it. */
-  follow(listener: (bridges: ReadonlySet<string>) => void): () => void;
-}
 
 export interface FlowDriverOptions {
   readonly ofctl: OfctlProgram;

@@ -1,7 +1,6 @@
 /** Arguments of `ip` for addresses and routes that change from one device to another. Pure. */
+import type { Argv } from '../programs/program.ts';
 import type { UplinkAddress, UplinkHop, UplinkRoute } from './state.ts';
-
-export type Argv = readonly string[];
 
 export const isIpv6 = (text: string): boolean => text.includes(':');
 

@@ -2,25 +2,15 @@
 import { isPlainObject, type PlainObject } from '../../api/plain-object.ts';
 import { MAIN_TABLE, PROTOCOL, PROTOCOL_KERNEL } from '../numbers.ts';
 import type { UplinkAddress, UplinkDevice, UplinkHop, UplinkRoute } from './state.ts';
-import { isIpv6, type Argv } from './ip-arguments.ts';
+import type { Argv } from '../programs/program.ts';
+import { isIpv6 } from './ip-arguments.ts';
+import { number, objects, text, UNICAST } from '../programs/ip-json.ts';
 import { isWord, type IpProgram } from '../programs/ip-program.ts';
 
-/** Numbers of linux/rtnetlink.h: RTN_UNICAST, RT_TABLE_LOCAL, RT_SCOPE_UNIVERSE; and of ip(8) for what lasts. */
-const UNICAST = '1';
+/** Numbers of linux/rtnetlink.h: RT_TABLE_LOCAL, RT_SCOPE_UNIVERSE; and of ip(8) for what lasts. */
 const LOCAL_TABLE = 255;
 const SCOPE_GLOBAL = '0';
 const FOREVER = 4_294_967_295;
-
-const objects = (value: unknown): readonly PlainObject[] =>
-  Array.isArray(value) ? value.filter(isPlainObject) : [];
-const text = (value: unknown): string | undefined =>
-  typeof value === 'string' ? value : undefined;
-const number = (value: unknown): number | undefined =>
-  typeof value === 'number'
-    ? value
-    : typeof value === 'string' && value !== ''
-      ? Number(value)
-      : undefined;
 
 /** Only what is there. */
 const present = <T extends object>(fields: T): { [K in keyof T]?: Exclude<T[K], undefined> } =>

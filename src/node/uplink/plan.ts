@@ -2,7 +2,7 @@
  * How the external bridge is made of an uplink, and taken apart again: steps, each with what undoes it (reference/node.md §5). What the host says to
  * others goes out all the time: addresses are on both devices while the uplink changes hands, routes follow it at once. Pure.
  */
-import type { Argv } from './ip-arguments.ts';
+import type { Argv } from '../programs/program.ts';
 import { addressArguments, deleteAddressArguments, routeArguments } from './ip-arguments.ts';
 import {
   gatewayBridgeOf,

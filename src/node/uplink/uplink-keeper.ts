@@ -16,22 +16,13 @@ import {
   type Step,
   type UplinkPlan,
 } from './plan.ts';
-import { gatewayBridgeOf, type SwitchChange, type SwitchState, type UplinkState } from './state.ts';
+import { gatewayBridgeOf, type SwitchState, type UplinkState } from './state.ts';
+import type { UplinkSwitch } from './uplink-switch.ts';
 import { IpMonitor } from '../linux/ip-monitor.ts';
 import type { IpProgram } from '../programs/ip-program.ts';
 import type { Sysctls } from '../linux/kernel-sysctls.ts';
 import { readUplinkDevices } from './kernel-state.ts';
 import { errorText } from '../../api/error-text.ts';
-
-/** What of the local Open_vSwitch database concerns bridges and uplinks. */
-export interface UplinkSwitch {
-  /** Why it can't be changed now, or undefined. */
-  unavailable(): string | undefined;
-  read(): SwitchState;
-  /** Throws when the server refuses, or does not answer. */
-  apply(change: SwitchChange): Promise<void>;
-  follow(listener: () => void): () => void;
-}
 
 export interface UplinkKeeperOptions {
   /** `--gateway-interface`. */

@@ -1,5 +1,4 @@
 /** The external bridge and its uplink in the local Open_vSwitch database. */
-import type { UplinkSwitch } from './uplink-keeper.ts';
 import {
   GATEWAY_NETWORK,
   mappingsOf,
@@ -42,24 +41,24 @@ class SwitchError extends Error {
   readonly code = 'SWITCH_REFUSED';
 }
 
-export function uplinkSwitch(database: ZoneDatabase): UplinkSwitch {
-  return {
-    unavailable: database.unavailable,
-    read: () => readSwitch(database.replica),
-    apply: (change) => apply(database, change),
-    follow: (listener) =>
-      database.replica.subscribe(
-        (changes) => {
-          if (
-            changes.tables.has(OPEN_VSWITCH) ||
-            changedBridges(database.replica, changes).size > 0
-          )
-            listener();
-        },
-        { tables: [...Object.keys(PORT_COLUMNS), OPEN_VSWITCH] },
-      ),
-  };
-}
+/** What of the local Open_vSwitch database concerns bridges and uplinks. */
+export const uplinkSwitch = (database: ZoneDatabase) => ({
+  /** Why it can't be changed now, or undefined. */
+  unavailable: database.unavailable,
+  read: () => readSwitch(database.replica),
+  /** Throws when the server refuses, or does not answer. */
+  apply: (change: SwitchChange) => apply(database, change),
+  follow: (listener: () => void) =>
+    database.replica.subscribe(
+      (changes) => {
+        const isOfBridges = changedBridges(database.replica, changes).size > 0;
+        if (isOfBridges || changes.tables.has(OPEN_VSWITCH)) listener();
+      },
+      { tables: [...Object.keys(PORT_COLUMNS), OPEN_VSWITCH] },
+    ),
+});
+
+export type UplinkSwitch = ReturnType<typeof uplinkSwitch>;
 
 function readSwitch(replica: ReplicaView): SwitchState {
   const numbers = bridgePorts(() => replica).read();

@@ -2,7 +2,8 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { RowOwner } from '../../../../src/desired/engine.ts';
 import type { DesiredRow } from '../../../../src/desired/rows.ts';
-import { FlowDriver, type PortNumbers } from '../../../../src/node/openflow/flow-driver.ts';
+import { FlowDriver } from '../../../../src/node/openflow/flow-driver.ts';
+import type { PortNumbers } from '../../../../src/node/openflow/bridge-ports.ts';
 import { OfctlProgram } from '../../../../src/node/openflow/ofctl-program.ts';
 import { flowKey, matchText, OPENFLOW } from '../../../../src/node/openflow/flow-rows.ts';
 import { COOKIE } from '../../../../src/node/numbers.ts';

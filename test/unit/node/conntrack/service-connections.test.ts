@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import type { DesiredRow } from '../../../../src/desired/rows.ts';
 import {
   CONNECTIONS,
   staleConnections,
+  type ConnectionRow,
 } from '../../../../src/node/conntrack/service-connections.ts';
 import { hostUnits } from '../../../support/host/host-units.ts';
 import { service, slice, withServices } from '../../../support/zone/services.ts';
@@ -21,7 +21,7 @@ const PORTS = [
   { name: 'tcp', protocol: 'TCP', port: 5353 },
 ];
 
-const rowsOf = (spec: object, endpoints: readonly string[]): readonly DesiredRow[] =>
+const rowsOf = (spec: object, endpoints: readonly string[]): readonly ConnectionRow[] =>
   hostUnits(
     withServices(
       dualZone,
@@ -30,9 +30,9 @@ const rowsOf = (spec: object, endpoints: readonly string[]): readonly DesiredRow
     ),
   )
     .flatMap(({ rows }) => rows)
-    .filter(({ database }) => database === CONNECTIONS);
+    .filter((row): row is ConnectionRow => row.database === CONNECTIONS);
 /** `udp 10.96.0.10:53`, or `udp 10.96.0.10:53 at 10.244.0.5` where only what one endpoint answers is stale. */
-const stale = (before: readonly DesiredRow[], after: readonly DesiredRow[]): string[] =>
+const stale = (before: readonly ConnectionRow[], after: readonly ConnectionRow[]): string[] =>
   staleConnections(before, after).map(
     ({ protocol, destination: { address, port }, endpoint }) =>
       `${protocol} ${address} ${port}${endpoint === undefined ? '' : ` at ${endpoint}`}`,

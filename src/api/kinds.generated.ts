@@ -385,6 +385,11 @@ export interface ZoneStatusFields {
       readonly object: string;
       readonly message: string;
     }[];
+    readonly objects?: readonly {
+      readonly object: string;
+      readonly state: 'Pending' | 'Failed';
+      readonly message?: string;
+    }[];
     readonly notes?: readonly {
       readonly object: string;
       readonly message: string;

@@ -18,6 +18,9 @@ export type NetworkState = ZoneNetworkStatus['state'];
 /** How far a ClusterNetworkConnect is on a node; only accepted ones are reported. */
 export type ZoneConnectStatus = NonNullable<ZoneStatusContent['connects']>[number];
 
+/** An object of any kind that is not as it should be on a node. */
+export type ZoneObjectState = NonNullable<ZoneStatusContent['objects']>[number];
+
 export type ZoneProblem = ZoneStatusContent['problems'][number];
 
 export interface ZoneStatus extends KubeObject {

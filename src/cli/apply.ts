@@ -120,6 +120,7 @@ async function apply(configuration: ZoneConfiguration, options: ApplyOptions): P
       zoneReport({
         controller,
         problems: runtime.problems(),
+        waiting: runtime.waiting(),
         notes: runtime.notes(),
       }),
       signal,

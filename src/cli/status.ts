@@ -57,10 +57,13 @@ export function register(program: Command): void {
 
 const isJson = (command: Command): boolean => command.opts<{ json?: boolean }>().json === true;
 
+/** The daemon of an earlier release says nothing of objects. */
+type AnyStatus = Omit<StatusReport, 'objects'> & Partial<Pick<StatusReport, 'objects'>>;
+
 async function status(command: Command): Promise<void> {
   const configuration = configurationOf(command);
   let ended: string | undefined;
-  const answered = await askDaemon<StatusReport>(
+  const answered = await askDaemon<AnyStatus>(
     configuration,
     'status',
     {},
@@ -69,8 +72,13 @@ async function status(command: Command): Promise<void> {
       ended = configuration.node;
     },
   );
-  const { places, manifests, ...overview } =
-    answered ?? (await statusDirectly(configuration, ended));
+  const {
+    places,
+    manifests,
+    objects = [],
+    ...rest
+  } = answered ?? (await statusDirectly(configuration, ended));
+  const overview: Overview = { ...rest, objects };
   const source: AnswerSource = answered === undefined ? 'direct' : 'daemon';
   if (isJson(command)) printJson({ source, ...overview, manifests });
   else
@@ -139,6 +147,20 @@ function printOverview(overview: Overview, placeOf: PlaceOf): void {
   const waiting = overview.waitingPods.filter(({ pod }) => !told.has(`Pod ${pod}`));
   if (waiting.length > 0) printLines(`\n${tone('Waiting', 'warning')}`);
   for (const pod of waiting) print(`  ${waitingText(pod)}`);
+  const { objects } = overview;
+  if (objects.length > 0) {
+    print('');
+    printLines(
+      table(
+        ['OBJECT', 'STATE', 'ON'],
+        objects.map(({ object, state, nodes }) => [
+          object,
+          tone(state, state === 'Failed' ? 'bad' : 'warning'),
+          nodes.length > 3 ? `${nodes.length} nodes` : nodes.join(' '),
+        ]),
+      ),
+    );
+  }
   if (problems.length > 0) printLines(`\n${tone('Problems', 'bad')}`);
   for (const problem of problems) print(`  ${problemText(problem, placeOf)}`);
   if (overview.notes.length > 0) printLines(`\n${tone('Notes', 'warning')}`);

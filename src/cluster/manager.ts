@@ -29,11 +29,10 @@ import {
   objectOfStatus,
   type ObjectOfKey,
 } from './status/problem-objects.ts';
-import { objectOfProblem, ProblemEvents } from './status/problem-events.ts';
 import type { Log } from '../store/log.ts';
 import type { ClusterManagerSettings } from './settings.ts';
 import { StatusController } from './status/status-controller.ts';
-import { objectOfUnprogrammed, UnprogrammedController } from './status/unprogrammed-controller.ts';
+import { ObjectStatesController, objectOfState } from './status/object-states-controller.ts';
 import { errorText } from '../api/error-text.ts';
 
 export interface ClusterManagerOptions {
@@ -69,8 +68,7 @@ export class ClusterManager {
   readonly #pods: PodAddresses;
   readonly #connects: ConnectController;
   readonly #mirrors: EndpointMirrorController;
-  readonly #unprogrammed: UnprogrammedController;
-  readonly #problemEvents: ProblemEvents;
+  readonly #objectStates: ObjectStatesController;
   readonly #events: EventWriter;
   readonly #queues: ReadonlyMap<WorkQueue, ObjectOfKey>;
   #hasStarted = false;
@@ -172,8 +170,7 @@ export class ClusterManager {
     });
     this.#connects = new ConnectController({ ...common, whenIdle, absentDaemon });
     this.#mirrors = new EndpointMirrorController(common);
-    this.#unprogrammed = new UnprogrammedController(common);
-    this.#problemEvents = new ProblemEvents(common);
+    this.#objectStates = new ObjectStatesController(common);
     this.#queues = new Map([
       [this.#networks.queue, objectOfNetworkObject],
       [this.#identities.queue, objectOfIdentity],
@@ -182,8 +179,7 @@ export class ClusterManager {
       [this.#pods.queue, objectOf('Pod')],
       [this.#connects.queue, objectOf('ClusterNetworkConnect')],
       [this.#mirrors.queue, objectOf('EndpointSlice')],
-      [this.#unprogrammed.queue, objectOfUnprogrammed],
-      [this.#problemEvents.queue, objectOfProblem],
+      [this.#objectStates.queue, objectOfState],
       [this.#events.queue, objectOfEvent],
     ]);
     if (options.metrics !== undefined)
@@ -290,8 +286,7 @@ export class ClusterManager {
     this.#statuses.follow();
     this.#connects.follow();
     this.#mirrors.follow();
-    this.#unprogrammed.follow();
-    this.#problemEvents.follow();
+    this.#objectStates.follow();
     this.#heartbeats.follow(signal);
     const stopBatches = (): void => {
       for (const batch of this.#batches()) batch.clear();
@@ -350,7 +345,7 @@ export class ClusterManager {
       problems.push({ object: `Pod ${pod}`, message });
     for (const [slice, message] of this.#mirrors.problems())
       problems.push({ object: `EndpointSlice ${slice}`, message });
-    for (const [object, message] of this.#unprogrammed.problems())
+    for (const [object, message] of this.#objectStates.problems())
       problems.push({ object, message });
     for (const [node, message] of this.#nodes.problems())
       problems.push({ object: `Node ${node}`, message });

@@ -17,7 +17,13 @@ import type {
   Pod,
 } from '../api/types.ts';
 import { notProgrammed } from '../api/unprogrammed.ts';
-import type { ZoneProblem, ZoneStatus, ZoneStatusContent } from '../api/zone-status.ts';
+import { objectStatesIn } from '../api/zone-objects.ts';
+import type {
+  ZoneObjectState,
+  ZoneProblem,
+  ZoneStatus,
+  ZoneStatusContent,
+} from '../api/zone-status.ts';
 import { networkOf } from '../cluster/networks/network-objects.ts';
 import type { ClusterSettings } from '../model/model.ts';
 import { connectOverview, type ConnectOverview } from './connect-overview.ts';
@@ -78,6 +84,15 @@ interface NodeOverview {
   readonly daemon: DaemonOverview;
 }
 
+/** What nodes say of an object; `Failed` if it failed on any. */
+interface ObjectOverview {
+  readonly object: string;
+  readonly state: ZoneObjectState['state'];
+  readonly message?: string;
+  /** Nodes on which it is in this state. */
+  readonly nodes: readonly string[];
+}
+
 export interface Overview {
   readonly networks: readonly NetworkOverview[];
   /** ClusterNetworkConnects, by name. */
@@ -87,6 +102,8 @@ export interface Overview {
   readonly waitingPods: readonly WaitingPod[];
   /** Everything that is wrong with some object, from all nodes, each once. */
   readonly problems: readonly { readonly object: string; readonly message: string }[];
+  /** Objects that are not as they should be on some node, of any kind, by name. */
+  readonly objects: readonly ObjectOverview[];
   /** What somebody set on nodes, and Heddle leaves. */
   readonly notes: readonly { readonly object: string; readonly message: string }[];
 }
@@ -153,6 +170,7 @@ export function overviewOf(
       new Set([...nads.values()].flatMap((ofNetwork) => ofNetwork.map(({ key }) => key))),
     ),
     problems: problemsOf(objects),
+    objects: objectsOf(objects.zoneStatuses),
     notes: objects.zoneStatuses.flatMap(({ status }) => status?.notes ?? []),
   };
 }
@@ -276,6 +294,25 @@ export const problemsOfUnprogrammed = (objects: readonly KubeObject[]): readonly
     const message = notProgrammed(object.kind);
     return message === undefined ? [] : [{ object: describe(object), message }];
   });
+
+function objectsOf(zoneStatuses: readonly ZoneStatus[]): readonly ObjectOverview[] {
+  const reports = zoneStatuses.flatMap(({ metadata, status }) =>
+    objectStatesIn(status).map((report) => ({ ...report, node: metadata.name })),
+  );
+  return [...Map.groupBy(reports, ({ object }) => object)]
+    .map(([object, entries]): ObjectOverview => {
+      const failed = entries.filter(({ state }) => state === 'Failed');
+      const counting = failed.length > 0 ? failed : entries;
+      const message = [...new Set(counting.flatMap((one) => one.message ?? []))].join('; ');
+      return {
+        object,
+        state: failed.length > 0 ? 'Failed' : 'Pending',
+        ...(message === '' ? {} : { message }),
+        nodes: [...new Set(counting.map(({ node }) => node))].sort(),
+      };
+    })
+    .sort((a, b) => (a.object < b.object ? -1 : 1));
+}
 
 function problemsOf({
   zoneStatuses,

@@ -49,6 +49,7 @@ function daemonView(runtime: ZoneRuntime, { notReady, passes }: DaemonState): Zo
           zoneReport({
             controller,
             problems: runtime.problems(),
+            waiting: runtime.waiting(),
             notes: runtime.notes(),
             message: notReady(),
             reach: runtime.chassisReach(),

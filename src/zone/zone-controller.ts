@@ -283,6 +283,11 @@ export class ZoneController {
     return problems;
   }
 
+  /** The object that a network is there for: `UserDefinedNetwork blue/blue`. */
+  objectOf(network: string): string {
+    return this.#options.facts.networks.peek(network)?.object ?? network;
+  }
+
   /** Number of facts that could not be worked out, for metrics. */
   get failedFacts(): number {
     return this.#failedFacts.count;

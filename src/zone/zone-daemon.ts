@@ -290,6 +290,7 @@ class ZoneDaemon {
     const report = zoneReport({
       controller,
       problems,
+      waiting: this.#runtime.waiting(),
       notes: this.#runtime.notes(),
       message: this.notReady,
       reach: this.#runtime.chassisReach(),

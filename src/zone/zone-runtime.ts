@@ -529,11 +529,15 @@ export class ZoneRuntime implements AsyncDisposable {
   }
 
   #problemsOfModel(): readonly ZoneProblem[] {
-    const waiting = this.#pending().map(({ object, message }) => ({
+    return [...this.informers.problems(), ...this.facts.modelProblems(), ...this.waiting()];
+  }
+
+  /** Those of the problems that are over as soon as something is allocated. */
+  waiting(): readonly ZoneProblem[] {
+    return this.#pending().map(({ object, message }) => ({
       object,
       message: `waits for ${message}`,
     }));
-    return [...this.informers.problems(), ...this.facts.modelProblems(), ...waiting];
   }
 
   #pending(): readonly ZoneProblem[] {

@@ -11,18 +11,24 @@ import type {
 import { connectObject } from '../topology/connect/connect-rows.ts';
 import { StoreError, type Store } from '../store/store.ts';
 import type { ChassisReach } from '../node/chassis/chassis-watch.ts';
+import { objectStates } from './object-states.ts';
 import type { ZoneController } from './zone-controller.ts';
 import type { ZoneProgress } from './zone-progress.ts';
 import { errorText } from '../api/error-text.ts';
 
 /** All but the time of writing. What is absent is not known yet: what was reported before stands. */
-export type ZoneReport = Pick<ZoneStatusContent, 'message' | 'problems' | 'notes' | 'unreached'> &
+export type ZoneReport = Pick<
+  ZoneStatusContent,
+  'message' | 'problems' | 'objects' | 'notes' | 'unreached'
+> &
   Partial<Pick<ZoneStatusContent, 'networks' | 'used' | 'ready' | 'connects'>>;
 
 /** What the parts of a zone say of it. */
 export interface ZoneSources {
   readonly controller: ZoneController;
   readonly problems: readonly ZoneProblem[];
+  /** Those of the problems that are over as soon as something is allocated. */
+  readonly waiting?: readonly ZoneProblem[];
   readonly notes?: readonly ZoneProblem[];
   /** Why nothing works, if so. */
   readonly message?: string | undefined;
@@ -41,6 +47,7 @@ export function zoneReport({ controller, reach, ...sources }: ZoneSources): Zone
   const problems = sources.problems.map(visible);
   const notes = (sources.notes ?? []).map(visible);
   const networks = controller.progress.networks().map(withVisibleMessage);
+  const connects = controller.progress.connects().map(withVisibleMessage);
   const used = networks.filter(({ state }) => state !== 'Unused');
   const ready =
     message === undefined &&
@@ -53,10 +60,18 @@ export function zoneReport({ controller, reach, ...sources }: ZoneSources): Zone
           networks,
           used: used.map(({ name }) => name),
           ready,
-          connects: controller.progress.connects().map(withVisibleMessage),
+          connects,
         }
       : {}),
     problems,
+    objects: objectStates({
+      problems,
+      waiting: (sources.waiting ?? []).map(visible),
+      progress: [
+        ...networks.map((network) => ({ ...network, object: controller.objectOf(network.name) })),
+        ...connects.map((connect) => ({ ...connect, object: connectObject(connect.name) })),
+      ],
+    }),
     notes,
     unreached: reach?.unreached ?? [],
   };
@@ -69,10 +84,10 @@ const withVisibleMessage = <T extends { readonly message?: string }>(part: T): T
 const RECHECK = 30_000;
 
 /** What a status may grow to: an API server refuses objects of more than 1.5 MiB. */
-const LIMITS = { problems: 500, message: 1024 };
+const LIMITS = { problems: 500, objects: 200, message: 1024, objectMessage: 256 };
 
 /** Parts of a status that are lists: an entry that is refused takes no other with it. */
-const LISTS = ['networks', 'connects', 'problems'] as const;
+const LISTS = ['networks', 'connects', 'problems', 'objects'] as const;
 type List = (typeof LISTS)[number];
 const isList = (part: string): part is List => (LISTS as readonly string[]).includes(part);
 
@@ -93,16 +108,23 @@ const isRefused = (error: unknown): error is StoreError =>
 
 /** The same with no more and no longer texts than an object can hold. */
 function bounded(report: ZoneReport): ZoneReport {
-  const short = <T extends { readonly message?: string }>(entry: T): T =>
-    (entry.message?.length ?? 0) > LIMITS.message
-      ? { ...entry, message: `${clipped(entry.message ?? '', LIMITS.message - 1)}…` }
-      : entry;
+  const shortTo =
+    (limit: number) =>
+    <T extends { readonly message?: string }>(entry: T): T =>
+      (entry.message?.length ?? 0) > limit
+        ? { ...entry, message: `${clipped(entry.message ?? '', limit - 1)}…` }
+        : entry;
+  const short = shortTo(LIMITS.message);
   const problems = report.problems.slice(0, LIMITS.problems).map(short);
   const more = report.problems.length - problems.length;
+  const { objects } = report;
   return {
     ...short(report),
     ...(report.networks === undefined ? {} : { networks: report.networks.map(short) }),
     ...(report.connects === undefined ? {} : { connects: report.connects.map(short) }),
+    ...(objects === undefined
+      ? {}
+      : { objects: objects.slice(0, LIMITS.objects).map(shortTo(LIMITS.objectMessage)) }),
     problems:
       more === 0
         ? problems

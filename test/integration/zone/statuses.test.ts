@@ -6,7 +6,11 @@ import { customResourceDefinitions } from '../../../src/api/validation/crds.gene
 import { definitions } from '../../../src/api/validation/catalog.ts';
 import * as kinds from '../../../src/api/kinds.ts';
 import type { KubeObject, ResourceKind } from '../../../src/api/objects.ts';
-import type { ZoneConnectStatus, ZoneNetworkStatus } from '../../../src/api/zone-status.ts';
+import type {
+  ZoneConnectStatus,
+  ZoneNetworkStatus,
+  ZoneObjectState,
+} from '../../../src/api/zone-status.ts';
 import { ZoneStatusWriter } from '../../../src/zone/zone-status-writer.ts';
 import { systemClock } from '../../../src/store/clock.ts';
 import { collectionPath } from '../../../src/store/kubernetes/kubernetes-paths.ts';
@@ -32,6 +36,8 @@ const STATES: readonly ZoneNetworkStatus['state'][] = [
   'Failed',
   'Unused',
 ];
+
+const OBJECT_STATES: readonly ZoneObjectState['state'][] = ['Pending', 'Failed'];
 
 /** Every reason that some part of the cluster manager states a condition with. */
 function reasons(folder: string): readonly string[] {
@@ -150,6 +156,11 @@ describe.skipIf(typeof started === 'string')('statuses on a real API server', ()
           object: `Pod blue/${index}`,
           message: '\u001b[31m\u0000'.repeat(300),
         })),
+        objects: Array.from({ length: 5000 }, (_, index) => ({
+          object: `Pod blue/${index}`,
+          state: OBJECT_STATES[index % OBJECT_STATES.length] ?? 'Failed',
+          message: '\u001b[31m\u0000'.repeat(300),
+        })),
       },
       signal,
     );
@@ -158,6 +169,7 @@ describe.skipIf(typeof started === 'string')('statuses on a real API server', ()
     const status = (await store.get(kinds.zoneStatuses, 'every-state'))?.status;
     expect(status?.networks.map(({ state }) => state)).toEqual(STATES);
     expect(status?.connects?.map(({ state }) => state)).toEqual(STATES);
+    expect(new Set(status?.objects?.map(({ state }) => state))).toEqual(new Set(OBJECT_STATES));
   });
 
   test('the conditions and fields of every kind are taken, with every reason that is stated and the longest message', async () => {
@@ -361,6 +373,7 @@ test('the states tried are those of the definition', () => {
   const enums = [...text.matchAll(/"enum":(\["Pending"[^\]]*\])/g)].map(
     ([, values]) => JSON.parse(values ?? '[]') as string[],
   );
-  expect(enums).toHaveLength(2);
-  for (const values of enums) expect(values.toSorted()).toEqual([...STATES].sort());
+  expect(enums.map((values) => values.toSorted())).toEqual(
+    [STATES, STATES, OBJECT_STATES].map((values) => [...values].sort()),
+  );
 });

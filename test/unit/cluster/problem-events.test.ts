@@ -1,7 +1,7 @@
 /** What nodes refuse of a service, its owner reads in an event of the service. */
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { services, zoneStatuses } from '../../../src/api/kinds.ts';
-import type { ZoneProblem, ZoneStatus } from '../../../src/api/zone-status.ts';
+import type { ZoneObjectState, ZoneProblem, ZoneStatus } from '../../../src/api/zone-status.ts';
 import { apply, namespace, startManager } from '../../support/cluster/cluster.ts';
 import { MemoryStore } from '../../support/cluster/memory-store.ts';
 import { service } from '../../support/zone/services.ts';
@@ -86,4 +86,41 @@ test('nodes that refuse a policy write it, too', async () => {
   await say(store, 'n1', refused('it lets nothing through', 'NetworkPolicy blue/wide'));
   await running.settled();
   expect(told(store)).toEqual(['NetworkPolicy wide Warning Refused: it lets nothing through']);
+});
+
+describe('by the states that nodes report', () => {
+  const report = async (
+    store: MemoryStore,
+    node: string,
+    objects: readonly ZoneObjectState[],
+    ...problems: readonly ZoneProblem[]
+  ): Promise<void> => {
+    await store.patchStatus(
+      zoneStatuses,
+      node,
+      { status: { observedAt: '2026-01-01T00:00:00Z', networks: [], problems, objects } },
+      { fieldManager: node },
+    );
+  };
+  const object = 'Service blue/web';
+
+  test('what failed is told, what waits for an allocation is not', async () => {
+    const store = await prepared();
+    await using running = startManager(store);
+    await report(store, 'n1', [{ object, state: 'Pending', message: 'waits' }], refused('waits'));
+    await running.settled();
+    expect(told(store)).toEqual([]);
+    await report(store, 'n1', [{ object, state: 'Failed', message: 'taken' }], refused('taken'));
+    await running.settled();
+    expect(told(store)).toEqual(['Service web Warning Refused: taken']);
+  });
+
+  test('a node of an earlier release beside one of this one: the same is told once', async () => {
+    const store = await prepared();
+    await using running = startManager(store);
+    await say(store, 'n1', refused('taken'));
+    await report(store, 'n2', [{ object, state: 'Failed', message: 'taken' }], refused('taken'));
+    await running.settled();
+    expect(told(store)).toEqual(['Service web Warning Refused: taken']);
+  });
 });

@@ -1,8 +1,13 @@
 import { describe, expect, test } from 'vitest';
 import type { ClusterNetworkConnect, OVNSecondaryNetwork } from '../../../src/api/types.ts';
 import { LEASES, microTime, nodeLeaseName } from '../../../src/api/node-lease.ts';
-import type { NetworkState, ZoneStatus } from '../../../src/api/zone-status.ts';
-import { isHealthy, overviewOf, type OverviewObjects } from '../../../src/views/overview.ts';
+import type { NetworkState, ZoneStatus, ZoneStatusContent } from '../../../src/api/zone-status.ts';
+import {
+  isHealthy,
+  overviewOf,
+  type Overview,
+  type OverviewObjects,
+} from '../../../src/views/overview.ts';
 import { DEFAULT_SETTINGS } from '../../../src/model/settings.ts';
 import { connect } from '../../support/cluster/cluster.ts';
 
@@ -320,4 +325,24 @@ describe('a node whose daemon', () => {
         'no heartbeat of its daemon since 2026-01-01T11:58:25Z, 95 s ago by the clock of this machine',
     });
   });
+});
+
+test('what nodes say of an object is one line: it failed if it failed anywhere, and there', () => {
+  const object = 'NetworkPolicy blue/wide';
+  const zone = (name: string, status: Partial<ZoneStatusContent>): ZoneStatus => ({
+    apiVersion: 'k8s.ovn.org/v1alpha1',
+    kind: 'ZoneStatus',
+    metadata: { name },
+    status: { observedAt: lastTransitionTime, networks: [], problems: [], ...status },
+  });
+  const of = (...zoneStatuses: readonly ZoneStatus[]): Overview['objects'] =>
+    overviewOf({ ...nothing, zoneStatuses }, DEFAULT_SETTINGS, { now: 0 }).objects;
+  const pending = zone('n1', { objects: [{ object, state: 'Pending', message: 'waits' }] });
+  const failed = zone('n2', { objects: [{ object, state: 'Failed', message: 'too much' }] });
+  const earlier = zone('n3', { problems: [{ object, message: 'too much' }] });
+  expect(of(pending, failed, earlier)).toEqual([
+    { object, state: 'Failed', message: 'too much', nodes: ['n2', 'n3'] },
+  ]);
+  expect(of(pending)).toEqual([{ object, state: 'Pending', message: 'waits', nodes: ['n1'] }]);
+  expect(of(zone('n1', { objects: [] }))).toEqual([]);
 });

@@ -175,8 +175,11 @@ test('texts and problems are bounded to what an object holds', async () => {
     object: `Pod blue/web-${index}`,
     message: 'x'.repeat(5000),
   }));
-  await new ZoneStatusWriter(store, 'n1').write({ ...REPORT, problems }, signal);
+  const objects = problems.map((problem) => ({ ...problem, state: 'Failed' as const }));
+  await new ZoneStatusWriter(store, 'n1').write({ ...REPORT, problems, objects }, signal);
   const status = (await store.get(zoneStatuses, 'n1'))?.status;
   expect(JSON.stringify(status).length).toBeLessThan(1_000_000);
   expect(status?.problems.at(-1)?.message).toContain('2500 further problems');
+  expect(status?.objects).toHaveLength(200);
+  expect(status?.objects?.[0]?.message).toHaveLength(256);
 });

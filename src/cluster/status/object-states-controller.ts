@@ -1,0 +1,201 @@
+/**
+ * What is not done for an object, of any kind, its owner learns from the object: in its status where that has a place for it, else by an event.
+ * One event for all nodes that say the same.
+ */
+import {
+  adminNetworkPolicies,
+  baselineAdminNetworkPolicies,
+  egressFirewalls,
+  egressQoSes,
+  multiNetworkPolicies,
+  networkPolicies,
+  services,
+} from '../../api/kinds.ts';
+import { objectKey, type KubeObject, type ResourceKind } from '../../api/objects.ts';
+import type { EgressFirewall, EgressQoS } from '../../api/types.ts';
+import { notProgrammed, unprogrammedKinds } from '../../api/unprogrammed.ts';
+import type { ZoneStatus } from '../../api/zone-status.ts';
+import type { Clock } from '../../store/clock.ts';
+import type { Index } from '../../store/informer.ts';
+import { StoreError, type Store } from '../../store/store.ts';
+import { StatusWriter, type StatusChange } from '../../store/status-writer.ts';
+import { CONFLICT_DELAY, WorkQueue, type Again, type Failure } from '../../store/work-queue.ts';
+import type { ClusterInformers } from '../informers.ts';
+import type { ObjectOfKey } from './problem-objects.ts';
+
+/** Kinds whose objects are told what nodes refuse. The others have conditions for it, or events by the node itself. */
+const TOLD: readonly ResourceKind[] = [
+  services,
+  networkPolicies,
+  multiNetworkPolicies,
+  adminNetworkPolicies,
+  baselineAdminNetworkPolicies,
+];
+
+const KINDS: ReadonlyMap<string, ResourceKind> = new Map(
+  [...TOLD, ...unprogrammedKinds].map((kind) => [kind.kind, kind]),
+);
+
+const REFUSED = 'Refused';
+const NOT_SUPPORTED = 'NotSupported';
+
+/** So many events of one object at most are written for what nodes say at a time: a node that says ever new things fills nothing. */
+const MOST_AT_ONCE = 5;
+
+/** The status of a kind that has a place for a message (reference/api.md §1.13); `status` texts are those of ovn-kubernetes. */
+const STATUSES: ReadonlyMap<ResourceKind, (message: string) => StatusChange> = new Map<
+  ResourceKind,
+  (message: string) => StatusChange
+>([
+  [
+    egressFirewalls,
+    (message): StatusChange<EgressFirewall> => ({
+      conditions: [],
+      fields: { status: 'EgressFirewall Rules not correctly applied', messages: [message] },
+    }),
+  ],
+  [
+    egressQoSes,
+    (message): StatusChange<EgressQoS> => ({
+      conditions: [{ type: 'Programmed', status: 'False', reason: NOT_SUPPORTED, message }],
+      fields: { status: 'EgressQoS Rules not correctly applied' },
+    }),
+  ],
+]);
+
+export interface ObjectStatesOptions {
+  readonly store: Pick<Store, 'get' | 'patchStatus' | 'event'>;
+  readonly informers: Pick<ClusterInformers, 'zones' | 'unprogrammed'>;
+  readonly clock: Clock;
+  readonly onFailure: (failure: Failure) => void;
+}
+
+/** Keys of the queue: `<Kind> <object>`, as people read them. */
+export const objectOfState: ObjectOfKey = (key) => key;
+
+const kindOf = (object: string): ResourceKind | undefined =>
+  KINDS.get(object.slice(0, object.indexOf(' ')));
+
+/** What a node refuses, by object: what is wrong with one that does not just wait. */
+function refusedBy(zone: ZoneStatus | undefined): ReadonlyMap<string, readonly string[]> {
+  const { objects = [], problems = [] } = zone?.status ?? {};
+  const waiting = new Set(
+    objects.filter(({ state }) => state === 'Pending').map(({ object }) => object),
+  );
+  const refused = new Map<string, string[]>();
+  for (const { object, message } of problems) {
+    if (kindOf(object) === undefined || waiting.has(object)) continue;
+    const known = refused.get(object);
+    if (known === undefined) refused.set(object, [message]);
+    else known.push(message);
+  }
+  return refused;
+}
+
+export class ObjectStatesController {
+  readonly queue: WorkQueue;
+  readonly #options: ObjectStatesOptions;
+  readonly #writer: StatusWriter;
+  readonly #zones: Index<ZoneStatus>;
+  /** What each object was told last, with the uid of who was told. */
+  readonly #told = new Map<string, ReadonlySet<string>>();
+
+  constructor(options: ObjectStatesOptions) {
+    this.#options = options;
+    const { store, informers, clock, onFailure } = options;
+    this.#zones = informers.zones.index((zone) => [...refusedBy(zone).keys()]);
+    this.#writer = new StatusWriter({ store, clock, fieldManager: 'cluster-manager' });
+    this.queue = new WorkQueue({
+      reconcile: (object, signal) => this.#reconcile(object, signal),
+      onFailure,
+      clock,
+    });
+  }
+
+  follow(): void {
+    const { zones, unprogrammed } = this.#options.informers;
+    zones.onChange(({ before, after }) => {
+      const [was, is] = [refusedBy(before), refusedBy(after)];
+      for (const object of new Set([...was.keys(), ...is.keys()]))
+        if (was.get(object)?.join() !== is.get(object)?.join()) this.queue.add(object);
+    });
+    for (const objects of unprogrammed)
+      objects.onChange(({ key, after }) => {
+        const object = `${objects.kind.kind} ${key}`;
+        if (after === undefined) this.#told.delete(object);
+        else this.queue.add(object);
+      });
+  }
+
+  /** Every object that nothing is programmed for, and what that means. */
+  problems(): ReadonlyMap<string, string> {
+    return new Map(
+      this.#options.informers.unprogrammed.flatMap((objects) => {
+        const { kind } = objects.kind;
+        const message = notProgrammed(kind);
+        return message === undefined
+          ? []
+          : objects
+              .list()
+              .map(({ metadata }) => [`${kind} ${objectKey(metadata)}`, message] as const);
+      }),
+    );
+  }
+
+  async #reconcile(object: string, signal: AbortSignal): Promise<Again | void> {
+    const kind = kindOf(object);
+    if (kind === undefined) return undefined;
+    const key = object.slice(kind.kind.length + 1);
+    const missing = notProgrammed(kind.kind);
+    if (missing === undefined) {
+      const refused = this.#zones.get(object).flatMap((zone) => refusedBy(zone).get(object) ?? []);
+      const messages = [...new Set(refused)].sort().slice(0, MOST_AT_ONCE);
+      await this.#tell(object, REFUSED, messages, () => this.#options.store.get(kind, key, signal));
+      return undefined;
+    }
+    const found = this.#options.informers.unprogrammed
+      .find((objects) => objects.kind === kind)
+      ?.get(key);
+    const statusOf = STATUSES.get(kind);
+    if (found === undefined) return undefined;
+    if (statusOf !== undefined) return this.#write(kind, found, statusOf(missing), signal);
+    await this.#tell(object, NOT_SUPPORTED, [missing], async () => found, found.metadata.uid);
+    return undefined;
+  }
+
+  async #write(
+    kind: ResourceKind,
+    object: KubeObject,
+    status: StatusChange,
+    signal: AbortSignal,
+  ): Promise<Again | undefined> {
+    try {
+      await this.#writer.write(kind, object, status, signal);
+    } catch (error) {
+      // Somebody wrote meanwhile, or the object went.
+      if (!(error instanceof StoreError) || !['conflict', 'not-found'].includes(error.code))
+        throw error;
+      if (error.code === 'conflict') return { after: CONFLICT_DELAY };
+    }
+    return undefined;
+  }
+
+  /** What it was not told yet; `uid` where another object of that name has not been told either. */
+  async #tell(
+    object: string,
+    reason: string,
+    messages: readonly string[],
+    find: () => Promise<KubeObject | undefined>,
+    uid = '',
+  ): Promise<void> {
+    const told = this.#told.get(object) ?? new Set();
+    const entry = (message: string): string => `${uid} ${message}`;
+    const news = messages.filter((message) => !told.has(entry(message)));
+    const regarding = news.length === 0 ? undefined : await find();
+    if (regarding !== undefined)
+      for (const message of news)
+        await this.#options.store.event({ regarding, type: 'Warning', reason, message });
+    if (messages.length === 0) this.#told.delete(object);
+    else this.#told.set(object, new Set(messages.map(entry)));
+  }
+}

@@ -335,6 +335,13 @@ export class HostileLab implements AsyncDisposable {
       watch,
       Math.min(this.#seconds, PACKET_SECONDS),
     );
+    for (const { id, wanted } of sends)
+      if (wanted === undefined)
+        this.attacks.push({
+          kind,
+          by: `${this.#mode} mode`,
+          isHeld: (seen[id] ?? []).length === 0,
+        });
     const where = (names: readonly string[]): string => names.join(', ') || 'nowhere';
     const wrong = sends.flatMap(({ id, wanted }) => {
       const arrived = where(seen[id] ?? []);

@@ -12,12 +12,12 @@ const LONG = [
   'e2e/demo',
   'integration/cluster/any-order',
   'integration/cluster/kubernetes',
-  'integration/daemon/commands',
-  'integration/daemon/render',
+  'integration/cli/commands',
+  'integration/cli/render',
   'integration/ovsdb/chaos',
   'integration/ovsdb/cluster-crashes',
   'integration/api/rules',
-  'integration/node/cni',
+  'integration/cni/cni',
 ].map((name) => `/test/${name}.test.ts`);
 
 const place = ({ moduleId }: TestSpecification): number => {

@@ -133,13 +133,13 @@ export class ConnectController {
       if (isChanged || !isDeepStrictEqual(labels, labelsBefore)) this.networksChanged();
     });
     nodes.onChange(({ before, after }) => {
-      const subnetsOf = (node: typeof after): string =>
+      const textOf = (node: typeof after): string =>
         JSON.stringify([
           node?.metadata.name,
           node && hasChassis(node),
           hostNetworksOf(node).addresses,
         ]);
-      if (subnetsOf(before) !== subnetsOf(after)) this.networksChanged();
+      if (textOf(before) !== textOf(after)) this.networksChanged();
     });
     zones.onChange(({ before, after }) => {
       const reports = [before, after].map((zone) => zone?.status?.connects ?? []);

@@ -84,7 +84,7 @@ const interfaceTexts = (pod: Pod): readonly unknown[] => [
   ...machineTexts(pod),
 ];
 
-const wishPart = {
+const requestsPart = {
   table: 'networkRequests',
   texts: interfaceTexts,
   read: readNetworkRequests,
@@ -103,7 +103,7 @@ export const podKind = {
   texts: interfaceTexts,
   read: (pod, { round }) => readInterfaces(pod, round),
   onUnreadable: 'keep',
-  also: [wishPart, labelsPart, hostNetworkPart],
+  also: [requestsPart, labelsPart, hostNetworkPart],
   nodeOf: ({ spec }) => spec.nodeName,
   // A virtual machine may move to another node or come from one.
   needsOtherPods: (interfaces) =>

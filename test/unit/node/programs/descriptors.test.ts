@@ -23,17 +23,19 @@ const running = program('cat').run([], 'x');
 const held = [];
 try {
   for (;;) held.push(openSync('/dev/null'));
-} catch {}
-const said = [await attempt(program('true').run([]))];
+} catch (error) {
+  if (error.code !== 'EMFILE') throw error;
+}
+const ends = [await attempt(program('true').run([]))];
 await running;
 await pause(50); // the time after which shells are made that wait
 const monitor = new ProgramMonitor({ name: 'monitor', program: ['cat'], onLines() {}, onUnknown() {} });
-said.push(await attempt(monitor.start()));
+ends.push(await attempt(monitor.start()));
 monitor[Symbol.dispose]();
-said.push(await attempt(new FileLock('/dev/null').acquire(1)));
+ends.push(await attempt(new FileLock('/dev/null').acquire(1)));
 for (const one of held) closeSync(one);
-said.push(await attempt(program('true').run([])));
-console.log(JSON.stringify(said));
+ends.push(await attempt(program('true').run([])));
+console.log(JSON.stringify(ends));
 process.exit();
 `;
 

@@ -1,6 +1,7 @@
 /** Namespaces whose pods have a group of their own on a network. */
 import { DerivedFacts } from '../../facts/derived-facts.ts';
 import type { NetworkName } from '../model.ts';
+import { DEFAULT_NAD_KEY } from '../../api/nad/nad-key.ts';
 import { DEFAULT_NETWORK } from '../read/networks.ts';
 import type { NamespaceTables } from './namespaces.ts';
 import type { NetworkTables } from './networks.ts';
@@ -49,12 +50,12 @@ export function groupTables(
   return {
     groupedNamespaces,
 
-    /** True if pods of the namespace have a group of their own on the network. */
-    isGrouped(network: string, namespace: string): boolean {
+    /** True if the pods of a namespace have a group of their own where they are by this NAD: asked by its key, so that a port waits for the answer. */
+    isGrouped(nad: string, namespace: string): boolean {
       if (!hasGroups) return false;
-      return network === DEFAULT_NETWORK
+      return nad === DEFAULT_NAD_KEY
         ? namespaces.part(namespace, 'name') !== undefined
-        : groupedNamespaces.keysBy('group', network, namespace).length > 0;
+        : groupedNamespaces.get(nad)?.namespace === namespace;
     },
   };
 }

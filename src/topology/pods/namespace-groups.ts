@@ -1,5 +1,6 @@
 /** Groups of the pods of a namespace on a network, for rules per namespace (reference/topology.md §5). */
 
+import { DEFAULT_NAD_KEY } from '../../api/nad/nad-key.ts';
 import { feature } from '../../desired/features.ts';
 import type { ZoneFacts } from '../../model/zone/zone.ts';
 import { controllerOf } from '../../model/rules/names.ts';
@@ -24,7 +25,7 @@ export const defaultNamespaceGroups = feature({
   claims: [PORT_GROUP_CLAIM],
   build(facts, [namespace], out) {
     const object = facts.rendered.part(DEFAULT_NETWORK, 'object');
-    if (object === undefined || !facts.isGrouped(DEFAULT_NETWORK, namespace)) return;
+    if (object === undefined || !facts.isGrouped(DEFAULT_NAD_KEY, namespace)) return;
     addGroup(Rows.northbound(out, object), DEFAULT_NETWORK, namespace);
   },
 });

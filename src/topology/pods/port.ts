@@ -90,7 +90,7 @@ function groupsOf(facts: ZoneFacts, attachment: Attachment): readonly Containmen
   const controller = controllerOf(network);
   const policed = facts.policedPorts.get(namespace, pod, nadKey);
   return [
-    ...(facts.isGrouped(network, namespace)
+    ...(facts.isGrouped(nadKey, namespace)
       ? [inGroup(namespacePortGroup(controller, namespace))]
       : []),
     // With the port itself: there is no moment at which it is there and open.

@@ -290,8 +290,7 @@ describe('a fact that can not be worked out', () => {
         if (isOfIt !== true && found.get(unit) !== text) missing.push(`${id}: ${unit}`);
       }
       for (const [unit, rows] of fresh.target.rows)
-        // The group of a namespace lets multicast through, and closes nothing.
-        if (unit.startsWith('["pods/port"') && !id.startsWith('["groupedNamespaces"'))
+        if (unit.startsWith('["pods/port"'))
           expect(rows[0]?.containers, `${id}: ${unit}`).toEqual(all.get(unit)?.[0]?.containers);
       fresh.break(id, false);
       expect(difference(textsOf(fresh.rows()), before), id).toEqual([]);

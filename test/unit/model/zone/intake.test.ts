@@ -190,7 +190,7 @@ describe('objects become facts', () => {
       excludeSubnets: [],
       object: 'NetworkAttachmentDefinition blue/blue',
     });
-    expect(facts.isGrouped('blue_blue', 'blue')).toBe(true);
+    expect(facts.isGrouped('blue/blue', 'blue')).toBe(true);
     expect(facts.subnetsOn('blue_blue', 'ovn-worker')).toEqual(['103.103.0.0/24']);
     expect(facts.subnetsOn('blue_blue', 'ovn-worker2')).toEqual(['103.103.1.0/24']);
     expect(facts.enabledServices.all().map(({ clusterIps }) => clusterIps)).toEqual([

@@ -52,7 +52,11 @@ export interface OpenDatabase extends ZoneDatabase, AsyncDisposable {
 /** Begins to connect. Throws ConfigurationError for a remote or TLS file that can't be used. */
 export function openDatabase(options: DatabaseOptions): OpenDatabase {
   const { name, flag, remotes, log, lock: lockName, onAvailable } = options;
-  const client = clientOf(options);
+  let isLoaded = false;
+  const client = clientOf(options, () => {
+    isLoaded = true;
+    onAvailable?.();
+  });
   const lock = lockName === undefined ? undefined : client.lock(lockName);
   const unavailable = (): string | undefined => {
     if (client.status !== 'ready')
@@ -71,6 +75,7 @@ export function openDatabase(options: DatabaseOptions): OpenDatabase {
       return client.replica;
     },
     transactor: client,
+    isLoaded: () => isLoaded,
     ...(lockName === undefined ? {} : { lock: lockName }),
     unavailable,
     isHeldByOther: () => client.status === 'ready' && lock?.isHeld === false,
@@ -92,15 +97,10 @@ export function openDatabase(options: DatabaseOptions): OpenDatabase {
   };
 }
 
-function clientOf({
-  name,
-  flag,
-  remotes,
-  tls,
-  tables,
-  log,
-  onAvailable,
-}: DatabaseOptions): OvsdbClient {
+function clientOf(
+  { name, flag, remotes, tls, tables, log, onAvailable }: DatabaseOptions,
+  onLoaded: () => void,
+): OvsdbClient {
   try {
     const options = tlsOptions(remotes, tls);
     return new OvsdbClient({
@@ -119,7 +119,7 @@ function clientOf({
       },
       onEvent(event) {
         logEvent(log, name, event);
-        if (event.kind === 'loaded') onAvailable?.();
+        if (event.kind === 'loaded') onLoaded();
       },
     });
   } catch (error) {

@@ -170,7 +170,7 @@ export class ZoneController {
       if (facts.self.peek(facts.nodeName) === undefined)
         return `node ${facts.nodeName} is not known yet`;
     }
-    if (!this.isStarted) this.#start();
+    this.#connect();
     this.#engine.build();
     this.#failedFacts.logNew();
     return undefined;
@@ -230,6 +230,9 @@ export class ZoneController {
       if (result.kind === 'again') unwritten.set(target.name, result);
       else committed += result.committed;
     }
+    const { southbound } = this.#options;
+    if (southbound?.isLoaded?.() === false)
+      unwritten.set('Southbound', { kind: 'again', reason: southbound.unavailable() ?? '' });
     const northboundResult = unwritten.get('Northbound');
     if (northboundResult !== undefined) return northboundResult;
     this.progress.begin();
@@ -308,8 +311,17 @@ export class ZoneController {
     this.#stopFollowing = [];
   }
 
-  #start(): void {
+  /** Units are built for the databases that are there; once more when Southbound comes later. */
+  #connect(): void {
     const { northbound, southbound } = this.#options;
+    const databases = [
+      ['Northbound', northbound] as const,
+      ...(southbound === undefined || southbound.isLoaded?.() === false
+        ? []
+        : [['Southbound', southbound] as const]),
+    ];
+    const added = databases.slice(this.#targets.length);
+    if (added.length === 0) return;
     const target = (name: Database, database: ZoneDatabase): Target => {
       const claims = claimsOf(zoneFeatures, database.replica.schema.name);
       const reconciler = new Reconciler(database.replica, claims);
@@ -326,10 +338,7 @@ export class ZoneController {
         faultyTables: new Set(),
       };
     };
-    this.#targets = [
-      target('Northbound', northbound),
-      ...(southbound === undefined ? [] : [target('Southbound', southbound)]),
-    ];
+    this.#targets = [...this.#targets, ...added.map(([name, database]) => target(name, database))];
     this.#engine.connect([
       ...this.#targets.map(({ reconciler }) => reconciler),
       ...(this.#options.host?.targets ?? []),

@@ -142,7 +142,7 @@ class ZoneDaemon {
   readonly #notifier: Notifier;
   readonly #status: ZoneStatusWriter;
   #isAllocated = false;
-  #isFollowing = false;
+  readonly #followed = new Set<unknown>();
   #hearsOfHost = false;
   readonly #startedAt = performance.now();
   #hasResumed = false;
@@ -233,8 +233,10 @@ class ZoneDaemon {
       if (reason !== undefined)
         away ??= [name === 'Northbound' ? 'northbound' : 'southbound', reason];
     }
-    // At the start both say whether they are this node's. From then on each is written whatever became of the other.
-    if (away !== undefined && !controller.isStarted) {
+    // At the start both may have to say whether they are this node's. Apart from that each is written whatever became of the other.
+    const isEnough =
+      controller.isStarted || (away?.[0] === 'southbound' && this.#runtime.isNorthboundOurs);
+    if (away !== undefined && !isEnough) {
       this.stage = away[0];
       return away[1];
     }
@@ -249,10 +251,11 @@ class ZoneDaemon {
       await this.#runtime.allocated(limit);
       this.#isAllocated = true;
     }
-    if (!this.#isFollowing) {
-      for (const database of [northbound, southbound])
-        database?.replica.subscribe(() => this.#notifier.notify());
-      this.#isFollowing = true;
+    for (const database of [northbound, southbound]) {
+      if (database === undefined || database.isLoaded?.() === false) continue;
+      if (this.#followed.has(database)) continue;
+      this.#followed.add(database);
+      database.replica.subscribe(() => this.#notifier.notify());
     }
     this.stage = 'zone';
     this.#runtime.update();

@@ -29,6 +29,16 @@ export function zoneIdentity(
   };
 }
 
+/** True if Northbound alone tells that it is the node's: it has the node's name, or nothing in it. */
+export const isKnownByNorthbound = (node: string, northbound: ReplicaView): boolean => {
+  const { name } = zoneIdentity(northbound, undefined);
+  return (
+    name === node ||
+    (name === '' &&
+      ['Logical_Switch', 'Logical_Router'].every((table) => northbound.size(table) === 0))
+  );
+};
+
 /** The flag of the database that is wrong, and what is wrong with it. */
 export interface ForeignDatabase {
   readonly flag: '--nb' | '--sb' | '--ovs';

@@ -45,7 +45,12 @@ import type { Logger } from '../process/logger.ts';
 import { objectSource, openStore, type OpenObjects } from '../settings/object-store.ts';
 import { orGiveUp, TimedOutError, until } from '../process/waiting.ts';
 import { ZoneController, type CommitRecord, type NetworkWritten } from './zone-controller.ts';
-import { foreignDatabase, unfitSchema, zoneIdentity } from './zone-identity.ts';
+import {
+  foreignDatabase,
+  isKnownByNorthbound,
+  unfitSchema,
+  zoneIdentity,
+} from './zone-identity.ts';
 import { ZoneInformers } from './zone-informers.ts';
 
 /** What a zone can't do without. */
@@ -403,9 +408,16 @@ export class ZoneRuntime implements AsyncDisposable {
     );
   }
 
+  /** True if Northbound is this node's, whatever Southbound would say. */
+  get isNorthboundOurs(): boolean {
+    const { node, takeZone } = this.configuration;
+    return takeZone || isKnownByNorthbound(node, this.northbound.replica);
+  }
+
   #assertOurs(): void {
     if (this.#isOurs) return;
-    const { configuration, northbound, southbound, host, informers } = this;
+    const { configuration, northbound, host, informers } = this;
+    const southbound = this.southbound?.isLoaded?.() === false ? undefined : this.southbound;
     const { node, takeZone } = configuration;
     const databases = [['--nb', northbound] as const, ['--sb', southbound] as const];
     for (const [flag, database] of databases) {
@@ -493,7 +505,9 @@ export class ZoneRuntime implements AsyncDisposable {
 
   /** Whether packets can leave for other nodes; undefined where that can't be seen. */
   chassisReach(): ChassisReach | undefined {
-    return this.controller.isStarted ? this.#chassisWatch?.look() : undefined;
+    return this.controller.isStarted && this.southbound?.isLoaded?.() !== false
+      ? this.#chassisWatch?.look()
+      : undefined;
   }
 
   /** What somebody else set on this node, and stays. */

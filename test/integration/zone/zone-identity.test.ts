@@ -111,6 +111,42 @@ test('a database that has the name of the node already, as those that an ovn-kub
   ended(await heddle.run('apply', '--no-wait', '--node=ovn-worker', ...zone.flags), 0);
 });
 
+test('at the very first start Northbound is written while Southbound is away, and Southbound when it comes', async () => {
+  using heddle = installation();
+  await using zone = await zoneOf('ovn-worker');
+  await zone.sb.stop();
+  await using daemon = heddle.daemon('--node=ovn-worker', ...zone.flags);
+  await until(
+    'the switch of the default network',
+    async () => (await nbctl(zone.nb, 'ls-list')).includes('(ovn-worker)'),
+    30_000,
+  );
+  const shown = await heddle.run('status');
+  expect(shown.stdout + shown.stderr).toContain('OVN_Southbound');
+  await zone.sb.launch();
+  await until(
+    'the chassis of the other node',
+    async () => (await contents(zone.sb)).includes(TUNNEL['ovn-worker2']),
+    30_000,
+  );
+  expect(daemon.log).not.toContain('"level":50');
+}, 120_000);
+
+test('a Northbound without a name that has rows waits for Southbound: that tells whose it is', async () => {
+  using heddle = installation();
+  await using zone = await zoneOf('ovn-worker2');
+  await nbctl(zone.nb, 'ls-add', 'theirs');
+  const before = await contents(zone.nb);
+  await zone.sb.stop();
+  await using daemon = heddle.daemon('--node=ovn-worker', ...zone.flags);
+  await until('it to wait', () => daemon.log.includes('OVN_Southbound (--sb'));
+  await zone.sb.launch();
+  await until('the daemon to refuse it', () =>
+    daemon.log.includes('the chassis of this Southbound'),
+  );
+  expect(await contents(zone.nb)).toBe(before);
+}, 120_000);
+
 test('a schema without the columns that keep networks apart is refused: they are named, nothing is written', async () => {
   using heddle = installation();
   interface Schema {

@@ -242,6 +242,8 @@ describe.skipIf(whyNoNamespace !== undefined)(
       await isMoved();
       await end();
       await removeBridges({ openVswitch: host.uplink, ip: host.ip, sysctls: node.sysctls });
+      // Its devices outlive an Open vSwitch that is killed before it has taken them away.
+      await expect.poll(() => node.picture(), SOON).not.toContain('tap');
       await vswitchd.kill();
       const { bridges } = host.uplink.read();
       expect(bridges.size).toBe(0);

@@ -50,7 +50,7 @@ async function settleHost(
   await host.start();
   await until(
     async () => {
-      const blocked = await host.controller.flush(controller.isComplete, signal);
+      const blocked = await host.controller.flush(controller.hostMayBeWanted(), signal);
       return blocked === undefined && (!wait || host.controller.awaited === undefined);
     },
     signal,

@@ -40,7 +40,7 @@ export function register(program: Command): void {
       await host.openVswitch.ready(signal);
       await host.start();
       // Nothing is wanted, and that is known.
-      printLines(hostPlansText(await host.controller.plans(true)));
+      printLines(hostPlansText(await host.controller.plans()));
       const removals = await host.removalsText();
       if (removals !== '') printLines(`External bridge\n${removals}`);
       const settings = host.chassisRemovals();
@@ -48,7 +48,7 @@ export function register(program: Command): void {
       if (!mayWrite) return;
       await until(
         async () => {
-          const blocked = await host.controller.flush(true, signal);
+          const blocked = await host.controller.flush(undefined, signal);
           return blocked === undefined;
         },
         signal,

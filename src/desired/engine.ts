@@ -198,6 +198,19 @@ export class Engine<F> {
       (object === '' ? objectsIn.has(table) : objectsIn.get(table)?.has(object) === true);
   }
 
+  /** Objects of the units of these features that could not be built since targets were connected; undefined if nobody can tell. */
+  unbuiltOf(features: readonly Pick<Feature<F>, 'name'>[]): ReadonlySet<string> | undefined {
+    const names = new Set(features.map(({ name }) => name));
+    const objects = new Set<string>();
+    for (const { kind, args } of this.#unbuilt) {
+      if (!names.has(kind.feature.name)) continue;
+      const own = kind.feature.objects?.(this.#options.facts, args);
+      if (own === undefined) return undefined;
+      for (const object of own) objects.add(object);
+    }
+    return objects;
+  }
+
   get isDirty(): boolean {
     return this.#dirty.size > 0;
   }

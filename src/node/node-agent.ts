@@ -10,7 +10,7 @@ import { Reconciler } from '../desired/ovsdb/reconciler.ts';
 import type { ZoneFacts } from '../model/zone/zone.ts';
 import type { Claims } from './reconcile/claims.ts';
 import type { HostDriver } from './reconcile/host-driver.ts';
-import type { HostPlan, HostProblem, PlannedChange } from './reconcile/host-plan.ts';
+import type { HostPlan, HostProblem, MayBeWanted, PlannedChange } from './reconcile/host-plan.ts';
 import type { ConnectionDriver } from './conntrack/connection-driver.ts';
 import type { FlowDriver } from './openflow/flow-driver.ts';
 import type { HealthCheckServers } from './health-checks/health-check-servers.ts';
@@ -107,19 +107,19 @@ export class HostController implements AsyncDisposable {
     ];
   }
 
-  /** What a pass would change now. */
-  async plans(isComplete: boolean): Promise<HostPlans> {
+  /** What a pass would change now. `mayBeWanted`: of what nobody wants, while something is not known. */
+  async plans(mayBeWanted?: MayBeWanted): Promise<HostPlans> {
     const { linux, nft, flows } = this.#options;
     for (const driver of [linux, nft, flows]) await driver.refresh(this.#now());
     const now = this.#now();
     const plans = {
-      linux: linux.plan(now, isComplete),
-      nft: nft.plan(now, isComplete),
-      flows: flows.plan(now, isComplete),
+      linux: linux.plan(now, mayBeWanted),
+      nft: nft.plan(now, mayBeWanted),
+      flows: flows.plan(now, mayBeWanted),
     };
     for (const kind of ['linux', 'nft', 'flows'] as const)
       this.#problems[kind] = plans[kind].problems;
-    const openVswitch = this.#ports.plan({ now, isComplete });
+    const openVswitch = this.#planPorts(mayBeWanted);
     this.#portProblems = openVswitch.problems;
     return { openVswitch, ...plans };
   }
@@ -128,15 +128,18 @@ export class HostController implements AsyncDisposable {
    * Makes what differs as it should be. Returns why not everything could be tried, if so. Isolation comes before what it isolates; what
    * leads to a port goes before the port, and comes when Open vSwitch has made its device.
    */
-  async flush(isComplete: boolean, signal: AbortSignal): Promise<string | undefined> {
+  async flush(
+    mayBeWanted: MayBeWanted | undefined,
+    signal: AbortSignal,
+  ): Promise<string | undefined> {
     const { openVswitch } = this.#options;
-    const nft = await this.#flushDriver('nft', this.#options.nft, isComplete, signal);
-    const linux = await this.#flushDriver('linux', this.#options.linux, isComplete, signal);
-    const ports = await this.#flushPorts(isComplete, signal);
+    const nft = await this.#flushDriver('nft', this.#options.nft, mayBeWanted, signal);
+    const linux = await this.#flushDriver('linux', this.#options.linux, mayBeWanted, signal);
+    const ports = await this.#flushPorts(mayBeWanted, signal);
     const flows =
       // Numbers of ports would be those of before, and another process may be at work.
       openVswitch.unavailable() ??
-      (await this.#flushDriver('flows', this.#options.flows, isComplete, signal));
+      (await this.#flushDriver('flows', this.#options.flows, mayBeWanted, signal));
     await this.#options.healthChecks.flush(this.#now());
     return nft ?? linux ?? ports ?? flows;
   }
@@ -201,7 +204,7 @@ export class HostController implements AsyncDisposable {
     driver: Pick<HostDriver<never, C>, 'database' | 'refresh' | 'plan' | 'apply'> & {
       readonly claims: Pick<Claims, 'version'>;
     },
-    isComplete: boolean,
+    mayBeWanted: MayBeWanted | undefined,
     signal: AbortSignal,
   ): Promise<string | undefined> {
     const what = DRIVERS[kind];
@@ -209,7 +212,7 @@ export class HostController implements AsyncDisposable {
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
       signal.throwIfAborted();
       await driver.refresh(this.#now());
-      const plan = driver.plan(this.#now(), isComplete);
+      const plan = driver.plan(this.#now(), mayBeWanted);
       this.#problems[kind] = plan.problems;
       const { database, claims } = driver;
       if (plan.isEmpty) {
@@ -245,13 +248,24 @@ export class HostController implements AsyncDisposable {
     this.#options.log.error({ component: 'host', table, key }, `${message}${more}`);
   }
 
-  async #flushPorts(isComplete: boolean, signal: AbortSignal): Promise<string | undefined> {
+  #planPorts(mayBeWanted: MayBeWanted | undefined): Plan {
+    return this.#ports.plan({
+      now: this.#now(),
+      isComplete: true,
+      ...(mayBeWanted && { mayBeWanted: (_row, _table, mark) => mayBeWanted([mark]) }),
+    });
+  }
+
+  async #flushPorts(
+    mayBeWanted: MayBeWanted | undefined,
+    signal: AbortSignal,
+  ): Promise<string | undefined> {
     const { openVswitch, log } = this.#options;
     const { transactor, lock } = openVswitch;
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
       const unavailable = openVswitch.unavailable();
       if (unavailable !== undefined) return unavailable;
-      const plan = this.#ports.plan({ now: this.#now(), isComplete });
+      const plan = this.#planPorts(mayBeWanted);
       this.#portProblems = plan.problems;
       if (plan.isEmpty) return undefined;
       const result = await commitPlan(transactor, plan, {

@@ -1,4 +1,5 @@
 /** Numbers of the host's state, each with where it comes from. */
+import { SETTINGS } from '../desired/rows.ts';
 
 /** `protocol` of every route, rule, address and neighbour of ours: what does not have it is never changed (reference/node.md §2.3). */
 export const PROTOCOL = 85;
@@ -80,8 +81,18 @@ export const FLOW_TABLES = {
   neighbours: 20,
 } as const;
 
-/** Cookies of our flows (reference/node.md §4.1); no other flow is ever changed. */
+/** Cookies of our flows (reference/node.md §4.1); no other flow is ever changed. That of a flow for an object has a mark of it in the upper half. */
 export const COOKIE = '0xdeff105';
+const COOKIE_MARKED = new RegExp(`^0x[0-9a-f]+0${COOKIE.slice(2)}$`);
+/** Hash of an object's name: FNV-1a, of which one bit is left for masks. */
+export function cookieOf(object: string): string {
+  if (object === SETTINGS) return COOKIE;
+  let hash = 0x811c9dc5;
+  for (const byte of Buffer.from(object)) hash = Math.imul(hash ^ byte, 0x01000193);
+  return `0x${((BigInt(hash & 0x7fffffff) << 32n) | BigInt(COOKIE)).toString(16)}`;
+}
+/** True for a cookie that says for which object a flow is there. */
+export const isMarkedCookie = (cookie: string): boolean => COOKIE_MARKED.test(cookie);
 export const COOKIE_PATH_MTU = '0x304';
 /** Cookie of what a network learns of neighbours: it has a limit of its own. */
 export const learnedCookie = (networkId: number): string =>

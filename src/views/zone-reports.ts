@@ -76,7 +76,7 @@ export interface PlannedZone {
   readonly configuration: { readonly node: string };
   readonly store: OpenObjects;
   readonly controller: {
-    readonly isComplete: boolean;
+    hostMayBeWanted(): Parameters<HostController['plans']>[0];
     plans(): readonly Plan[];
     left(): PlanReport['left'];
   };
@@ -138,7 +138,7 @@ async function reportOf(
 ): Promise<PlanReport> {
   const { store, controller, host } = zone;
   const ofZone = controller.plans();
-  const ofHost = await host?.controller.plans(controller.isComplete);
+  const ofHost = await host?.controller.plans(controller.hostMayBeWanted());
   const steps = [
     { database: CHASSIS, steps: await zone.chassisSteps() },
     { database: EXTERNAL_BRIDGE, steps: await zone.uplinkSteps() },

@@ -12,10 +12,17 @@ import { Reconciler, type MayBeWanted, type UnmarkedRow } from '../desired/ovsdb
 import { SETTINGS, type FoundRow } from '../desired/rows.ts';
 import type { ZoneFacts } from '../model/zone/zone.ts';
 import type { Topology } from '../model/model.ts';
-import { unknownOf } from '../model/zone/unknown.ts';
+import { networkObject } from '../model/zone/failed-facts.ts';
+import { unknownOf, type Unknown } from '../model/zone/unknown.ts';
+import type { MayBeWanted as HostMayBeWanted } from '../node/reconcile/host-plan.ts';
+import { hostOfUnknown } from '../node/unknown-host.ts';
 import { zoneFeatures } from '../topology/features.ts';
 import { rowsOfUnknown } from '../topology/unknown-rows.ts';
-import { isReferenceRow, networkOfReferenceRow } from '../topology/rows/reference-rows.ts';
+import {
+  isReferenceRow,
+  networkOfReferenceRow,
+  objectsOfReferenceRow,
+} from '../topology/rows/reference-rows.ts';
 import { backoffDelay, type Backoff } from '../store/backoff.ts';
 import { createGlobalRow, raiseConfiguration } from './confirmation.ts';
 import { FailedFacts } from './failed-fact-report.ts';
@@ -193,10 +200,12 @@ export class ZoneController {
 
   /** Rows that an ovn-kubernetes left, that nobody wants and that stay unless they are taken over, by database. */
   left(): readonly (UnmarkedRow & { readonly database: Database })[] {
-    // Before every unit was built nobody knows what is not wanted.
-    if (!this.isComplete) return [];
+    // Before units are built nobody knows what is not wanted.
+    if (this.#engine.isDirty) return [];
     return this.#targets.flatMap(({ name, reconciler }) =>
-      reconciler.unmarked(this.#isLeft).map((row) => ({ ...row, database: name })),
+      reconciler
+        .unmarked(this.#isLeft(reconciler.database))
+        .map((row) => ({ ...row, database: name })),
     );
   }
 
@@ -345,28 +354,48 @@ export class ZoneController {
     ]);
   }
 
-  /** True when everything is known and every unit was built. Before, the host keeps all that nobody wants, and nothing is taken over. */
-  get isComplete(): boolean {
-    return this.#options.facts.isComplete && this.#engine.isComplete && !this.#engine.isDirty;
+  #unknown(): Unknown | undefined {
+    return unknownOf(this.#options.facts, this.#options.unread?.() ?? []);
+  }
+
+  /** What of the host that nobody wants may be there for something that is not known; undefined when everything is known and built. */
+  hostMayBeWanted(): HostMayBeWanted | undefined {
+    const { facts, host } = this.#options;
+    if (this.#engine.isDirty) return () => true;
+    return hostOfUnknown(facts, this.#unknown(), this.#engine.unbuiltOf(host?.features ?? []));
   }
 
   /**
-   * True for a row of an ovn-kubernetes that no object asks for. What belongs to a network that is declared and not rendered here may carry
-   * its pods: it is not Heddle's to end.
+   * Tells a row of an ovn-kubernetes that no object asks for, nor anything that is not known. What belongs to a network that is declared and not
+   * rendered here may carry its pods: it is not Heddle's to end.
    */
-  readonly #isLeft = (row: FoundRow, table: string): boolean => {
-    const { networks, rendered } = this.#options.facts;
-    const network = networkOfReferenceRow(row);
-    const isDeclared = network !== undefined && networks.peek(network) !== undefined;
-    return isReferenceRow(row, table) && !(isDeclared && rendered.peek(network) === undefined);
-  };
+  #isLeft(database: string): (row: FoundRow, table: string) => boolean {
+    const { facts } = this.#options;
+    const { networks, rendered, registrations } = facts;
+    const mayBeWanted = this.#mayBeWanted(database);
+    const hasUnreadNads = this.#unknown()?.nads.size !== 0;
+    return (row, table) => {
+      if (!isReferenceRow(row, table)) return false;
+      const network = networkOfReferenceRow(row);
+      const isDeclared = network !== undefined && networks.peek(network) !== undefined;
+      if (isDeclared && rendered.peek(network) === undefined) return false;
+      const objects = [...objectsOfReferenceRow(row, table)];
+      if (network !== undefined) {
+        const isOfUnread =
+          hasUnreadNads && !isDeclared && registrations.peek(network) === undefined;
+        objects.push(isOfUnread ? '' : networkObject(facts, network));
+      }
+      if (objects.length === 0) objects.push('');
+      return !objects.some((object) => mayBeWanted(row, table, object));
+    };
+  }
 
-  /** Not before every unit was built: until then nobody knows what an ovn-kubernetes left that is not wanted. */
-  #takeOverOnce(): void {
-    if (this.#isTakenOver) return;
-    this.#isTakenOver = true;
+  /** What an ovn-kubernetes left is ours to remove, as soon as it is known that nobody wants it. */
+  #takeOver(): void {
+    if (this.#isTakenOver || this.#engine.isDirty) return;
+    this.#isTakenOver = this.#engine.isComplete && this.#unknown() === undefined;
     for (const { reconciler } of this.#targets)
-      reconciler.takeOver(reconciler.unmarked(this.#isLeft));
+      reconciler.takeOver(reconciler.unmarked(this.#isLeft(reconciler.database)));
   }
 
   /** All that could be written is: networks that are in use and in order are complete. */
@@ -412,8 +441,7 @@ export class ZoneController {
   }
 
   #plan(target: Target): Plan {
-    const isComplete = this.isComplete;
-    if (isComplete) this.#takeOverOnce();
+    this.#takeOver();
     const plan = target.reconciler.plan({
       now: this.#now(),
       isComplete: !this.#engine.isDirty,
@@ -432,15 +460,14 @@ export class ZoneController {
 
   /** Worked out at the first row that is asked about: mostly there is none. */
   #mayBeWanted(database: string): MayBeWanted {
-    const { facts, unread = (): Iterable<string> => [] } = this.#options;
     let rules: readonly MayBeWanted[] | undefined;
     return (...found) => {
       if (rules === undefined) {
         const isOfUnbuilt = this.#engine.unbuiltIn(database);
-        const unknown = unknownOf(facts, unread());
+        const unknown = this.#unknown();
         rules = [
           (_row, table, object) => isOfUnbuilt(table, object),
-          ...(unknown === undefined ? [] : [rowsOfUnknown(facts, unknown)]),
+          ...(unknown === undefined ? [] : [rowsOfUnknown(this.#options.facts, unknown)]),
         ];
       }
       return rules.some((mayBeWanted) => mayBeWanted(...found));

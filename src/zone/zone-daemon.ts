@@ -213,7 +213,7 @@ class ZoneDaemon {
       host.openVswitch.replica.subscribe(() => this.#notifier.notify());
       this.#hearsOfHost = true;
     }
-    const blocked = await host.controller.flush(controller.isComplete, signal);
+    const blocked = await host.controller.flush(controller.hostMayBeWanted(), signal);
     const { configured, reached } = controller.progress.sequence;
     this.#runtime.noteConfirmation();
     if (reached >= configured) host.controller.forgetConnections();

@@ -446,7 +446,7 @@ export class ZoneRuntime implements AsyncDisposable {
   async hostReport(): Promise<HostReport> {
     const { configuration, controller, facts } = this;
     const host = this.#hostOrThrow();
-    const plans = await host.controller.plans(controller.isComplete);
+    const plans = await host.controller.plans(controller.hostMayBeWanted());
     const { bridges } = host.uplink.read();
     return hostReport(facts, configuration.host, controller.hostUnits(), plans, bridges);
   }
@@ -455,7 +455,7 @@ export class ZoneRuntime implements AsyncDisposable {
   async underlayReport(): Promise<UnderlayReport> {
     const { controller, facts } = this;
     const host = this.#hostOrThrow();
-    const plans = await host.controller.plans(controller.isComplete);
+    const plans = await host.controller.plans(controller.hostMayBeWanted());
     return underlayReport(facts, {
       devices: await readUnderlayDevices(host.ip),
       bridges: host.uplink.read(),

@@ -81,7 +81,7 @@ async function measure(count: number): Promise<readonly Figure[]> {
   using plain = await bed(zone);
   plain.want(few);
   await plain.driver.refresh(0);
-  const commands = plain.driver.plan(0, true).changes.flatMap((change) => [...change.commands]);
+  const commands = plain.driver.plan(0).changes.flatMap((change) => [...change.commands]);
   const [, floor] = await timed(() => {
     for (const [flag, lines] of byFamily(commands)) batch(plain.namespace, flag, lines);
   });

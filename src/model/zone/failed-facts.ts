@@ -15,7 +15,7 @@ export interface About {
 type AboutKey = (facts: ZoneFacts, ...key: string[]) => About;
 
 /** Objects of the networks; a network that nothing is known of is named itself. */
-const networkObject = (facts: ZoneFacts, name: string): string =>
+export const networkObject = (facts: ZoneFacts, name: string): string =>
   name === DEFAULT_NETWORK
     ? 'cluster'
     : (facts.networks.peek(name)?.object ??

@@ -28,6 +28,8 @@ export interface Unknown {
   readonly concernsNads: (mark: string) => boolean;
   /** For rows of everything else that is not known. */
   readonly concerns: (mark: string) => boolean;
+  /** Objects that those may be marked with, as far as they are known by name. */
+  readonly objects: readonly string[];
 }
 
 /** Tables whose facts are other nodes. */
@@ -69,6 +71,7 @@ export function unknownOf(facts: ZoneFacts, unread: Iterable<string>): Unknown |
   return {
     nodes,
     nads,
+    objects: [...abouts, ...beside].flatMap(({ object, objects = [] }) => [object, ...objects]),
     concernsNads: concernedBy(
       [...nads].map((nad) => ({
         object: '',

@@ -84,19 +84,6 @@ export function zoneFacts(
      */
     roundFor: (isOwn: boolean): number => (isOwn || otherPods.peekKnown() === true ? round : 0),
 
-    /**
-     * For the host, whose state does not say for which object it is there: false while some of what nobody wants may be that of something that is not
-     * known. What namespaces have in them does not count: nobody keeps the state of others by what he writes.
-     */
-    get isComplete(): boolean {
-      return (
-        [...unreadable.keys()].every((object) => object.includes('/')) &&
-        graph.failures().next().done === true &&
-        otherPods.peekKnown() !== false &&
-        tables.keptNetworks().length === 0
-      );
-    },
-
     /** When facts change by themselves, on the clock of `refresh`. */
     get nextExpiry(): number | undefined {
       const ends = [usage.nextExpiry, otherPods.nextExpiry].filter((end) => end !== undefined);

@@ -34,6 +34,7 @@ export interface StaleConnections {
 export const serviceConnections = feature({
   name: 'host/connections',
   over: (facts: ZoneFacts) => facts.backends,
+  objects: (_facts, [, key]) => [`Service ${key}`],
   rules: {
     forget: {
       text: 'When a service goes, or an endpoint of UDP, the connections that led there are forgotten; when a service of UDP gets its first endpoint, those that clients began before.',

@@ -20,6 +20,7 @@ export type HealthCheckRow = RowOf<{ readonly port: HealthCheckColumns }>;
 export const healthChecks = feature({
   name: 'host/health-check',
   over: (facts: ZoneFacts) => facts.backends,
+  objects: (_facts, [, key]) => [`Service ${key}`],
   // As with node ports: of two networks that want one port the older one has it.
   rank: (facts, [network]) => facts.networks.part(network, 'id') ?? 0,
   rules: {

@@ -13,6 +13,8 @@ import { unwanted, type HostPlan, type HostProblem } from '../reconcile/host-pla
 import type { LinuxChange, LinuxCommand } from './linux-change.ts';
 import type { Stale } from './ip-monitor.ts';
 import type { Found, FoundLink } from './linux-found.ts';
+import { MARK, SETTINGS } from '../../desired/rows.ts';
+import { INTERNALLY_LOCAL_TABLE, MAIN_TABLE } from '../numbers.ts';
 
 /** The found state, as far as a plan looks at it. */
 export interface FoundState {
@@ -43,6 +45,10 @@ export const ADD = {
   rule: 11,
 } as const;
 
+/** For whom a device of ours is there, by its alias; undefined for others. */
+export const markInAlias = (alias: string): string | undefined =>
+  alias.startsWith(`${MARK} `) ? alias.slice(MARK.length + 1) : undefined;
+
 /** A command of ip(8). */
 export const ip = (family: IpFamily, ...args: string[]): LinuxCommand => ({ family, args });
 /** The family in its words. */
@@ -54,17 +60,14 @@ export class LinuxDraft {
   readonly awaited: Set<string>;
   /** Whether devices could be used that somebody asked for. */
   readonly asked = new Map<string, boolean>();
-  readonly #isComplete: boolean;
   readonly #changes: LinuxChange[] = [];
   readonly #problems: HostProblem[] = [];
   /** Units that can't be as they should, for now: nothing is added for them. */
   readonly #blocked = new Set<string>();
-  #heldBack = 0;
 
-  constructor(state: FoundState, isComplete: boolean, awaited = new Set<string>()) {
+  constructor(state: FoundState, awaited = new Set<string>()) {
     this.state = state;
     this.awaited = awaited;
-    this.#isComplete = isComplete;
   }
 
   /** The plan of this and of parts that were made by themselves. */
@@ -79,7 +82,7 @@ export class LinuxDraft {
       isEmpty: changes.length === 0,
       changes,
       problems: all.flatMap((draft) => draft.#problems),
-      heldBack: all.reduce((sum, draft) => sum + draft.#heldBack, 0),
+      heldBack: 0,
     };
   }
 
@@ -97,19 +100,30 @@ export class LinuxDraft {
     if (kind === 'held-by-other') this.#blocked.add(owner.id);
   }
 
-  /** What is ours and nobody wants; stays until every unit was built. */
+  /** Mark of the network whose table it is, by the VRF; '' where none says so. */
+  markOfTable(table: number): string {
+    if (table === MAIN_TABLE || table === INTERNALLY_LOCAL_TABLE) return SETTINGS;
+    for (const link of this.state.links.values())
+      if (link.table === table) return markInAlias(link.alias) ?? '';
+    return '';
+  }
+
+  /** Mark of the network whose device it is. */
+  markOfDevice(dev: string): string {
+    const { master } = this.state.links.get(dev) ?? {};
+    const { table } = this.state.links.get(master ?? '') ?? {};
+    return table === undefined ? '' : this.markOfTable(table);
+  }
+
+  /** What is ours and nobody wants. */
   remove(
     table: LinuxTable,
     key: string,
     before: string,
     commands: readonly LinuxCommand[],
     stale: Stale,
-    mark = '',
+    mark: string,
   ): void {
-    if (!this.#isComplete) {
-      this.#heldBack += 1;
-      return;
-    }
     this.#changes.push({
       action: 'remove',
       table,
@@ -122,6 +136,7 @@ export class LinuxDraft {
       stage: REMOVE[table],
       commands,
       stale,
+      ...(mark === '' ? {} : { marks: [mark] }),
     });
   }
 

@@ -159,11 +159,11 @@ export class LinuxDriver extends HostDriver<LinuxRow, LinuxChange> {
     return String(this.#state.version);
   }
 
-  protected compare(isComplete: boolean): HostPlan<LinuxChange> {
+  protected compare(): HostPlan<LinuxChange> {
     const { links, routes, connected, rules, neighbours } = this.#state;
     const sysctl = (path: string): string | undefined => this.#sysctl(path);
     const found = { links, routes, connected, rules, neighbours, sysctl };
-    return this.#planner.plan(found, this.claims, isComplete);
+    return this.#planner.plan(found, this.claims);
   }
 
   protected contestText({ row, winner }: Contest<LinuxRow>): string {

@@ -81,9 +81,13 @@ export function planAddresses(
     for (const { columns, protocol } of addresses) {
       const key = addressKey(columns);
       if (protocol === PROTOCOL && !keys.has(key))
-        draft.remove('address', key, addressText(columns), [withoutAddress(columns)], {
-          kind: 'link',
-          dev: columns.dev,
-        });
+        draft.remove(
+          'address',
+          key,
+          addressText(columns),
+          [withoutAddress(columns)],
+          { kind: 'link', dev: columns.dev },
+          draft.markOfDevice(columns.dev),
+        );
     }
 }

@@ -3,7 +3,8 @@ import { MARK } from '../../desired/rows.ts';
 import type { LinkColumns, LinuxRow } from './linux-rows.ts';
 import type { Wanted } from '../reconcile/claims.ts';
 import type { LinuxCommand } from './linux-change.ts';
-import { ADD, ip, type LinuxDraft } from './linux-draft.ts';
+import { ADD, ip, markInAlias, type LinuxDraft } from './linux-draft.ts';
+import { markOf } from '../reconcile/host-plan.ts';
 import type { FoundLink } from './linux-found.ts';
 
 /** Longest alias of a device (linux/if.h, IFALIASZ, with its end). */
@@ -11,8 +12,8 @@ const LONGEST_ALIAS = 255;
 
 /** Alias of a device of ours: for whom it is there. */
 export const aliasOf = (object: string): string =>
-  `${MARK} ${object}`.replaceAll(/[^\w .:/-]/g, '_').slice(0, LONGEST_ALIAS);
-const isOurAlias = (alias: string): boolean => alias.startsWith(`${MARK} `);
+  markOf(`${MARK} ${object}`).slice(0, LONGEST_ALIAS);
+const isOurAlias = (alias: string): boolean => markInAlias(alias) !== undefined;
 
 const vrfText = ({ table, alias, isUp }: FoundLink): string =>
   `type vrf table ${table}${alias === '' ? '' : ` alias "${alias}"`}${isUp ? ' up' : ' down'}`;
@@ -35,8 +36,8 @@ export function planLinks(draft: LinuxDraft, wanted: readonly WantedLink[]): voi
     else planMaster(draft, one, columns);
   }
   for (const link of draft.state.links.values()) {
-    if (link.kind !== 'vrf' || !isOurAlias(link.alias) || names.has(link.name)) continue;
-    const mark = link.alias.slice(MARK.length + 1);
+    const mark = markInAlias(link.alias);
+    if (link.kind !== 'vrf' || mark === undefined || names.has(link.name)) continue;
     const stale = { kind: 'link', dev: link.name } as const;
     draft.remove('link', link.name, vrfText(link), withoutVrf(draft, link.name), stale, mark);
   }

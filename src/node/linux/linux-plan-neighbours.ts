@@ -68,5 +68,6 @@ export function planNeighbours(
         neighbourText(columns),
         [neighbourCommand('delete', columns)],
         staleAt(columns),
+        draft.markOfDevice(columns.dev),
       );
 }

@@ -48,6 +48,7 @@ export function planRoutes(
   const rank = ({ row: { columns } }: (typeof wanted)[number]): number =>
     columns.type === undefined ? (columns.via === undefined ? 1 : 2) : 0;
   const stale = { kind: 'routes', table } as const;
+  const mark = draft.markOfTable(table);
   for (const one of wanted.toSorted((a, b) => rank(a) - rank(b))) {
     const columns = one.row.columns;
     const before = found.get(one.row.key);
@@ -66,7 +67,7 @@ export function planRoutes(
     });
   }
   for (const [key, columns] of found)
-    draft.remove('route', key, routeText(columns), [routeCommand('delete', columns)], stale);
+    draft.remove('route', key, routeText(columns), [routeCommand('delete', columns)], stale, mark);
 }
 
 /** Rules that choose a table. */
@@ -78,6 +79,7 @@ export function planRules(
   const found = new Map<string, RuleColumns>();
   const all = new Set<string>();
   const stale = { kind: 'rules', table } as const;
+  const mark = draft.markOfTable(table);
   for (const { columns, protocol } of draft.state.rules.get(table) ?? []) {
     const key = ruleKey(columns);
     all.add(key);
@@ -97,5 +99,5 @@ export function planRules(
     });
   }
   for (const [key, columns] of found)
-    draft.remove('rule', key, ruleText(columns), [ruleCommand('delete', columns)], stale);
+    draft.remove('rule', key, ruleText(columns), [ruleCommand('delete', columns)], stale, mark);
 }

@@ -24,7 +24,6 @@ interface TablePlan {
   readonly routes: readonly Found<RouteColumns>[] | undefined;
   readonly rules: readonly Found<RuleColumns>[] | undefined;
   readonly versions: string;
-  readonly isComplete: boolean;
   readonly draft: LinuxDraft;
 }
 
@@ -33,9 +32,9 @@ export class LinuxPlanner {
   readonly #tables = new Map<number, TablePlan>();
 
   /** `state`: lists of what was found are the same as long as nothing in them differs. */
-  plan(state: FoundState, claims: Claims<LinuxRow>, isComplete: boolean): HostPlan<LinuxChange> {
+  plan(state: FoundState, claims: Claims<LinuxRow>): HostPlan<LinuxChange> {
     const of = <T extends LinuxTable>(table: T) => inTable(claims.winnersOf(table), table);
-    const draft = new LinuxDraft(state, isComplete);
+    const draft = new LinuxDraft(state);
     // Which devices are waited for is found with the links.
     planLinks(draft, of('link'));
     planSysctls(draft, of('sysctl'));
@@ -52,21 +51,23 @@ export class LinuxPlanner {
       const routes = state.routes.get(table);
       const rules = state.rules.get(table);
       const groups = [`route ${table}`, `rule ${table}`] as const;
-      const versions = groups.map((group) => claims.versionOf(group)).join(' ');
+      const versions = [
+        ...groups.map((group) => claims.versionOf(group)),
+        draft.markOfTable(table),
+      ].join(' ');
       if (
         known?.routes === routes &&
         known?.rules === rules &&
         known?.versions === versions &&
-        known.isComplete === isComplete &&
         isStillSo(known.draft.asked, draft)
       ) {
         parts.push(known.draft);
         continue;
       }
-      const part = new LinuxDraft(state, isComplete, draft.awaited);
+      const part = new LinuxDraft(state, draft.awaited);
       planRoutes(part, table, inTable(claims.winnersOf(groups[0]), 'route'));
       planRules(part, table, inTable(claims.winnersOf(groups[1]), 'rule'));
-      this.#tables.set(table, { routes, rules, versions, isComplete, draft: part });
+      this.#tables.set(table, { routes, rules, versions, draft: part });
       parts.push(part);
     }
     for (const table of this.#tables.keys()) if (!tables.has(table)) this.#tables.delete(table);

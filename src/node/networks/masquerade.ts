@@ -23,6 +23,7 @@ import { SETTINGS } from '../../desired/rows.ts';
 export const kernelRules = ({ hasVrfs }: HostSettings): Feature<ZoneFacts> => ({
   name: 'host/kernel-rules',
   over: () => ONE,
+  objects: () => [SETTINGS],
   rules: {
     'kernel-rules': {
       text: "The kernel's own rules are there: without them VRFs, and the host itself, have no routes.",
@@ -46,6 +47,7 @@ export const kernelRules = ({ hasVrfs }: HostSettings): Feature<ZoneFacts> => ({
 export const integrationBridge: Feature<ZoneFacts> = {
   name: 'host/integration-bridge',
   over: () => ONE,
+  objects: () => [SETTINGS],
   rules: {
     'integration-bridge': {
       text: 'Management ports are on the bridge of ovn-controller, which makes it.',
@@ -63,6 +65,7 @@ export const integrationBridge: Feature<ZoneFacts> = {
 export const hostMasquerade: Feature<ZoneFacts> = {
   name: 'host/masquerade',
   over: () => ONE,
+  objects: () => [SETTINGS],
   rules: {
     'host-masquerade': {
       text: 'The host has a masquerade address on the external bridge, by which OVN knows it.',

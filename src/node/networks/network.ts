@@ -1,5 +1,6 @@
 /** The host's side of a network, put together from parts. */
 import { feature, type Feature, type Rule } from '../../desired/features.ts';
+import { networkObject } from '../../model/zone/failed-facts.ts';
 import type { ZoneFacts } from '../../model/zone/zone.ts';
 import { isDefault } from '../../model/rules/names.ts';
 import { hasGateway } from '../../model/rules/network-addresses.ts';
@@ -20,6 +21,7 @@ export const hostOfNetwork = (settings: HostSettings): Feature<ZoneFacts> =>
   feature({
     name: 'host/network',
     over: ({ rendered }: ZoneFacts) => rendered,
+    objects: (facts, [network]) => [networkObject(facts, network)],
     rules: Object.assign({}, ...PARTS.map((part) => part.rules)) as Record<string, Rule>,
     claims: MANAGEMENT_CLAIMS,
     subject: (_facts, [network]) => network,

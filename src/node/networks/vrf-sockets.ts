@@ -12,6 +12,7 @@ const RAW_SOCKETS = 'net/ipv4/raw_l3mdev_accept';
 export const vrfSockets = ({ hasVrfs }: HostSettings): Feature<ZoneFacts> => ({
   name: 'host/vrf-sockets',
   over: () => ONE,
+  objects: () => [SETTINGS],
   rules: {
     'vrf-sockets': {
       text: 'A raw socket of the host that is bound to no device does not hear what comes in by VRFs.',

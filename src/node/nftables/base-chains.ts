@@ -30,6 +30,7 @@ const isOwnAddress = (family: Family): string =>
 export const baseChains: Feature<ZoneFacts> = {
   name: 'nft/base-chains',
   over: () => ONE,
+  objects: () => [SETTINGS],
   rules: {
     services: {
       text: 'What is sent to a node port or an external address goes on to the cluster address of its service; local policies come first.',

@@ -26,6 +26,7 @@ const TO_NODE_ADDRESS = Number(MARK_TO_NODE_ADDRESS);
 export const egressChains: Feature<ZoneFacts> = {
   name: 'nft/egress',
   over: () => ONE,
+  objects: () => [SETTINGS],
   rules: {
     'egress-services': {
       text: 'Endpoints of an egress service leave with the address of its load balancer, unless the bridge gives them that of the node.',

@@ -5,6 +5,7 @@
  */
 import { ONE } from '../../facts/keys.ts';
 import { feature, type Feature } from '../../desired/features.ts';
+import { networkObject } from '../../model/zone/failed-facts.ts';
 import type { ZoneFacts } from '../../model/zone/zone.ts';
 import { isDefault } from '../../model/rules/names.ts';
 import { clusterFamilies, hasGateway } from '../../model/rules/network-addresses.ts';
@@ -33,6 +34,7 @@ const SOURCE = 'reference/node.md §3.8';
 export const hostPodChains: Feature<ZoneFacts> = {
   name: 'nft/host-services',
   over: () => ONE,
+  objects: () => [SETTINGS],
   rules: {
     services: {
       text: "What host processes send to services of a primary network is looked at by the network's chain.",
@@ -97,6 +99,7 @@ function buildPastOvn(links: NftRows, groups: NftRows): void {
 export const networkHostPods = feature({
   name: 'nft/network-host-pods',
   over: ({ rendered }: ZoneFacts) => rendered,
+  objects: (facts, [network]) => [networkObject(facts, network)],
   subject: (_facts, [network]) => network,
   rules: {
     others: {
@@ -124,6 +127,7 @@ export const networkHostPods = feature({
 export const hostNetworkPods = feature({
   name: 'nft/host-network-pod',
   over: (facts: ZoneFacts) => facts.hostNetworkPods,
+  objects: (_facts, [namespace, pod]) => [`Pod ${namespace}/${pod}`],
   rules: {
     own: {
       text: "A pod on the host's network reaches services of its namespace's primary networks, and their pods by the host's ports on them.",

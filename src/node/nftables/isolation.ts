@@ -20,6 +20,7 @@ const ICMP = { v4: 'icmp', v6: 'ipv6-icmp' } as const;
 export const isolationChain: Feature<ZoneFacts> = {
   name: 'nft/isolation',
   over: () => ONE,
+  objects: () => [SETTINGS],
   rules: {
     isolation: {
       text: 'Host processes reach the default-network address of a pod with a primary network only at ports that the pod opened.',
@@ -66,6 +67,7 @@ export const isolationChain: Feature<ZoneFacts> = {
 export const isolatedPods = feature({
   name: 'nft/isolated-pod',
   over: ({ attachments }: ZoneFacts) => attachments,
+  objects: (_facts, [namespace, pod]) => [`Pod ${namespace}/${pod}`],
   rules: {
     pod: {
       text: 'A pod whose primary network is another one is known by its addresses on the default network, and by the ports that it opened there.',

@@ -18,6 +18,7 @@ const NETWORKS = 'ovn-kube-udn-masq';
 export const masqueradeChains: Feature<ZoneFacts> = {
   name: 'nft/masquerade',
   over: () => ONE,
+  objects: () => [SETTINGS],
   rules: {
     masquerade: {
       text: 'In local gateway mode OVN, pods of the default network, and networks by their masquerade addresses leave with an address of the host; what networks send to services keeps its own.',

@@ -5,6 +5,7 @@
 import type { Family } from '../../allocators/addresses.ts';
 import { ONE } from '../../facts/keys.ts';
 import { feature, type Feature } from '../../desired/features.ts';
+import { networkObject } from '../../model/zone/failed-facts.ts';
 import type { ZoneFacts } from '../../model/zone/zone.ts';
 import { isDefault } from '../../model/rules/names.ts';
 import { clusterFamilies, hasGateway } from '../../model/rules/network-addresses.ts';
@@ -33,6 +34,7 @@ export const FROM_PODS = [`iifname "${MANAGEMENT_DEVICES}"`, FROM_NETWORKS] as c
 export const managementPortForward: Feature<ZoneFacts> = {
   name: 'nft/management-port-forward',
   over: () => ONE,
+  objects: () => [SETTINGS],
   rules: {
     'between-ports': {
       text: 'The host forwards nothing from one of its ports on networks to another, or back: pods reach each other in OVN, where policies are.',
@@ -81,6 +83,7 @@ export const managementPortForward: Feature<ZoneFacts> = {
 export const networkForward = feature({
   name: 'nft/network-forward',
   over: ({ rendered }: ZoneFacts) => rendered,
+  objects: (facts, [network]) => [networkObject(facts, network)],
   subject: (_facts, [network]) => network,
   rules: {
     'own-address': {

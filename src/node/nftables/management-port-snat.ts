@@ -14,6 +14,7 @@ const CHAIN = 'mgmtport-snat';
 export const managementPortSnat: Feature<ZoneFacts> = {
   name: 'nft/management-port-snat',
   over: () => ONE,
+  objects: () => [SETTINGS],
   rules: {
     'management-port-snat': {
       text: "What the host itself sends into the default network through its port has the port's address, but for services that keep the client's. What it forwards keeps its own, and is judged by it.",

@@ -1,5 +1,6 @@
 /** The mark of a network, for whatever is to be sent to it (reference/node.md §3.4). */
 import { feature } from '../../desired/features.ts';
+import { networkObject } from '../../model/zone/failed-facts.ts';
 import type { ZoneFacts } from '../../model/zone/zone.ts';
 import { isDefault } from '../../model/rules/names.ts';
 import { hasGateway } from '../../model/rules/network-addresses.ts';
@@ -12,6 +13,7 @@ export const markChain = (networkId: number): string => `udn-mark-${packetMark(n
 export const networkMark = feature({
   name: 'nft/network-mark',
   over: ({ rendered }: ZoneFacts) => rendered,
+  objects: (facts, [network]) => [networkObject(facts, network)],
   subject: (_facts, [network]) => network,
   rules: {
     mark: {

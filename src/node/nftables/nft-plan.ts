@@ -1,8 +1,9 @@
 /**
  * What differs between the wanted and the found state of our nftables table, and the commands that end it. Pure. The table is ours as a
- * whole: what nobody wants goes, once every unit was built.
+ * whole: what nobody wants goes.
  */
 import {
+  commentOf,
   NFT_TABLE,
   type ChainColumns,
   type NftRow,
@@ -17,6 +18,7 @@ import {
   type HostProblem,
   type PlannedChange,
 } from '../reconcile/host-plan.ts';
+import { SETTINGS } from '../../desired/rows.ts';
 import { keptRules } from './kept-rules.ts';
 import type { FoundNftTable, FoundRule } from './nft-state.ts';
 import type { ElementText } from './nft-text.ts';
@@ -56,12 +58,21 @@ const chainText = ({ type, hook, priority }: ChainColumns): string =>
   hook === undefined ? '' : `{ type ${type} hook ${hook} priority ${priority}; policy accept; }`;
 const setText = ({ type, value }: SetColumns): string =>
   `{ type ${type}${value === undefined ? '' : ` : ${value}`}; }`;
-const elementText = ({ element, value }: ElementText): string =>
-  value === undefined ? element : `${element} : ${value}`;
+const elementText = ({ element, value, comment }: ElementText): string =>
+  `${element}${comment === undefined ? '' : ` comment "${comment}"`}${value === undefined ? '' : ` : ${value}`}`;
+/** Chain that a verdict leads to. */
+const targetOf = (value: string | undefined): string | undefined =>
+  /^jump (.*)$/.exec(value ?? '')?.[1];
+/** Chains that texts of rules or verdicts lead to, as `idOf` names them. */
+const chainsOf = (texts: readonly (string | undefined)[]): readonly string[] =>
+  texts.flatMap((text) => (targetOf(text) === undefined ? [] : [`chain ${targetOf(text)}`]));
+/** A chain or set goes with what is in it. */
+const marksOf = (inside: readonly { readonly comment?: string | undefined }[]): readonly string[] =>
+  inside.flatMap(({ comment }) => comment ?? []);
 const ruleLine = ({ text, comment }: { text: string; comment?: string | undefined }): string =>
   comment === undefined ? text : `${text} comment "${comment}"`;
 
-/** `cgroup` gives the path of a cgroup by its name. */
+/** `cgroup` gives the path of a cgroup by its name. `isComplete`: nothing of what nobody wants has to stay. */
 export function planNft(
   found: FoundNftTable | undefined,
   wanted: Iterable<Wanted<NftRow>>,
@@ -79,7 +90,6 @@ class Planner {
   readonly #isComplete: boolean;
   #changes: NftChange[] = [];
   readonly #problems: HostProblem[] = [];
-  #heldBack = 0;
 
   constructor(
     found: FoundNftTable,
@@ -101,7 +111,7 @@ class Planner {
       isEmpty: this.#changes.length === 0,
       changes: this.#changes,
       problems: this.#problems,
-      heldBack: this.#heldBack,
+      heldBack: 0,
     };
   }
 
@@ -111,10 +121,6 @@ class Planner {
 
   #removeTable(isThere: boolean): void {
     if (!isThere) return;
-    if (!this.#isComplete) {
-      this.#heldBack += 1;
-      return;
-    }
     this.#changes.push({
       action: 'remove',
       table: 'table',
@@ -171,18 +177,25 @@ class Planner {
     }
     this.#planElements(found, sets, chains);
     this.#planRules(found, chains);
-    for (const [name, { columns }] of found.sets)
-      if (!sets.has(name))
-        this.#remove('set', name, `${name} ${setText(columns)}`, REMOVALS, {
-          step: STEP.removeSet,
-          text: `delete ${columns.value === undefined ? 'set' : 'map'} ${TABLE} ${name}`,
-        });
-    for (const [name, { columns }] of found.chains)
-      if (!chains.has(name))
-        this.#remove('chain', name, `${name} ${chainText(columns)}`.trimEnd(), REMOVALS, {
-          step: STEP.removeChain,
-          text: `delete chain ${TABLE} ${name}`,
-        });
+    for (const [name, { columns, elements }] of found.sets) {
+      if (sets.has(name)) continue;
+      const inside = [...elements.values()];
+      const kind = columns.value === undefined ? 'set' : 'map';
+      const command = { step: STEP.removeSet, text: `delete ${kind} ${TABLE} ${name}` };
+      this.#remove('set', name, `${name} ${setText(columns)}`, REMOVALS, command, {
+        marks: marksOf(inside),
+        within: chainsOf(inside.map(({ value }) => value)),
+      });
+    }
+    for (const [name, { columns, rules }] of found.chains) {
+      if (chains.has(name)) continue;
+      const before = `${name} ${chainText(columns)}`.trimEnd();
+      const command = { step: STEP.removeChain, text: `delete chain ${TABLE} ${name}` };
+      this.#remove('chain', name, before, REMOVALS, command, {
+        marks: marksOf(rules),
+        within: chainsOf(rules.map(({ text }) => text)),
+      });
+    }
   }
 
   #addTable(): void {
@@ -211,7 +224,8 @@ class Planner {
     for (const one of this.#of('element')) {
       const columns = one.row.columns;
       const { set, element, value } = columns;
-      const target = /^jump (.*)$/.exec(value ?? '')?.[1];
+      const comment = commentOf(one.row.object);
+      const target = targetOf(value);
       const missing = !sets.has(set)
         ? `set ${set}`
         : target !== undefined && !chains.has(target)
@@ -225,13 +239,13 @@ class Planner {
       if (keys === undefined) wanted.set(set, new Set([element]));
       else keys.add(element);
       const there = found.sets.get(set)?.elements.get(element);
-      const after = elementText(columns);
+      const after = elementText({ ...columns, comment });
       const add = {
         step: STEP.addElement,
         text: `add element ${TABLE} ${set} { ${after} }`,
       };
       if (there === undefined) this.#add(one, `${set} { ${after} }`, `set ${set}`, [add]);
-      else if (there.value !== value)
+      else if (there.value !== value || there.comment !== comment)
         this.#changes.push({
           ...this.#describe(one, `set ${set}`),
           action: 'change',
@@ -259,6 +273,7 @@ class Planner {
               step: STEP.removeElement,
               text: `delete element ${TABLE} ${set} { ${key} }`,
             },
+            { marks: marksOf([element]), within: chainsOf([element.value]) },
           );
     }
   }
@@ -301,10 +316,21 @@ class Planner {
     for (const [index, rule] of found.entries()) {
       if (keptFound.has(index)) continue;
       const line = ruleLine(rule);
-      this.#remove('rule', `${chain} ${rule.text}`, `${chain}: ${line}`, `chain ${chain}`, {
+      const command = {
         step: STEP.removeRule,
         text: `delete rule ${TABLE} ${chain} handle ${rule.handle}`,
-      });
+      };
+      this.#remove(
+        'rule',
+        `${chain} ${rule.text}`,
+        `${chain}: ${line}`,
+        `chain ${chain}`,
+        command,
+        {
+          marks: [rule.comment ?? SETTINGS],
+          within: chainsOf([rule.text]),
+        },
+      );
     }
     let before: number | undefined;
     const commands: NftCommand[] = [];
@@ -346,12 +372,16 @@ class Planner {
     this.#changes.push({ ...described, action: 'add', before: undefined, after, commands });
   }
 
-  #remove(table: NftTable, key: string, before: string, group: string, command: NftCommand): void {
-    if (!this.#isComplete) {
-      this.#heldBack += 1;
-      return;
-    }
+  #remove(
+    table: NftTable,
+    key: string,
+    before: string,
+    group: string,
+    command: NftCommand,
+    whose: Pick<PlannedChange, 'marks' | 'within'> = {},
+  ): void {
     this.#changes.push({
+      ...whose,
       action: 'remove',
       table,
       key,

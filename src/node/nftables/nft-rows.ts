@@ -2,6 +2,7 @@
 import type { Family } from '../../allocators/addresses.ts';
 import type { Sink } from '../../desired/features.ts';
 import type { RowOf } from '../reconcile/claims.ts';
+import { markOf } from '../reconcile/host-plan.ts';
 import { SETTINGS } from '../../desired/rows.ts';
 
 /** Name of the "database" whose tables are those of nftables. */
@@ -56,6 +57,9 @@ export type NftTable = NftRow['table'];
 /** Bytes of a comment that the kernel takes (linux/netfilter/nf_tables.h, NFT_USERDATA_MAXLEN, less what nft adds). */
 const LONGEST_COMMENT = 120;
 
+/** Comment of what is there for an object. */
+export const commentOf = (object: string): string => markOf(object).slice(0, LONGEST_COMMENT);
+
 /** Parts of a set's elements, in the syntax of nft(8). */
 export const concatenated = (...parts: readonly (string | number)[]): string => parts.join(' . ');
 
@@ -87,7 +91,7 @@ export class NftRows {
 
   /** `key` tells the rule from the others of its chain. */
   rule(key: string, columns: Omit<NftRuleColumns, 'comment'>): void {
-    const comment = this.#object.replaceAll(/[^\w .:/-]/g, '_').slice(0, LONGEST_COMMENT);
+    const comment = commentOf(this.#object);
     this.#row('rule', `${columns.chain} ${key}`, {
       ...columns,
       ...(this.#object === SETTINGS ? {} : { comment }),

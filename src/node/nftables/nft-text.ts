@@ -67,22 +67,30 @@ export function ruleText(expressions: unknown): string {
 export interface ElementText {
   readonly element: string;
   readonly value?: string;
+  /** For whom it is there. */
+  readonly comment?: string;
 }
 
 /** An element of a set or map whose keys have these types. */
 export function elementText(found: unknown, types: readonly string[]): ElementText {
   const json = found as Json;
   try {
-    if (!Array.isArray(json)) return { element: keyText(json, types) };
+    if (!Array.isArray(json)) return { element: keyText(json, types), ...commentOf(json) };
     const [key, value] = json as readonly Json[];
     return {
       element: keyText(key, types),
       value: isObject(value) ? valueText(value) : word(value),
+      ...commentOf(key),
     };
   } catch (error) {
     if (error instanceof Unknown) return { element: JSON.stringify(json) };
     throw error;
   }
+}
+
+function commentOf(key: Json | undefined): Pick<ElementText, 'comment'> {
+  const elem = isObject(key) ? key['elem'] : undefined;
+  return isObject(elem) && typeof elem['comment'] === 'string' ? { comment: elem['comment'] } : {};
 }
 
 function keyText(key: Json | undefined, types: readonly string[]): string {

@@ -28,6 +28,7 @@ function addElements(
 export const remoteNodeAddresses = feature({
   name: 'nft/remote-node',
   over: ({ remoteNodes }: ZoneFacts) => remoteNodes,
+  objects: (_facts, [name]) => [`Node ${name}`],
   rules: {
     addresses: {
       text: 'Every address of another node is known as such.',
@@ -45,6 +46,7 @@ export const remoteNodeAddresses = feature({
 export const ownNodeAddresses: Feature<ZoneFacts> = {
   name: 'nft/own-node',
   over: () => ONE,
+  objects: () => [SETTINGS],
   rules: {
     addresses: {
       text: 'Node ports are at every address of this node, also for what comes out of a VRF.',

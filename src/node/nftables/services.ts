@@ -26,6 +26,7 @@ interface Context {
 export const serviceElements = feature({
   name: 'nft/service',
   over: (facts: ZoneFacts) => facts.backends,
+  objects: (_facts, [, key]) => [`Service ${key}`],
   // Of two networks that want one address the older one has it; what is wrong with a service is not the network's.
   rank: (facts, [network]) => facts.networks.part(network, 'id') ?? 0,
   rules: {

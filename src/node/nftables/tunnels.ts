@@ -31,6 +31,7 @@ const FAMILIES = ['v4', 'v6'] as const;
 export const tunnelChains: Feature<ZoneFacts> = {
   name: 'nft/tunnels',
   over: () => ONE,
+  objects: () => [SETTINGS],
   rules: {
     'from-networks': {
       text: 'Nothing from a network gets to the port of tunnels, of this node or of any other address, and no service leads there.',
@@ -93,6 +94,7 @@ function addSources(rows: NftRows, input: string, { tunnelSources }: ClusterSett
 export const tunnelPeers = feature({
   name: 'nft/tunnel-peer',
   over: ({ remoteNodes }: ZoneFacts) => remoteNodes,
+  objects: (_facts, [name]) => [`Node ${name}`],
   rules: {
     'from-nodes': {
       text: 'The ends of the tunnels of another node may send to the port of tunnels here.',

@@ -1,6 +1,7 @@
 /** Flows of the external bridge: what is there once for all networks, and what each network has (reference/node.md §4). */
 import { ONE } from '../../facts/keys.ts';
 import { feature, type Feature, type Rule } from '../../desired/features.ts';
+import { networkObject } from '../../model/zone/failed-facts.ts';
 import type { ZoneFacts } from '../../model/zone/zone.ts';
 import { hasGateway } from '../../model/rules/network-addresses.ts';
 import { dropFlows } from './bridge-flows-drops.ts';
@@ -25,6 +26,7 @@ const RULES = Object.assign({}, ...PARTS.map((part) => part.rules)) as Record<st
 export const bridgeFlows: Feature<ZoneFacts> = {
   name: 'host/bridge-flows',
   over: () => ONE,
+  objects: () => [SETTINGS],
   rules: RULES,
   claims: [],
   build(facts, _args, out) {
@@ -38,6 +40,7 @@ export const bridgeFlows: Feature<ZoneFacts> = {
 export const bridgeFlowsOfNetwork = feature({
   name: 'host/bridge-flows-of-network',
   over: ({ rendered }: ZoneFacts) => rendered,
+  objects: (facts, [network]) => [networkObject(facts, network)],
   rules: RULES,
   claims: [],
   subject: (_facts, [network]) => network,
@@ -55,6 +58,7 @@ export const bridgeFlowsOfNetwork = feature({
 export const bridgeFlowsOfNode = feature({
   name: 'host/bridge-flows-of-node',
   over: ({ remoteNodes }: ZoneFacts) => remoteNodes,
+  objects: (_facts, [name]) => [`Node ${name}`],
   rules: RULES,
   claims: [],
   build(facts, [name], out) {
@@ -69,6 +73,7 @@ export const bridgeFlowsOfNode = feature({
 export const bridgeFlowsOfService = feature({
   name: 'host/bridge-flows-of-service',
   over: (facts: ZoneFacts) => facts.backends,
+  objects: (_facts, [, key]) => [`Service ${key}`],
   // Of two networks that want one address the older one has it; what is wrong with a service is not the network's.
   rank: (facts, [network]) => facts.networks.part(network, 'id') ?? 0,
   rules: RULES,

@@ -6,7 +6,12 @@ import { isSame } from '../../facts/same.ts';
 import { flowKey, OPENFLOW, type OpenFlowRow } from './flow-rows.ts';
 import { Claims, type Contest, type Wanted } from '../reconcile/claims.ts';
 import { HostDriver, type AppliedPlan } from '../reconcile/host-driver.ts';
-import { unwanted, type HostPlan, type HostProblem } from '../reconcile/host-plan.ts';
+import {
+  unwanted,
+  type HostPlan,
+  type HostProblem,
+  type MayBeWanted,
+} from '../reconcile/host-plan.ts';
 import { Refusals, tryHalves, type Halving, type Refused } from '../reconcile/refusals.ts';
 import type { BridgePorts, PortNumbers } from './bridge-ports.ts';
 import { flowMonitor } from './flow-monitor.ts';
@@ -143,10 +148,10 @@ export class FlowDriver extends HostDriver<OpenFlowRow, FlowChange> {
     }
   }
 
-  override plan(now: number, isComplete: boolean): HostPlan<FlowChange> {
+  override plan(now: number, mayBeWanted?: MayBeWanted): HostPlan<FlowChange> {
     for (const [bridge, { until }] of this.#unanswered)
       if (until <= now) this.#unanswered.delete(bridge);
-    const plan = super.plan(now, isComplete);
+    const plan = super.plan(now, mayBeWanted);
     const unanswered = [...this.#unanswered.values()].map(({ problem }) => problem);
     return { ...plan, problems: [...plan.problems, ...unanswered] };
   }
@@ -232,13 +237,12 @@ export class FlowDriver extends HostDriver<OpenFlowRow, FlowChange> {
     return String(this.#version);
   }
 
-  protected compare(isComplete: boolean): HostPlan<FlowChange> {
+  protected compare(): HostPlan<FlowChange> {
     const wanted = this.#wantedBridges();
     const changes: FlowChange[] = [];
     const problems: HostProblem[] = [];
-    let heldBack = 0;
     // Who wants nothing wants to know that nothing is left.
-    const unread = wanted.size === 0 && isComplete ? this.#unreachable.keys() : [];
+    const unread = wanted.size === 0 ? this.#unreachable.keys() : [];
     for (const bridge of new Set([...wanted, ...this.#dumps.keys(), ...unread])) {
       const rows = [...this.claims.winnersOf(bridge)];
       const dump = this.#dumps.get(bridge);
@@ -248,12 +252,11 @@ export class FlowDriver extends HostDriver<OpenFlowRow, FlowChange> {
       }
       const ports = this.#ports.get(bridge);
       const numberOf = (name: string): string | undefined => ports?.get(name);
-      const one = planFlows(bridge, { ...dump, numberOf }, rows, isComplete);
+      const one = planFlows(bridge, { ...dump, numberOf }, rows);
       changes.push(...one.changes);
       problems.push(...one.problems);
-      heldBack += one.heldBack;
     }
-    return { isEmpty: changes.length === 0, changes, problems, heldBack };
+    return { isEmpty: changes.length === 0, changes, problems, heldBack: 0 };
   }
 
   protected contestText({ row, winner }: Contest<OpenFlowRow>): string {

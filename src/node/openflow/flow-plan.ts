@@ -13,7 +13,7 @@ import {
   type FlowColumns,
   type OpenFlowRow,
 } from './flow-rows.ts';
-import { COOKIE, COOKIE_PATH_MTU } from '../numbers.ts';
+import { COOKIE, COOKIE_PATH_MTU, isMarkedCookie } from '../numbers.ts';
 import type { Wanted } from '../reconcile/claims.ts';
 import {
   unwanted,
@@ -47,9 +47,10 @@ export interface FlowChange extends PlannedChange {
   readonly command: string;
 }
 
-/** Cookies by which a flow is ours. */
-export const OUR_COOKIES: readonly string[] = [COOKIE, COOKIE_PATH_MTU];
-const isOurs = ({ cookie }: Pick<FlowColumns, 'cookie'>): boolean => OUR_COOKIES.includes(cookie);
+/** Cookies by which a flow is ours, and their masks. */
+export const OUR_COOKIES: readonly string[] = [`${COOKIE}/0xffffffff`, `${COOKIE_PATH_MTU}/-1`];
+const isOurs = ({ cookie }: Pick<FlowColumns, 'cookie'>): boolean =>
+  cookie === COOKIE || cookie === COOKIE_PATH_MTU || isMarkedCookie(cookie);
 
 const NO_COOKIE = '0x0';
 const DEFAULT_PRIORITY = 32_768;
@@ -124,13 +125,11 @@ export function planFlows(
   bridge: string,
   found: FoundBridge,
   wanted: Iterable<Wanted<OpenFlowRow>>,
-  isComplete: boolean,
 ): HostPlan<FlowChange> {
   const changes: FlowChange[] = [];
   const problems: HostProblem[] = [];
   const kept = new Set<string>();
   const missing = new Map<string, Wanted>();
-  let heldBack = 0;
   for (const one of wanted) {
     const { row, owner } = one;
     const { table } = row;
@@ -186,10 +185,6 @@ export function planFlows(
   }
   for (const [key, flow] of found.flows) {
     if (kept.has(key) || !isOurs(flow)) continue;
-    if (!isComplete) {
-      heldBack += 1;
-      continue;
-    }
     changes.push({
       action: 'remove',
       bridge,
@@ -202,6 +197,7 @@ export function planFlows(
       unit: unwanted(),
       rule: undefined,
       object: undefined,
+      ...(isMarkedCookie(flow.cookie) ? { marks: [flow.cookie] } : {}),
       command: deleteLine(flow),
     });
   }
@@ -214,7 +210,7 @@ export function planFlows(
       object: row.object,
       message: missingText(bridge, name),
     });
-  return { isEmpty: changes.length === 0, changes, problems, heldBack };
+  return { isEmpty: changes.length === 0, changes, problems, heldBack: 0 };
 }
 
 function missingText(bridge: string, name: string): string {

@@ -4,7 +4,7 @@
  */
 import type { Sink } from '../../desired/features.ts';
 import type { RowOf } from '../reconcile/claims.ts';
-import { COOKIE } from '../numbers.ts';
+import { cookieOf } from '../numbers.ts';
 
 /** Name of the "database" whose tables are the bridges'. */
 export const OPENFLOW = 'OpenFlow';
@@ -105,7 +105,7 @@ export class FlowRows {
     priority: number,
     fields: readonly string[],
     actions: readonly string[],
-    cookie: string = COOKIE,
+    cookie: string = cookieOf(this.#object),
   ): void {
     const columns: FlowColumns = {
       bridge: this.#bridge,

@@ -43,9 +43,9 @@ export class OfctlProgram {
     return this.#folder === undefined ? bridge : `unix:${join(this.#folder, `${bridge}.mgmt`)}`;
   }
 
-  /** Lines of flows; only those of a cookie, if one is given. */
+  /** Lines of flows; only those of a cookie, if one is given with its mask. */
   async flows(bridge: string, cookie?: string): Promise<readonly string[]> {
-    const filter = cookie === undefined ? [] : [`cookie=${cookie}/-1`];
+    const filter = cookie === undefined ? [] : [`cookie=${cookie}`];
     const text = await this.#run([
       ...VERSION,
       '--no-stats',

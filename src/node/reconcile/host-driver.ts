@@ -5,7 +5,13 @@
 import type { RowOwner, RowTarget } from '../../desired/engine.ts';
 import type { DesiredRow } from '../../desired/rows.ts';
 import { Claims, type Contest } from './claims.ts';
-import type { HostPlan, HostProblem, PlannedChange } from './host-plan.ts';
+import {
+  withoutHeld,
+  type HostPlan,
+  type HostProblem,
+  type MayBeWanted,
+  type PlannedChange,
+} from './host-plan.ts';
 import type { Refusals } from './refusals.ts';
 
 export interface AppliedPlan {
@@ -54,16 +60,17 @@ export abstract class HostDriver<R extends DesiredRow, C extends PlannedChange>
   /** Hears of nothing any more; what there is stays. */
   abstract [Symbol.dispose](): void;
 
-  /** What is to be done for what is known; `refresh` comes first. */
-  plan(now: number, isComplete: boolean): HostPlan<C> {
-    const { problems, changes: all, heldBack } = this.#compared(isComplete);
+  /** What is to be done for what is known; `refresh` comes first. `mayBeWanted`: while something is not known. */
+  plan(now: number, mayBeWanted?: MayBeWanted): HostPlan<C> {
+    const { problems, changes: compared, heldBack } = this.#compared(mayBeWanted === undefined);
+    const all = mayBeWanted === undefined ? compared : withoutHeld(compared, mayBeWanted);
     const resting = this.refusals.resting(all, now);
     const changes = this.possible(all, resting.changes, now);
     return {
       isEmpty: changes.length === 0,
       changes,
       problems: [...problems, ...resting.problems],
-      heldBack,
+      heldBack: heldBack + compared.length - all.length,
     };
   }
 

@@ -1,4 +1,5 @@
 /** What is to be changed of one kind of the host's state, and what can't be; made by a plan, applied by a driver. */
+import { idOf } from './claims.ts';
 
 export interface PlannedChange {
   readonly action: 'add' | 'change' | 'remove';
@@ -13,6 +14,29 @@ export interface PlannedChange {
   readonly object: string | undefined;
   /** Of a flow. */
   readonly bridge?: string;
+  /** Of what nobody wants: the marks that say for which objects it was there; none where it does not say. */
+  readonly marks?: readonly string[];
+  /** Of what nobody wants: what can't go before it, as `idOf` names it. */
+  readonly within?: readonly string[];
+}
+
+/** Whether what has one of these marks may be there for something that is not known; what has none may. */
+export type MayBeWanted = (marks: readonly string[]) => boolean;
+
+/** Without removals of what may be wanted, and of what that is in. */
+export function withoutHeld<C extends PlannedChange>(
+  changes: readonly C[],
+  mayBeWanted: MayBeWanted,
+): readonly C[] {
+  const removals = changes.filter(({ action }) => action === 'remove');
+  const held = new Set(removals.filter(({ marks = [] }) => mayBeWanted(marks)));
+  if (held.size === 0) return changes;
+  const byId = new Map(removals.map((change) => [idOf(change), change]));
+  // What is added here is looked at, too.
+  for (const { within = [] } of held)
+    for (const change of within.map((id) => byId.get(id)))
+      if (change !== undefined) held.add(change);
+  return changes.filter((change) => !held.has(change));
 }
 
 export interface HostProblem {
@@ -28,9 +52,12 @@ export interface HostPlan<C extends PlannedChange = PlannedChange> {
   readonly isEmpty: boolean;
   readonly changes: readonly C[];
   readonly problems: readonly HostProblem[];
-  /** Objects of ours that nobody wants and that stay, because not every unit has been built yet. */
+  /** Objects of ours that nobody wants and that stay, as they may be there for something that is not known. */
   readonly heldBack: number;
 }
+
+/** What a comment or an alias says of an object; no other character can stand there. */
+export const markOf = (object: string): string => object.replaceAll(/[^\w .:/-]/g, '_');
 
 /** Unit of what no unit knows; `mark`: for whom it was there, where it says so. */
 export const unwanted = (mark = ''): string => JSON.stringify(['unwanted', mark]);

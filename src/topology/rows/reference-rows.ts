@@ -3,7 +3,14 @@
 import { MARK, type FoundRow } from '../../desired/rows.ts';
 import { networkOfController } from '../../model/rules/names.ts';
 import { idsOf, textOf } from './found.ts';
-import { NETWORK_ID, OWNER_CONTROLLER_ID } from './object-ids.ts';
+import {
+  KIND_ID,
+  NAME_ID,
+  NETWORK_ID,
+  OWNER_CONTROLLER_ID,
+  OWNER_ID,
+  OWNER_TYPE_ID,
+} from './object-ids.ts';
 
 const REFERENCE_PREFIX = 'k8s.ovn.org/';
 const REFERENCE_IDS: ReadonlySet<string> = new Set([
@@ -30,4 +37,25 @@ export function isReferenceRow(found: FoundRow, table: string): boolean {
 export function networkOfReferenceRow(found: FoundRow): string | undefined {
   const ids = idsOf(found);
   return ids.get(NETWORK_ID) ?? networkOfController(ids.get(OWNER_CONTROLLER_ID) ?? '');
+}
+
+/** Kinds of policies, whose rows name their namespaces before a colon. */
+const POLICIES = /^(Network|AdminNetwork|BaselineAdminNetwork)Policy$/;
+const OF_NAMESPACES: ReadonlySet<string> = new Set(['NetpolNamespace', 'MulticastNS', 'Namespace']);
+
+/** Objects that such a row says it is there for, besides its network. */
+export function objectsOfReferenceRow(found: FoundRow, table: string): readonly string[] {
+  const ids = idsOf(found);
+  const { type = '', name = '' } = { type: ids.get(OWNER_TYPE_ID), name: ids.get(NAME_ID) };
+  const port = table === 'Logical_Switch_Port' ? (textOf(found, 'name') ?? '') : '';
+  const namespace = port === '' ? undefined : ids.get('namespace');
+  return [
+    ...(POLICIES.test(type) ? [`${type} ${name.replace(':', '/')}`] : []),
+    ...(OF_NAMESPACES.has(type) ? [`Namespace ${name}`] : []),
+    ...(ids.get(KIND_ID) === 'Service' ? [`Service ${ids.get(OWNER_ID)}`] : []),
+    // Names of pods have no underscore.
+    ...(namespace === undefined
+      ? []
+      : [`Pod ${namespace}/${port.slice(port.lastIndexOf('_') + 1)}`]),
+  ];
 }

@@ -6,13 +6,10 @@ import type { Network } from '../../model/model.ts';
 import { isDefault } from '../../model/rules/names.ts';
 import type { ServiceFacts } from '../../model/read/services.ts';
 import { claimByName } from '../rows/found.ts';
-import { NETWORK_ID, ROLE_ID, type ExternalIds } from '../rows/object-ids.ts';
+import { KIND_ID, NETWORK_ID, OWNER_ID, ROLE_ID, type ExternalIds } from '../rows/object-ids.ts';
 import { NORTHBOUND, type Rows } from '../rows/unit-rows.ts';
 
 export const LOAD_BALANCER_CLAIM = claimByName(NORTHBOUND, 'Load_Balancer');
-
-const KIND_ID = 'k8s.ovn.org/kind';
-const OWNER_ID = 'k8s.ovn.org/owner';
 
 /** Targets by virtual address, both as OVN writes them; no targets: an empty text. */
 export type Vips = Readonly<Record<string, string>>;

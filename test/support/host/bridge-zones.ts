@@ -1,4 +1,5 @@
 /** Zones whose external bridge is looked at: the node and the networks of reference/node.md §0, and any number of networks. */
+import { COOKIE, isMarkedCookie } from '../../../src/node/numbers.ts';
 import type { Feature } from '../../../src/desired/features.ts';
 import type { DesiredRow } from '../../../src/desired/rows.ts';
 import type { ZoneFacts } from '../../../src/model/zone/zone.ts';
@@ -165,7 +166,7 @@ export const portsOf = (rows: readonly DesiredRow[]): readonly PortColumns[] =>
 /** `table=0 700 in_port=2,… → drop`, with the numbers of ports; the cookie where it is not that of most flows. */
 export const flowLines = (zone: Zone): readonly string[] =>
   flowsOf(bridgeRows(zone)).map(({ table, priority, cookie, match, actions }) => {
-    const other = cookie === '0xdeff105' ? '' : ` (${cookie})`;
+    const other = cookie === COOKIE || isMarkedCookie(cookie) ? '' : ` (${cookie})`;
     const text = `table=${table} ${priority} ${match} → ${actions}${other}`;
     return withNumbers(text, bridgePortNumber(zone)) ?? `unknown port: ${text}`;
   });

@@ -1,5 +1,6 @@
 /** Zones to test with: two nodes and network `blue_blue`, as in the worked example of reference/topology.md §24. */
 
+import { unknownOf } from '../../../src/model/zone/unknown.ts';
 import {
   defaultNetwork as defaultNetworkOf,
   type NetworkDefinition,
@@ -671,3 +672,6 @@ const subnetsOf = (
   zone.networks.flatMap(({ name, nodeSubnets }) =>
     [...nodeSubnets].map(([node, cidrs]) => ({ key: [name, node], cidrs })),
   );
+
+/** True when nothing is left that rows which nobody wants may be there for. */
+export const isAllKnown = (facts: ZoneFacts): boolean => unknownOf(facts, []) === undefined;

@@ -11,6 +11,7 @@ const NOTHING: Unknown = {
   nads: new Set(),
   concernsNads: () => false,
   concerns: () => false,
+  objects: [],
 };
 const row = (ids: Readonly<Record<string, string>> = {}): FoundRow =>
   ({

@@ -20,7 +20,7 @@ function zone(
   return {
     configuration: { node: 'n1' },
     store,
-    controller: { isComplete: true, plans: () => [], left: () => [] },
+    controller: { hostMayBeWanted: () => undefined, plans: () => [], left: () => [] },
     chassisSteps: () => Promise.resolve(settings),
     uplinkSteps: () => Promise.resolve(steps),
     problems: () => [],

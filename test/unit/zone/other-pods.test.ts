@@ -1,3 +1,4 @@
+import { isAllKnown } from '../../support/zone/zones.ts';
 import { expect, test } from 'vitest';
 import { pods } from '../../../src/api/kinds.ts';
 import { ZoneInformers } from '../../../src/zone/zone-informers.ts';
@@ -35,9 +36,9 @@ test.for([
     expect(informers.of(pods).list()).toHaveLength(hasOwnPodsOnly ? 1 : 2);
 
     facts.otherPods.want('test', true);
-    expect(facts.isComplete).toBe(false);
+    expect(isAllKnown(facts)).toBe(false);
     await zone.synced(10_000);
-    expect(facts.isComplete).toBe(true);
+    expect(isAllKnown(facts)).toBe(true);
     expect(names()).toEqual(['far', 'near']);
     await apply(store, podOn('later', 'n2'));
     await expect.poll(names).toEqual(['far', 'later', 'near']);
@@ -112,11 +113,11 @@ test.for([false, true])(
     await expect.poll(node.watches).toBe(watches);
     await apply(store, podOn('later', 'n2'), podOn('near-2', 'n1'));
     await expect.poll(names).toEqual(['near n1', 'near-2 n1']);
-    expect(facts.isComplete).toBe(true);
+    expect(isAllKnown(facts)).toBe(true);
 
     facts.otherPods.want('NetworkPolicy a/four', true);
     // Rows of pods that are not read yet are held back.
-    expect(facts.isComplete).toBe(false);
+    expect(isAllKnown(facts)).toBe(false);
     await zone.synced(10_000);
     expect(names()).toEqual(['far n2', 'later n2', 'near n1', 'near-2 n1']);
     expect(node.lists()).toBe(lists + (hasOwnPodsOnly ? 2 : 0));

@@ -83,6 +83,21 @@ async function confirm(database: MemoryDatabase, sequence: number): Promise<void
   ]);
 }
 
+/** All there is in every row. */
+const rowsOf = (database: MemoryDatabase): unknown =>
+  [...NORTHBOUND.tables.values()].flatMap(({ name, columns }) =>
+    [...database.rows(name)].map((row) =>
+      [...columns.keys()].map((column) => {
+        const value = row.column(column);
+        return value instanceof Map
+          ? [...value]
+          : typeof value === 'bigint'
+            ? Number(value)
+            : value;
+      }),
+    ),
+  );
+
 const states = (controller: ZoneController): Record<string, string> =>
   Object.fromEntries(controller.progress.networks().map(({ name, state }) => [name, state]));
 
@@ -497,6 +512,23 @@ describe('a database that an ovn-kubernetes filled', () => {
       'blue_blue_clusterLBGroup',
     );
     expect(controller.left()).toEqual([]);
+  });
+
+  test('is taken over but for what one unreadable Node may have there', async () => {
+    const database = await filled();
+    const textOf = (): string => JSON.stringify(rowsOf(database));
+    const { controller, facts } = bed(
+      { ...only('default'), remoteNodes: [] },
+      { database, takeOver: true },
+    );
+    facts.unreadable.set('Node ovn-worker2', []);
+    expect(textOf()).toContain('blue_blue');
+    await controller.flush(signal);
+    expect(textOf()).not.toContain('blue_blue');
+    expect(textOf()).toContain('ovn-worker2');
+    facts.unreadable.clear();
+    await controller.flush(signal);
+    expect(textOf()).not.toContain('ovn-worker2');
   });
 
   test('is not taken over before every unit was built', async () => {

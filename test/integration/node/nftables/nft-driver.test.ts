@@ -35,7 +35,7 @@ describe.skipIf(whyNoNamespace !== undefined)('our nftables table', () => {
     let applied = 0;
     for (let round = 0; round < 5; round += 1) {
       await driver.refresh(performance.now());
-      const plan = driver.plan(performance.now(), isComplete);
+      const plan = driver.plan(performance.now(), isComplete ? undefined : () => true);
       if (plan.isEmpty) return { applied, problems: plan.problems };
       applied += (await driver.apply(plan, performance.now())).applied;
     }
@@ -69,7 +69,7 @@ describe.skipIf(whyNoNamespace !== undefined)('our nftables table', () => {
     expect(first.applied).toBeGreaterThan(60);
     expect(await settled()).toMatchObject({ applied: 0 });
     const text = runNft(nft, OURS);
-    expect(text).toContain('tcp . 30080 : jump udn-mark-0x1001');
+    expect(text).toContain('tcp . 30080 comment "Service blue/outside" : jump udn-mark-0x1001');
     expect(text).toContain('meta mark set 0x00001001 comment "UserDefinedNetwork blue/blue"');
     // A daemon that starts again finds it right.
     driver[Symbol.dispose]();
@@ -214,7 +214,7 @@ describe.skipIf(whyNoNamespace !== undefined)('our nftables table', () => {
     using without = new NftDriver({ nft: missing, cgroups: { find: () => undefined } });
     new HostUnits(without).want(nftZone);
     await without.start();
-    const { isEmpty, problems } = without.plan(0, true);
+    const { isEmpty, problems } = without.plan(0);
     expect(isEmpty).toBe(true);
     expect(problems.map(({ message }) => message).join()).toContain('install nftables');
   });

@@ -68,7 +68,7 @@ describe('a change of very many flows', () => {
   }> => {
     now += 1;
     await driver.refresh(now);
-    const plan = driver.plan(now, true);
+    const plan = driver.plan(now);
     const { refused } = plan.isEmpty ? { refused: [] } : await driver.apply(plan, now);
     return {
       isEmpty: plan.isEmpty,
@@ -143,14 +143,14 @@ describe('a change of very many flows', () => {
     driver = make(1000);
     for (const [number, one] of owners.entries()) driver.set(one, flows(number, 100));
     await driver.refresh(0);
-    const plan = driver.plan(0, true);
+    const plan = driver.plan(0);
     await vswitchd.kill();
     const { refused } = await driver.apply(plan, 0);
     expect(bundles).toBe(1);
     expect(refused.map(({ message }) => message)).toEqual([
       expect.stringMatching(/^bridge breth0 did not take changes of its flows: .*ovs-vswitchd/),
     ]);
-    expect(driver.plan(1, true)).toMatchObject({ isEmpty: true, problems: refused });
+    expect(driver.plan(1)).toMatchObject({ isEmpty: true, problems: refused });
     await vswitchd.launch();
     await until('the bridge', () =>
       vswitchd.flows(BRIDGE).then(
@@ -167,7 +167,7 @@ describe('a change of very many flows', () => {
     for (const [number, one] of owners.entries()) driver.set(one, flows(number, 1000));
     await driver.refresh(0);
     const stop = new AbortController();
-    const applied = driver.apply(driver.plan(0, true), 0, stop.signal);
+    const applied = driver.apply(driver.plan(0), 0, stop.signal);
     stop.abort(new Error('stopped'));
     await expect(applied).rejects.toThrow('stopped');
     expect(bundles).toBeLessThan(2);

@@ -1,3 +1,4 @@
+import { isAllKnown } from '../../../support/zone/zones.ts';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -227,13 +228,13 @@ describe('objects become facts', () => {
       reader.facts.pods.all().filter(({ node }) => node !== 'ovn-worker');
     expect(others()).toEqual([]);
     expect(() => reader.facts.requireOtherPods()).toThrow('not read yet');
-    expect(reader.facts.isComplete).toBe(true);
+    expect(isAllKnown(reader.facts)).toBe(true);
 
     reader.facts.otherPods.want('test', true);
-    expect(reader.facts.isComplete).toBe(false);
+    expect(isAllKnown(reader.facts)).toBe(false);
     reader.feed(far);
     reader.facts.otherPods.known();
-    expect(reader.facts.isComplete).toBe(true);
+    expect(isAllKnown(reader.facts)).toBe(true);
     reader.facts.requireOtherPods();
     expect(others()).toEqual([
       {
@@ -479,20 +480,20 @@ describe('a node-subnets annotation that is torn', () => {
     const [, worker2] = everything() as readonly [Node, Node];
     const reader = readerWith(WORKER);
     reader.feed(annotated(worker2, { 'k8s.ovn.org/node-encap-ips': '["172.18' }));
-    expect(reader.facts.isComplete).toBe(false);
+    expect(isAllKnown(reader.facts)).toBe(false);
     reader.feed(worker2);
-    expect(reader.facts.isComplete).toBe(true);
+    expect(isAllKnown(reader.facts)).toBe(true);
     // What was known once stays.
     reader.feed(annotated(worker2, { 'k8s.ovn.org/node-encap-ips': '["172.18' }));
-    expect(reader.facts.isComplete).toBe(true);
+    expect(isAllKnown(reader.facts)).toBe(true);
     expect(reader.facts.remoteNodes.size).toBe(1);
     // A node that is none of ours.
     reader.feed({ ...worker2, metadata: { name: 'virtual' } });
-    expect(reader.facts.isComplete).toBe(true);
+    expect(isAllKnown(reader.facts)).toBe(true);
     reader.feed(annotated({ ...worker2, metadata: { name: 'n' } }, { 'k8s.ovn.org/node-id': 'x' }));
-    expect(reader.facts.isComplete).toBe(false);
+    expect(isAllKnown(reader.facts)).toBe(false);
     reader.feed({ ...worker2, metadata: { name: 'n' } }, true);
-    expect(reader.facts.isComplete).toBe(true);
+    expect(isAllKnown(reader.facts)).toBe(true);
   });
 
   test('a network that goes from a good annotation goes', () => {

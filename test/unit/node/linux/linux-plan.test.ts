@@ -1,3 +1,6 @@
+import { unknownOf } from '../../../../src/model/zone/unknown.ts';
+import { withoutHeld, type MayBeWanted } from '../../../../src/node/reconcile/host-plan.ts';
+import { hostOfUnknown } from '../../../../src/node/unknown-host.ts';
 import { array, assert, boolean, constantFrom, nat, option, property, record } from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { aliasOf } from '../../../../src/node/linux/linux-plan-links.ts';
@@ -59,11 +62,8 @@ const claimsOf = (what: readonly Wanted[]): Claims<LinuxRow> => {
   return claims;
 };
 
-const plan = (
-  kernel: MemoryKernel,
-  what: readonly Wanted[] = wanted,
-  isComplete = true,
-): HostPlan<LinuxChange> => new LinuxPlanner().plan(kernel, claimsOf(what), isComplete);
+const plan = (kernel: MemoryKernel, what: readonly Wanted[] = wanted): HostPlan<LinuxChange> =>
+  new LinuxPlanner().plan(kernel, claimsOf(what));
 
 /** Everything in a canonical order, for comparing. */
 const picture = ({
@@ -89,26 +89,28 @@ describe('a masquerade subnet that has no room for one of the networks any more'
     networks: [...exampleZone.networks, yellow],
   };
   const settings = { ...both.settings, masqueradeSubnets: { v4: '169.254.0.0/28' } };
-  /** What a daemon that begins with these settings wants of the host, and whether it knows that this is all. */
+  /** What a daemon that begins with these settings wants of the host, and what else it may want. */
   const begun = (
     zone: Zone,
-  ): { readonly what: readonly Wanted[]; readonly isComplete: boolean } => {
+  ): { readonly what: readonly Wanted[]; readonly mayBeWanted: MayBeWanted | undefined } => {
     const rows = new Map<RowOwner, readonly DesiredRow[]>();
     const facts = factsOf(zone);
-    const engine = engineOver(facts, () => 0, hostFeatures(HOST_SETTINGS));
+    const features = hostFeatures(HOST_SETTINGS);
+    const engine = engineOver(facts, () => 0, features);
     engine.connect([
       { database: 'Linux', has: () => false, set: (owner, wanted) => rows.set(owner, wanted) },
     ]);
     engine.build();
     const what = [...rows].flatMap(([owner, wanted]) => wanted.map((row) => ({ row, owner })));
-    return { what, isComplete: facts.isComplete && engine.isComplete };
+    const mayBeWanted = hostOfUnknown(facts, unknownOf(facts, []), engine.unbuiltOf(features));
+    return { what, mayBeWanted };
   };
 
   test('leaves its VRF, addresses, routes, rules and neighbours as they are', () => {
     const kernel = host();
     kernel.addDevice('ovn-k8s-mp3', '0a:58:69:69:00:02');
     const whole = begun(both);
-    expect(whole.isComplete).toBe(true);
+    expect(whole.mayBeWanted).toBeUndefined();
     kernel.apply(plan(kernel, whole.what).changes);
     expect(kernel.links.get('yellow-net')).toMatchObject({ table: 10_003 });
     const ofYellow = (): readonly string[] =>
@@ -120,8 +122,8 @@ describe('a masquerade subnet that has no room for one of the networks any more'
     expect(before.length).toBeGreaterThan(10);
 
     const small = begun({ ...both, settings });
-    expect(small.isComplete).toBe(false);
-    kernel.apply(plan(kernel, small.what, small.isComplete).changes);
+    const { changes } = plan(kernel, small.what);
+    kernel.apply(withoutHeld(changes, small.mayBeWanted ?? (() => false)));
     expect(ofYellow()).toEqual(before);
     // That of the network that has room goes on, too.
     expect(kernel.links.get('mp1-udn-vrf')).toMatchObject({ table: 10_001, isUp: true });
@@ -181,10 +183,23 @@ describe('a plan', () => {
     expect(picture(kernel)).toEqual(before);
   });
 
-  test('removes nothing before everything was built', () => {
+  test('says of what goes for which network it was there, as far as the kernel tells', () => {
     const kernel = host();
     kernel.apply(plan(kernel).changes);
-    expect(plan(kernel, [], false)).toMatchObject({ isEmpty: true, heldBack: 43 });
+    const marks = Map.groupBy(plan(kernel, []).changes, (change) => change.marks?.[0]);
+    const tables = (mark?: string): readonly string[] => [
+      ...new Set(marks.get(mark)?.map(({ table }) => table)),
+    ];
+    expect(new Set(marks.keys())).toEqual(
+      new Set(['UserDefinedNetwork blue/blue', 'cluster', undefined]),
+    );
+    expect(tables('UserDefinedNetwork blue/blue').toSorted()).toEqual([
+      'address',
+      'link',
+      'route',
+      'rule',
+    ]);
+    expect(tables().toSorted()).toEqual(['address', 'neighbour']);
   });
 
   test('waits for a device that is not there, or is another one', () => {
@@ -353,7 +368,6 @@ test('a planner that knows earlier plans makes the one that a new planner makes'
     rules: array(nat(30), { maxLength: 4 }),
     rows: array(nat(60), { maxLength: 6 }),
     hasDevice: boolean(),
-    isComplete: boolean(),
     isRepaired: boolean(),
   });
   const named = ({ changes, ...rest }: HostPlan<LinuxChange>): unknown => ({
@@ -406,8 +420,8 @@ test('a planner that knows earlier plans makes the one that a new planner makes'
           routes: stable(routes, kernel.routes),
           rules: stable(rules, kernel.rules),
         };
-        const next = planner.plan(found, claims, what.isComplete);
-        expect(named(next)).toEqual(named(plan(kernel, kept, what.isComplete)));
+        const next = planner.plan(found, claims);
+        expect(named(next)).toEqual(named(plan(kernel, kept)));
         if (what.isRepaired) kernel.apply(next.changes);
       }
     }),

@@ -25,14 +25,20 @@ test('an external address that two services want is that of the older service: t
   );
   using driver = new NftDriver({ nft: new NftProgram(), cgroups: { find: () => undefined } });
   new HostUnits(driver).want(zone);
-  const { changes, problems } = driver.plan(0, true);
+  const { changes, problems } = driver.plan(0);
   expect(
     changes
       .filter(({ key }) => key.includes('5.5.5.9'))
       .map(({ after, object }) => [after, object]),
   ).toEqual([
-    ['external-ips-v4 { 5.5.5.9 . tcp . 80 : 10.96.1.1 . 80 }', 'Service blue/web'],
-    ['udn-mark-external-ips-v4 { 5.5.5.9 . tcp . 80 : jump udn-mark-0x1001 }', 'Service blue/web'],
+    [
+      'external-ips-v4 { 5.5.5.9 . tcp . 80 comment "Service blue/web" : 10.96.1.1 . 80 }',
+      'Service blue/web',
+    ],
+    [
+      'udn-mark-external-ips-v4 { 5.5.5.9 . tcp . 80 comment "Service blue/web" : jump udn-mark-0x1001 }',
+      'Service blue/web',
+    ],
   ]);
   expect(problems).toEqual([]);
 });

@@ -1,3 +1,4 @@
+import { withoutHeld } from '../../../../src/node/reconcile/host-plan.ts';
 import { array, assert, constantFrom, property } from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Wanted } from '../../../../src/node/reconcile/claims.ts';
@@ -29,9 +30,8 @@ const found = (...texts: readonly string[]) =>
 const commands = (
   there: ReturnType<typeof found> | undefined,
   rows: readonly Wanted<NftRow>[],
-  isComplete = true,
 ): string[] =>
-  planNft(there, rows, () => undefined, isComplete)
+  planNft(there, rows, () => undefined, true)
     .changes.flatMap((change) => change.commands)
     .toSorted((a, b) => a.step - b.step)
     .map(({ text }) => text.replace('inet ovn-kubernetes', 'T'));
@@ -63,9 +63,30 @@ describe('rules of a chain', () => {
     ]);
   });
 
-  test('that nobody wants stay until everything was built', () => {
-    expect(commands(found('accept'), [chain], false)).toEqual([]);
-    expect(commands(found('accept'), [chain])).toEqual(['delete rule T c handle 10']);
+  test('that nobody wants say for whom they were there, in the chain as in their comments', () => {
+    const { changes } = planNft(
+      foundTable([
+        { chain: { name: 'c', handle: 1 } },
+        { rule: { chain: 'c', handle: 10, expr: [{ accept: null }], comment: 'Pod blue/a' } },
+        { rule: { chain: 'c', handle: 11, expr: [{ drop: null }] } },
+        { chain: { name: 'n', handle: 2 } },
+        { rule: { chain: 'n', handle: 12, expr: [{ drop: null }], comment: 'Pod blue/b' } },
+        { rule: { chain: 'n', handle: 13, expr: [{ jump: { target: 'c2' } }] } },
+        { chain: { name: 'c2', handle: 3 } },
+      ]),
+      [chain],
+      () => undefined,
+      true,
+    );
+    expect(changes.map(({ table, key, marks }) => [table, key, marks])).toEqual([
+      ['rule', 'c accept', ['Pod blue/a']],
+      ['rule', 'c drop', ['cluster']],
+      ['chain', 'n', ['Pod blue/b']],
+      ['chain', 'c2', []],
+    ]);
+    // What is jumped to can't go before what jumps.
+    const left = withoutHeld(changes, (marks) => marks.includes('Pod blue/b'));
+    expect(left.map(({ key }) => key)).toEqual(['c accept', 'c drop']);
   });
 
   test('are kept as many as can be, in order, whatever was there', () => {
@@ -117,7 +138,7 @@ describe('what versions of nft list in different words is the same', () => {
     const types = ['inet_proto', 'inet_service'];
     expect(
       elementText([{ elem: { val: { concat: [6, 80] }, comment: 'x' } }, { drop: null }], types),
-    ).toEqual({ element: 'tcp . 80', value: 'drop' });
+    ).toEqual({ element: 'tcp . 80', value: 'drop', comment: 'x' });
   });
 
   test('a counter, whatever it has counted', () => {

@@ -1,3 +1,4 @@
+import { cookieOf } from '../../../../src/node/numbers.ts';
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Wanted } from '../../../../src/node/reconcile/claims.ts';
@@ -131,7 +132,6 @@ describe('a plan of flows', () => {
         wanted({ priority: 2, match: 'in_port={a}', actions: 'NORMAL' }),
         wanted({ priority: 5, match: 'in_port={a}', actions: 'output:{a}' }),
       ],
-      true,
     );
     expect(plan.changes.map(({ command }) => command)).toEqual([
       'add table=0,priority=2,cookie=0xdeff105,in_port=1,actions=NORMAL',
@@ -140,10 +140,17 @@ describe('a plan of flows', () => {
     ]);
   });
 
-  test('holds back removals until everything was built', () => {
-    const there = found([' cookie=0x304, priority=3,in_port=1 actions=drop']);
-    expect(planFlows('br-ex', there, [], false)).toMatchObject({ isEmpty: true, heldBack: 1 });
-    expect(planFlows('br-ex', there, [], true).changes).toHaveLength(1);
+  test('a cookie says for which object a flow is there; one without says nothing', () => {
+    const cookie = cookieOf('Service blue/web');
+    const there = found([
+      ` cookie=${cookie}, priority=1,in_port=1 actions=drop`,
+      ' cookie=0xdeff105, priority=2,in_port=1 actions=drop',
+      ' cookie=0x304, priority=3,in_port=1 actions=drop',
+      ' cookie=0xdeff10500000001, priority=4,in_port=1 actions=drop',
+    ]);
+    const { changes } = planFlows('br-ex', there, []);
+    expect(changes.map(({ marks }) => marks)).toEqual([[cookie], undefined, undefined]);
+    expect(changes[0]?.command).toContain(`delete_strict cookie=${cookie}/0x7fffffffffffffff`);
   });
 
   test('leaves the flow of somebody else: an equal one will do, another one is a problem', () => {
@@ -151,15 +158,10 @@ describe('a plan of flows', () => {
       ' cookie=0x77, priority=1,in_port=1 actions=drop',
       ' cookie=0x77, priority=2,in_port=1 actions=drop',
     ]);
-    const { changes, problems } = planFlows(
-      'br-ex',
-      there,
-      [
-        wanted({ priority: 1, match: 'in_port=1', actions: 'drop' }),
-        wanted({ priority: 2, match: 'in_port=1', actions: 'NORMAL' }),
-      ],
-      true,
-    );
+    const { changes, problems } = planFlows('br-ex', there, [
+      wanted({ priority: 1, match: 'in_port=1', actions: 'drop' }),
+      wanted({ priority: 2, match: 'in_port=1', actions: 'NORMAL' }),
+    ]);
     expect(changes).toEqual([]);
     expect(problems).toMatchObject([
       { kind: 'held-by-other', object: 'UserDefinedNetwork blue/net' },
@@ -169,22 +171,22 @@ describe('a plan of flows', () => {
 
   test("a flow that is nobody's is put there when it is missing, and never removed", () => {
     const normal = wanted({ priority: 0, match: '', actions: 'NORMAL', cookie: '0x0' });
-    expect(planFlows('br-ex', found([]), [normal], true).changes).toHaveLength(1);
+    expect(planFlows('br-ex', found([]), [normal]).changes).toHaveLength(1);
     const there = found([' priority=0 actions=NORMAL']);
-    expect(planFlows('br-ex', there, [normal], true).isEmpty).toBe(true);
-    expect(planFlows('br-ex', there, [], true).isEmpty).toBe(true);
+    expect(planFlows('br-ex', there, [normal]).isEmpty).toBe(true);
+    expect(planFlows('br-ex', there, []).isEmpty).toBe(true);
   });
 
   test('a flow with a timeout is not the one that was wanted', () => {
     const there = found([' cookie=0xdeff105, hard_timeout=3, priority=1,in_port=1 actions=drop']);
     const drop = wanted({ priority: 1, match: 'in_port=1', actions: 'drop' });
-    expect(planFlows('br-ex', there, [drop], true).changes).toMatchObject([{ action: 'change' }]);
+    expect(planFlows('br-ex', there, [drop]).changes).toMatchObject([{ action: 'change' }]);
   });
 
   test('without a port there is no flow of it, and that of its last number goes', () => {
     const there = found([' cookie=0xdeff105, priority=1,in_port=7 actions=drop']);
     const drop = wanted({ priority: 1, match: 'in_port={a}', actions: 'drop' });
-    const { changes, problems } = planFlows('br-ex', there, [drop], true);
+    const { changes, problems } = planFlows('br-ex', there, [drop]);
     expect(changes).toMatchObject([{ action: 'remove' }]);
     expect(problems).toMatchObject([{ kind: 'awaited', key: 'br-ex a' }]);
   });
@@ -206,12 +208,7 @@ describe('a plan of flows', () => {
         const state = new Map(parsed.map((one) => [flowKey(one), one]));
         const wishes = after.map(wanted);
         const numberOf = (): undefined => undefined;
-        const plan = planFlows(
-          'br-ex',
-          { flows: state, noFlood: new Set(), numberOf },
-          wishes,
-          true,
-        );
+        const plan = planFlows('br-ex', { flows: state, noFlood: new Set(), numberOf }, wishes);
         for (const { action, key, command } of plan.changes) {
           const name = key.slice('br-ex '.length);
           const made = parseFlow(command.replace(/^add /, ' ').replace(',actions=', ' actions='));
@@ -219,7 +216,7 @@ describe('a plan of flows', () => {
           else if (made !== undefined) state.set(name, made);
         }
         expect(
-          planFlows('br-ex', { flows: state, noFlood: new Set(), numberOf }, wishes, true).isEmpty,
+          planFlows('br-ex', { flows: state, noFlood: new Set(), numberOf }, wishes).isEmpty,
         ).toBe(true);
         expect(state.size).toBe(after.length);
       }),

@@ -3,6 +3,7 @@
  * bridge. Opens nothing; database, drivers and logger come from outside.
  */
 import { claimsOf, type RowTarget } from '../desired/engine.ts';
+import { UnitsBehind } from './reconcile/units-behind.ts';
 import type { Feature } from '../desired/features.ts';
 import type { Plan, PlanProblem } from '../desired/ovsdb/changes.ts';
 import { commitPlan } from '../desired/ovsdb/commit.ts';
@@ -82,6 +83,7 @@ export class HostController implements AsyncDisposable {
   /** What was wanted of a kind of state when all of it was right last. */
   readonly #rightAt = new Map<string, number>();
   #portProblems: readonly PlanProblem[] = [];
+  readonly #behind = new UnitsBehind();
   /** Of the drivers' last plans. */
   readonly #problems: Record<Kind, readonly HostProblem[]> = { linux: [], nft: [], flows: [] };
 
@@ -94,7 +96,15 @@ export class HostController implements AsyncDisposable {
   /** Throws while the database is not loaded. */
   get targets(): readonly RowTarget[] {
     const { linux, nft, flows, healthChecks, connections } = this.#options;
-    return [this.#ports, linux, nft, flows, healthChecks, connections];
+    return [
+      ...[this.#ports, linux, nft, flows, healthChecks].map((target) => this.#behind.note(target)),
+      connections,
+    ];
+  }
+
+  /** True while something is wanted that no pass has looked at yet. */
+  get isBehind(): boolean {
+    return this.#behind.isAny;
   }
 
   problems(): readonly (PlanProblem | HostProblem)[] {
@@ -104,6 +114,7 @@ export class HostController implements AsyncDisposable {
       ...Object.values(this.#problems).flat(),
       ...healthChecks.problems(),
       ...connections.problems(),
+      ...this.#behind.awaited(),
     ];
   }
 
@@ -133,6 +144,7 @@ export class HostController implements AsyncDisposable {
     signal: AbortSignal,
   ): Promise<string | undefined> {
     const { openVswitch } = this.#options;
+    const caughtUp = this.#behind.begin();
     const nft = await this.#flushDriver('nft', this.#options.nft, mayBeWanted, signal);
     const linux = await this.#flushDriver('linux', this.#options.linux, mayBeWanted, signal);
     const ports = await this.#flushPorts(mayBeWanted, signal);
@@ -141,7 +153,9 @@ export class HostController implements AsyncDisposable {
       openVswitch.unavailable() ??
       (await this.#flushDriver('flows', this.#options.flows, mayBeWanted, signal));
     await this.#options.healthChecks.flush(this.#now());
-    return nft ?? linux ?? ports ?? flows;
+    const blocked = nft ?? linux ?? ports ?? flows;
+    if (blocked === undefined) caughtUp();
+    return blocked;
   }
 
   /** Packets of strangers to the port of tunnels, by what dropped them; `bridge` is the external one. */
@@ -160,9 +174,9 @@ export class HostController implements AsyncDisposable {
     }
   }
 
-  /** To be called when the data plane is as wanted: what led to services that are gone is forgotten, while other work goes on. */
-  forgetConnections(): void {
-    this.#options.connections.forget(this.#now());
+  /** To be called when the data plane is as wanted: what led to services that are gone is forgotten. Resolves when it is. */
+  async forgetConnections(signal: AbortSignal): Promise<void> {
+    await this.#options.connections.forget(this.#now(), signal);
   }
 
   /** What is waited for until the host is as it should be, or undefined. */
@@ -278,7 +292,11 @@ export class HostController implements AsyncDisposable {
         { component: 'host', outcome: kind, rows: committed, refused: refused.length },
         'ports changed',
       );
-      this.#ports.refused(refused, this.#now());
+      // What a unit wants since then was not tried.
+      this.#ports.refused(
+        refused.filter(({ unit }) => !this.#behind.isNewer(unit)),
+        this.#now(),
+      );
       this.#logRefused(refused);
       if (kind === 'not-locked' || kind === 'unknown') return result.reason ?? kind;
       if (kind === 'server-failed')

@@ -44,8 +44,8 @@ export interface HealthOptions {
   readonly log: Pick<Logger, 'warn'>;
   /** The check that fails, or undefined when the daemon is ready. */
   readonly notReady: () => ReadinessCheck | undefined;
-  /** True when the daemon's loop hangs: it is ended then, and started again. */
-  readonly isHung?: () => boolean;
+  /** The loop of the daemon that hangs, if one does: the daemon is ended then, and started again. */
+  readonly hung?: () => string | undefined;
   /** Judges an `Authorization` header; undefined where there is nobody to ask: then only loopback is served. */
   readonly judge: ((authorization: string | undefined) => Promise<Verdict>) | undefined;
 }
@@ -139,16 +139,18 @@ interface Answer {
 /** Never rejects. */
 async function answer(
   { url, method, headers }: IncomingMessage,
-  { registry, notReady, isHung, judge, log }: HealthOptions,
+  { registry, notReady, hung, judge, log }: HealthOptions,
   isOpen: boolean,
 ): Promise<Answer> {
   if (method !== 'GET' && method !== 'HEAD')
     return { status: 405, body: 'GET alone\n', headers: { allow: 'GET, HEAD' } };
   switch (url?.split('?')[0]) {
-    case '/healthz':
-      return isHung?.() === true
-        ? { status: 503, body: 'a pass of the daemon hangs\n' }
-        : { status: 200, body: 'ok\n' };
+    case '/healthz': {
+      const loop = hung?.();
+      return loop === undefined
+        ? { status: 200, body: 'ok\n' }
+        : { status: 503, body: `a pass of the daemon hangs: ${loop}\n` };
+    }
     case '/readyz': {
       const check = notReady();
       return check === undefined

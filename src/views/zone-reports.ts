@@ -117,28 +117,25 @@ function rulesOf(
   );
 }
 
-/**
- * What would change. `exclusively` runs the planning itself when nothing else plans or writes; the object source,
- * which may be slow, is asked before that.
- */
+/** Runs planning when nothing else plans or writes the same. */
+type Turn = <T>(plan: () => Promise<T>) => Promise<T>;
+
+const AT_ONCE: Readonly<Record<'databases' | 'host', Turn>> = {
+  databases: (plan) => plan(),
+  host: (plan) => plan(),
+};
+
+/** What would change. Databases and host are planned each in its turn: the host may take long to look at. */
 export async function planReport(
   zone: PlannedZone,
   format: PlanFormat,
-  exclusively: (report: () => Promise<PlanReport>) => Promise<PlanReport> = async (report) =>
-    report(),
-): Promise<PlanReport> {
-  const unprogrammed = await unprogrammedProblems(zone.store.objects);
-  return exclusively(() => reportOf(zone, format, unprogrammed));
-}
-
-async function reportOf(
-  zone: PlannedZone,
-  format: PlanFormat,
-  unprogrammed: readonly ZoneProblem[],
+  turns = AT_ONCE,
 ): Promise<PlanReport> {
   const { store, controller, host } = zone;
-  const ofZone = controller.plans();
-  const ofHost = await host?.controller.plans(controller.hostMayBeWanted());
+  const unprogrammed = await unprogrammedProblems(store.objects);
+  const ofZone = await turns.databases(() => Promise.resolve(controller.plans()));
+  const ofHost =
+    host && (await turns.host(() => host.controller.plans(controller.hostMayBeWanted())));
   const steps = [
     { database: CHASSIS, steps: await zone.chassisSteps() },
     { database: EXTERNAL_BRIDGE, steps: await zone.uplinkSteps() },

@@ -2,7 +2,7 @@
 import { zoneStatuses } from '../api/kinds.ts';
 import type { ZoneStatus } from '../api/zone-status.ts';
 import { serveControl } from '../control/control-socket.ts';
-import type { Exclusive } from '../process/exclusive.ts';
+import type { Loop } from '../process/loop.ts';
 import type { Logger } from '../process/logger.ts';
 import type { OverviewObjects } from '../views/overview.ts';
 import { planReport, statusReport } from '../views/zone-reports.ts';
@@ -13,27 +13,37 @@ import { controlMethods, type ZoneView } from './zone-view.ts';
 export interface DaemonState {
   /** Why the zone is not written at the moment, if so. */
   readonly notReady: () => string | undefined;
-  /** Passes over the databases: a plan is made between two of them. */
-  readonly passes: Exclusive;
+  /** A plan is made between two passes over what it is about. */
+  readonly databases: Pick<Loop, 'between'>;
+  readonly host: Pick<Loop, 'between'> | undefined;
 }
 
-function daemonView(runtime: ZoneRuntime, { notReady, passes }: DaemonState): ZoneView {
+function daemonView(runtime: ZoneRuntime, { notReady, ...loops }: DaemonState): ZoneView {
   const { configuration, controller, store } = runtime;
-  const betweenPasses = <T>(report: () => Promise<T>): Promise<T> =>
-    passes.run(async () => {
-      if (!controller.isStarted)
-        throw new Error(
-          `the daemon of node ${configuration.node} has made no plan yet: ${notReady() ?? 'starting'}`,
-        );
-      return report();
-    });
+  const inTurn =
+    (loop: Pick<Loop, 'between'> | undefined) =>
+    async <T>(report: () => Promise<T>): Promise<T> => {
+      const run = async (): Promise<T> => {
+        if (!controller.isStarted)
+          throw new Error(
+            `the daemon of node ${configuration.node} has made no plan yet: ${notReady() ?? 'starting'}`,
+          );
+        return report();
+      };
+      return loop === undefined ? run() : loop.between(run);
+    };
+  const ofHost = inTurn(loops.host);
+  const ofDatabases = inTurn(loops.databases);
   const plan: ZoneView['plan'] = (format) =>
-    planReport(runtime, format, async (report) => {
-      // What a database was when it was seen last says nothing of what would change.
-      const unavailable = runtime.unavailable();
-      if (unavailable !== undefined)
-        throw new Error(`nobody knows what would change: ${unavailable}`);
-      return betweenPasses(report);
+    planReport(runtime, format, {
+      host: ofHost,
+      databases: (report) => {
+        // What a database was when it was seen last says nothing of what would change.
+        const unavailable = runtime.unavailable();
+        if (unavailable !== undefined)
+          throw new Error(`nobody knows what would change: ${unavailable}`);
+        return ofDatabases(report);
+      },
     });
   return {
     about: () => ({
@@ -59,8 +69,8 @@ function daemonView(runtime: ZoneRuntime, { notReady, passes }: DaemonState): Zo
     plan,
     // A daemon allocates as it goes: what it is about to change is what drifted.
     diff: plan,
-    host: () => betweenPasses(() => runtime.hostReport()),
-    underlay: () => betweenPasses(() => runtime.underlayReport()),
+    host: () => ofHost(() => runtime.hostReport()),
+    underlay: () => ofHost(() => runtime.underlayReport()),
   };
 }
 

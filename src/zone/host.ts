@@ -52,8 +52,10 @@ export interface HostOptions {
   readonly log: Logger;
   /** Default: `ip` of the PATH. */
   readonly ip?: IpProgram;
-  /** Called when there may be something to do. */
+  /** Called when the host may be another than it should be. */
   readonly onWork: () => void;
+  /** Called when the local Open_vSwitch database can be written, or can't any more. */
+  readonly onAvailable?: () => void;
   /** Called after each change, for metrics. */
   readonly onChange?: (change: HostChange) => void;
   /** Called when `external_ids` may be others, or known for the first time. */
@@ -131,6 +133,7 @@ export function openHost({
   log,
   ip = new IpProgram(),
   onWork,
+  onAvailable = () => undefined,
   onExternalIds = () => undefined,
   onSwitchLost = () => undefined,
   onChange = () => undefined,
@@ -147,6 +150,7 @@ export function openHost({
     ...(mayWrite ? { lock: HOST_LOCK } : {}),
     log,
     onAvailable() {
+      onAvailable();
       onWork();
       if (openVswitch.unavailable() !== undefined) return;
       if (!isFollowed) openVswitch.replica.subscribe(onExternalIds, { tables: [OPEN_VSWITCH] });

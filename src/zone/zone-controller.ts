@@ -123,6 +123,7 @@ export class ZoneController {
   readonly #engine: Engine<ZoneFacts>;
   #targets: readonly Target[] = [];
   #hasWritten = false;
+  #isAnnounced = false;
   /** Networks that came into use after the start and are not all written, by when that was. */
   readonly #firstUsed = new Map<string, number>();
   #stopFollowing: (() => void)[] = [];
@@ -178,6 +179,7 @@ export class ZoneController {
         return `node ${facts.nodeName} is not known yet`;
     }
     this.#connect();
+    this.#isAnnounced = false;
     this.#engine.build();
     this.#failedFacts.logNew();
     return undefined;
@@ -212,6 +214,16 @@ export class ZoneController {
   /** True once all that could be written was: before that nothing is known of how far networks are. */
   get hasWritten(): boolean {
     return this.#hasWritten;
+  }
+
+  /** True when all that was built is in the Northbound database, and OVN is asked to confirm it. */
+  get isAnnounced(): boolean {
+    return this.#isAnnounced;
+  }
+
+  /** True when every unit is as facts want it now. */
+  get isBuilt(): boolean {
+    return !this.#engine.isDirty;
   }
 
   /** True when rows may differ from what they should be. */
@@ -251,6 +263,7 @@ export class ZoneController {
       if (sequence === undefined) return { kind: 'again', reason: 'nb_cfg could not be raised' };
       this.progress.announced(sequence);
     }
+    this.#isAnnounced = true;
     const southboundResult = unwritten.get('Southbound');
     if (southboundResult !== undefined) return southboundResult;
     this.#hasWritten = true;

@@ -72,8 +72,10 @@ export interface RuntimeOptions {
   readonly furtherProblems?: () => readonly ZoneProblem[];
   /** Opens the zone's databases; by default those that the configuration names. */
   readonly openDatabase?: (options: ZoneDatabaseOptions) => OpenDatabase;
-  /** Called when there may be something to do. */
+  /** Called when objects or databases may have changed, or something is wrong that was not. */
   readonly onWork?: () => void;
+  /** Called when the host may be another than it should be. */
+  readonly onHostWork?: () => void;
 }
 
 /** Something that could not be done in time, in words. */
@@ -174,7 +176,8 @@ export class ZoneRuntime implements AsyncDisposable {
             openVswitch: configuration.ovs,
             mayWrite: mode === 'write',
             log,
-            onWork,
+            onAvailable: onWork,
+            onWork: () => options.onHostWork?.(),
             onSwitchLost: () => this.#chassis?.switchLost(),
             onExternalIds: () => {
               this.#chassis?.hostChanged();

@@ -109,14 +109,16 @@ export class ConnectionDriver implements RowTarget, AsyncDisposable {
 
   /**
    * Begins to forget what is stale. To be called when the data plane is as wanted: before, a packet that is under way would be tracked again.
-   * `now` in milliseconds of a monotonic clock.
+   * Resolves when nothing is being forgotten any more. `now` in milliseconds of a monotonic clock; `until` ends it, and what is left is for the
+   * next time.
    */
-  forget(now: number): void {
+  async forget(now: number, until?: AbortSignal): Promise<void> {
     this.#isFollowing = true;
     for (const [key, stale] of this.#waiting) this.#ready.set(key, stale);
     this.#waiting.clear();
     if (this.#ready.size === 0 || (this.#refusal?.until ?? 0) > now) return;
-    this.#forgetting ??= this.#forgetAll(now).finally(() => (this.#forgetting = undefined));
+    this.#forgetting ??= this.#forgetAll(now, until).finally(() => (this.#forgetting = undefined));
+    await this.#forgetting;
   }
 
   /** Resolves when nothing is being forgotten. */
@@ -124,8 +126,9 @@ export class ConnectionDriver implements RowTarget, AsyncDisposable {
     await this.#forgetting;
   }
 
-  async #forgetAll(now: number): Promise<void> {
-    const { signal } = this.#stop;
+  async #forgetAll(now: number, until?: AbortSignal): Promise<void> {
+    const stop = this.#stop.signal;
+    const signal = until === undefined ? stop : AbortSignal.any([stop, until]);
     const wasRefused = this.#refusal !== undefined;
     while (this.#ready.size > 0 && !signal.aborted) {
       const batch = [...this.#ready.entries().take(AT_ONCE)];

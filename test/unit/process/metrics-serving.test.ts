@@ -104,6 +104,18 @@ describe('what anybody may ask', () => {
     );
   });
 
+  test('a loop that hangs makes liveness fail, and is named', async () => {
+    let hung: string | undefined;
+    const { url } = await serve({ address: '127.0.0.1:0', hung: () => hung });
+    expect((await fetch(`${url}/healthz`)).status).toBe(200);
+    hung = 'host';
+    const response = await fetch(`${url}/healthz`);
+    expect([response.status, await response.text()]).toEqual([
+      503,
+      'a pass of the daemon hangs: host\n',
+    ]);
+  });
+
   test('a kubelet’s probe reaches liveness and readiness over both families, without a token', async () => {
     const { url } = await serve({ address: ':0', judge: async () => 'unauthenticated' });
     for (const host of ['127.0.0.1', '::1'])

@@ -54,7 +54,8 @@ test('an object source that does not answer holds up no pass over the databases'
   const objects = new MemoryStore();
   objects.list = () => new Promise<never>(() => undefined);
   const passes = new Exclusive();
-  void planReport(zone(objects), { details: true }, (report) => passes.run(async () => report()));
+  const turn = <T>(report: () => Promise<T>): Promise<T> => passes.run(report);
+  void planReport(zone(objects), { details: true }, { databases: turn, host: turn });
   await new Promise(setImmediate);
   expect(await passes.run(async () => 'a pass')).toBe('a pass');
 });
@@ -73,12 +74,12 @@ test('a plan is made between two passes, and names where objects are written', a
     await pass.promise;
     order.push('pass');
   });
-  const planned = planReport(zone(objects), { details: true }, (report) =>
+  const turn = <T>(report: () => Promise<T>): Promise<T> =>
     passes.run(async () => {
       order.push('plan');
       return report();
-    }),
-  );
+    });
+  const planned = planReport(zone(objects), { details: true }, { databases: turn, host: turn });
   await new Promise(setImmediate);
   pass.resolve();
   const { problems, hasChanges } = await planned;

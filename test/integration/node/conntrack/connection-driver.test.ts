@@ -46,7 +46,7 @@ describe.skipIf(whyNoNamespace !== undefined)(
     const words = (): string[] => [...host.inside, program.command, ...program.args];
 
     const forget = async (now: number): Promise<void> => {
-      driver.forget(now);
+      void driver.forget(now);
       await driver.idle();
     };
     const track = (...more: string[]): string => {

@@ -48,7 +48,7 @@ describe('forgetting connections', () => {
     await using driver = new ConnectionDriver([tracker]);
     driver.set(owner, [port(['5.5.5.5'])]);
     driver.set(owner, []);
-    driver.forget(0);
+    void driver.forget(0);
     driver.set(owner, [port(['5.5.5.6'])]);
     driver.set(owner, []);
     expect(tracker.asked).toEqual([['5.5.5.5']]);
@@ -56,7 +56,7 @@ describe('forgetting connections', () => {
     await driver.idle();
     // Nobody said that the data plane is as wanted since.
     expect(tracker.asked).toEqual([['5.5.5.5']]);
-    driver.forget(1);
+    void driver.forget(1);
     await driver.idle();
     expect(tracker.asked).toEqual([['5.5.5.5'], ['5.5.5.6']]);
   });
@@ -69,7 +69,7 @@ describe('forgetting connections', () => {
       driver.set(owner, [port(['5.5.5.5'], 'udp')]);
       driver.set(owner, []);
     }
-    driver.forget(0);
+    void driver.forget(0);
     await driver.idle();
     expect(tracker.asked).toEqual([['5.5.5.5']]);
   });
@@ -80,7 +80,7 @@ describe('forgetting connections', () => {
     driver.set(owner, [port(['5.5.5.5'])]);
     driver.set(owner, []);
     driver.set(owner, [port(['5.5.5.5'])]);
-    driver.forget(0);
+    void driver.forget(0);
     await driver.idle();
     expect(tracker.asked).toEqual([]);
   });
@@ -90,7 +90,7 @@ describe('forgetting connections', () => {
     const driver = new ConnectionDriver([tracker]);
     driver.set(owner, [port(['5.5.5.5'])]);
     driver.set(owner, []);
-    driver.forget(0);
+    void driver.forget(0);
     await driver[Symbol.asyncDispose]();
     expect(tracker.asked).toHaveLength(1);
   });
@@ -108,7 +108,7 @@ describe('forgetting connections', () => {
     await using driver = new ConnectionDriver([tracker], () => (changes += 1));
     driver.set(owner, [port(addresses(MOST_STALE + 500))]);
     driver.set(owner, []);
-    driver.forget(0);
+    void driver.forget(0);
     await driver.idle();
     expect(driver.problems().map(({ object, message }) => `${object}: ${message}`)).toEqual([
       expect.stringMatching(
@@ -118,10 +118,10 @@ describe('forgetting connections', () => {
     ]);
     expect(changes).toBe(1);
     isRefusing = false;
-    driver.forget(29_999);
+    void driver.forget(29_999);
     await driver.idle();
     expect(forgotten).toEqual([]);
-    driver.forget(30_000);
+    void driver.forget(30_000);
     await driver.idle();
     expect(forgotten).toEqual(addresses(MOST_STALE));
     expect(driver.problems()).toEqual([]);

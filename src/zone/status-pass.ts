@@ -1,0 +1,143 @@
+/** A pass that says how the zone is: problems in the log, numbers in metrics, all of it in the node's ZoneStatus. */
+import type { ZoneProblem } from '../api/zone-status.ts';
+import { isStopping, type PassEnd } from '../process/loop.ts';
+import type { Logger } from '../process/logger.ts';
+import { problemText } from '../views/problem-text.ts';
+import { REVISIT } from './database-pass.ts';
+import type { ZoneMetrics } from './zone-metrics.ts';
+import type { ZoneRuntime } from './zone-runtime.ts';
+import { ZoneStatusWriter, zoneReport } from './zone-status-writer.ts';
+
+/** A start that has written nothing yet is reported after this: most are done by then. */
+const START_TIMEOUT = 5000;
+/** Problems that end without a change of facts or rows (a write that was retried, an object that is gone) are looked at again after this. */
+const RECHECK = 1000;
+/** A host that is about to be as a change wants it is waited for, so that nothing is reported that is over at once. */
+const HOST_PATIENCE = 2000;
+
+export interface StatusPassOptions {
+  readonly runtime: ZoneRuntime;
+  readonly metrics: ZoneMetrics;
+  readonly log: Logger;
+  /** Why not everything can be written, if so. */
+  readonly blocked: () => string | undefined;
+}
+
+export class StatusPass {
+  readonly #options: StatusPassOptions;
+  readonly #writer: ZoneStatusWriter;
+  readonly #startedAt = performance.now();
+  #hostAwaitedSince: number | undefined;
+  #hasResumed = false;
+  #logged: ReadonlySet<string> = new Set();
+
+  constructor(options: StatusPassOptions) {
+    const { runtime, metrics } = options;
+    this.#options = options;
+    this.#writer = new ZoneStatusWriter(runtime.store.objects, runtime.configuration.node, {
+      onRefused: ({ part }) => metrics.statusRefused(part),
+    });
+  }
+
+  /** What could not be reported. */
+  problems(): readonly ZoneProblem[] {
+    return this.#writer.problems();
+  }
+
+  async run(signal: AbortSignal): Promise<PassEnd> {
+    const patience = this.#untilHost();
+    if (patience > 0) return { wait: patience, isBlocked: false };
+    this.#hostAwaitedSince = undefined;
+    const outcome = await this.#report(signal);
+    const { runtime } = this.#options;
+    // Nothing changes when a program of OVN stops: that it is silent is found by looking.
+    const looks = [runtime.chassisReach()?.nextLook, runtime.controller.progress.untilSilent()];
+    const recheck = outcome === 'written' && this.#logged.size === 0 ? REVISIT : RECHECK;
+    return {
+      wait: Math.min(recheck, ...looks.map((look) => look ?? Infinity)),
+      isBlocked: outcome === 'failed',
+    };
+  }
+
+  /** Milliseconds for which the host is waited for. */
+  #untilHost(): number {
+    const { host } = this.#options.runtime;
+    if (host?.controller.isBehind !== true) return 0;
+    const now = performance.now();
+    this.#hostAwaitedSince ??= now;
+    return this.#hostAwaitedSince + HOST_PATIENCE - now;
+  }
+
+  /** `early`: nothing is known yet that is worth a report. */
+  async #report(signal: AbortSignal): Promise<'written' | 'early' | 'failed'> {
+    const { runtime, blocked: blockedNow } = this.#options;
+    const { controller } = runtime;
+    const problems = runtime.problems();
+    this.#logProblems(problems);
+    if (!(await this.#resumed(signal))) return 'failed';
+    const message = blockedNow();
+    const report = zoneReport({
+      controller,
+      problems,
+      waiting: runtime.waiting(),
+      notes: runtime.notes(),
+      message,
+      reach: runtime.chassisReach(),
+    });
+    this.#measure(problems.length, message !== undefined);
+    if (!controller.hasWritten && performance.now() - this.#startedAt < START_TIMEOUT)
+      return 'early';
+    try {
+      await this.#writer.write(report, signal);
+      return 'written';
+    } catch (error) {
+      if (isStopping(signal)) throw error;
+      return 'failed';
+    } finally {
+      // What was not taken is a problem from now on, which is logged once.
+      if (!signal.aborted) this.#logProblems(runtime.problems());
+    }
+  }
+
+  #measure(problems: number, isBlocked: boolean): void {
+    const { runtime, metrics } = this.#options;
+    const { controller, host } = runtime;
+    const { configured, reached } = isBlocked
+      ? { configured: 0, reached: 0 }
+      : controller.progress.sequence;
+    metrics.state({
+      networks: controller.progress.networks(),
+      problems,
+      failedFacts: controller.failedFacts,
+      behind: Math.max(0, configured - reached),
+    });
+    metrics.hostObjects(host?.controller.counts() ?? []);
+  }
+
+  /** Logs what is wrong since the last time, each problem once. */
+  #logProblems(problems: readonly ZoneProblem[]): void {
+    const { runtime, log } = this.#options;
+    const lines = problems.map((problem) => ({
+      object: problem.object,
+      line: problemText(problem, (object) => runtime.store.placeOf(object)),
+    }));
+    for (const { object, line } of lines)
+      if (!this.#logged.has(line)) log.warn({ component: 'zone', object }, line);
+    this.#logged = new Set(lines.map(({ line }) => line));
+  }
+
+  /** False while it is not known what the process before us reported. */
+  async #resumed(signal: AbortSignal): Promise<boolean> {
+    if (this.#hasResumed) return true;
+    const { runtime, log } = this.#options;
+    try {
+      await this.#writer.resume(runtime.controller.progress, signal);
+      this.#hasResumed = true;
+      return true;
+    } catch (error) {
+      if (isStopping(signal)) throw error;
+      log.warn({ component: 'zone', error }, 'status not read');
+      return false;
+    }
+  }
+}

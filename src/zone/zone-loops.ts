@@ -1,0 +1,146 @@
+/**
+ * What a daemon does for its zone, in loops of their own: databases, the host, tracked connections, statuses. Each has its trigger, its back-off
+ * and its limit, so that what one of them waits for (a program, an API server) holds up no other, and no pod.
+ */
+import type { ZoneProblem } from '../api/zone-status.ts';
+import type { ReadinessCheck } from '../process/health.ts';
+import type { Logger } from '../process/logger.ts';
+import { Loop, type PassEnd } from '../process/loop.ts';
+import { LONGEST_PASS } from '../process/pass-watch.ts';
+import { DatabasePass, REVISIT } from './database-pass.ts';
+import { HostPass } from './host-pass.ts';
+import { StatusPass } from './status-pass.ts';
+import type { ZoneMetrics } from './zone-metrics.ts';
+import type { ZoneRuntime } from './zone-runtime.ts';
+
+/** Changes within this time of each other are written together. */
+const DEBOUNCE = 10;
+/** The report is made this often at most: it reads all networks. */
+const REPORT_INTERVAL = 200;
+/** Milliseconds after which a pass gives up what it waits for. What it did stays, and the next one goes on from there. */
+const LIMIT = 300_000;
+/** Before what could not be done is tried again, where nothing tells that it can be. */
+const BACKOFF = { first: 1000, longest: 5000 };
+/** Before an API server that takes no status is asked again. */
+const STATUS_BACKOFF = { first: 1000, longest: 10_000 };
+
+export class ZoneLoops {
+  readonly databases: Loop;
+  /** Absent where the host is left alone, as are connections. */
+  readonly host: Loop | undefined;
+  readonly #connections: Loop | undefined;
+  readonly #statuses: Loop;
+  readonly #runtime: ZoneRuntime;
+  readonly #databasePass: DatabasePass;
+  readonly #hostPass: HostPass | undefined;
+  readonly #statusPass: StatusPass;
+  #hasPassed = false;
+
+  constructor(runtime: ZoneRuntime, metrics: ZoneMetrics, log: Logger) {
+    const { host, controller } = runtime;
+    this.#runtime = runtime;
+    this.#databasePass = new DatabasePass({
+      runtime,
+      metrics,
+      log,
+      onRows: () => this.databases.notify(),
+    });
+    this.#hostPass =
+      host && new HostPass({ host, controller, log, onRows: () => this.host?.notify() });
+    this.#statusPass = new StatusPass({ runtime, metrics, log, blocked: () => this.blocked });
+    const common = { debounce: DEBOUNCE, backoff: BACKOFF, limit: LIMIT };
+    this.databases = new Loop({
+      ...common,
+      name: 'databases',
+      pass: async (signal) => {
+        const end = await this.#databasePass.run(signal);
+        this.#hasPassed = true;
+        if (this.#hostPass?.isBehind === true) this.host?.notify();
+        this.#afterPass();
+        return end;
+      },
+    });
+    const hostPass = this.#hostPass;
+    this.host =
+      hostPass &&
+      new Loop({
+        ...common,
+        name: 'host',
+        pass: async (signal) => {
+          const end = await hostPass.run(signal);
+          this.#afterPass();
+          return end;
+        },
+      });
+    this.#connections =
+      host &&
+      new Loop({ ...common, name: 'conntrack', pass: (signal) => this.#forgetConnections(signal) });
+    this.#statuses = new Loop({
+      ...common,
+      name: 'statuses',
+      interval: REPORT_INTERVAL,
+      backoff: STATUS_BACKOFF,
+      isPatient: true,
+      // Before the first pass over the databases nothing is known.
+      pass: async (signal) =>
+        this.#hasPassed ? this.#statusPass.run(signal) : { wait: REVISIT, isBlocked: false },
+    });
+  }
+
+  get all(): readonly Loop[] {
+    return [this.databases, this.host, this.#connections, this.#statuses].filter(
+      (loop) => loop !== undefined,
+    );
+  }
+
+  /** Why not all of the zone can be kept, if so. */
+  get blocked(): string | undefined {
+    return this.#databasePass.blocked ?? this.#hostPass?.blocked;
+  }
+
+  /** What keeps the daemon from being ready. Statuses that nobody takes do not: networks are in order all the same. */
+  get failedCheck(): ReadinessCheck | undefined {
+    const { blocked, stage } = this.#databasePass;
+    if (blocked !== undefined || this.databases.watch.isLate) return stage;
+    if (this.#hostPass?.blocked !== undefined || this.host?.watch.isLate === true) return 'host';
+    return this.#runtime.chassisReach()?.message === undefined ? undefined : 'tunnels';
+  }
+
+  /** Why the node is not ready, in words. */
+  readonly notReady = (): string | undefined =>
+    this.blocked ?? this.#runtime.chassisReach()?.message;
+
+  /** The loop at whose pass nothing will happen any more, if there is one. */
+  get hung(): string | undefined {
+    return this.all.find(({ watch }) => watch.isHung)?.name;
+  }
+
+  /** What could not be reported, and which loops are at one pass for long. */
+  problems(): readonly ZoneProblem[] {
+    const object = `Node ${this.#runtime.configuration.node}`;
+    const late = this.all.filter(({ watch }) => watch.isLate);
+    return [
+      ...this.#statusPass.problems(),
+      ...late.map(({ name }) => ({
+        object,
+        message: `the daemon is at one pass over its ${name} for more than ${LONGEST_PASS / 1000} s: what it waits for does not answer; see its log and heddle_loop_pass_under_way_seconds`,
+      })),
+    ];
+  }
+
+  #afterPass(): void {
+    this.#connections?.notify();
+    this.#statuses.notify();
+  }
+
+  /** Not before databases, host and data plane are as wanted: until then packets may be tracked again. */
+  async #forgetConnections(signal: AbortSignal): Promise<PassEnd> {
+    const { controller, host } = this.#runtime;
+    const { configured, reached } = controller.isStarted
+      ? controller.progress.sequence
+      : { configured: Infinity, reached: 0 };
+    const isWanted = controller.isAnnounced && host?.controller.isBehind === false;
+    if (isWanted && reached >= configured) await host.controller.forgetConnections(signal);
+    return { wait: REVISIT, isBlocked: false };
+  }
+}

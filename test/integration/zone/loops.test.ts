@@ -1,0 +1,183 @@
+/** `heddle node` while something beside the Northbound database hangs: pods get their logical ports all the same. */
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { parseAllDocuments } from 'yaml';
+import { resourceKindOf } from '../../../src/api/kinds.ts';
+import { program } from '../../../src/lab/paths.ts';
+import { collectionPath } from '../../../src/store/kubernetes/kubernetes-paths.ts';
+import { startApiProxy } from '../../support/cluster/api-proxy.ts';
+import { startKubeApi, type KubeApi } from '../../support/cluster/kube-api.ts';
+import { servedDefinitions } from '../../support/cluster/served-definitions.ts';
+import { NetworkNamespace, whyNoNamespace } from '../../support/host/network-namespace.ts';
+import { ovsProgram } from '../../support/host/ovs-programs.ts';
+import { OvsdbServer, runOvs, SCHEMAS } from '../../support/ovsdb/ovsdb-server.ts';
+import { command, Installation } from '../../support/run/heddle.ts';
+import { bound } from '../../support/run/left-behind.ts';
+import { until } from '../../support/run/until.ts';
+
+const EXAMPLE = join(import.meta.dirname, '../cli/fixtures/worked-example');
+const SETTINGS = ['--cluster-subnets=10.244.0.0/16/24', '--k8s-service-cidrs=10.96.0.0/16'];
+
+const ports = async (northbound: OvsdbServer): Promise<string> =>
+  runOvs('ovn-nbctl', [
+    `--db=${northbound.remote}`,
+    '--bare',
+    '--columns=name',
+    'list',
+    'Logical_Switch_Port',
+  ]);
+
+/** Another pod of the example's namespace, on its node. */
+const another = (name: string): object => ({
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: { name, namespace: 'blue' },
+  spec: { nodeName: 'ovn-worker', containers: [{ name: 'a', image: 'a' }] },
+});
+
+const started = await startKubeApi();
+if (typeof started === 'string')
+  console.warn(`statuses that hang are not tested on a real API server: ${started}`);
+
+describe.skipIf(typeof started === 'string')('an API server that takes no status', () => {
+  const api = started as KubeApi;
+  beforeAll(() => api.install(servedDefinitions));
+  afterAll(async () => api[Symbol.asyncDispose]());
+
+  test('holds up no logical port', async () => {
+    const create = async (object: unknown): Promise<void> => {
+      const { apiVersion, kind, metadata } = object as {
+        apiVersion: string;
+        kind: string;
+        metadata: { namespace?: string };
+      };
+      const known = resourceKindOf(apiVersion, kind);
+      if (known === undefined) throw new Error(`unknown kind ${kind}`);
+      const path = collectionPath(known, metadata.namespace);
+      const { status, body } = await api.call('POST', path, object);
+      expect([201, 409], JSON.stringify(body)).toContain(status);
+    };
+    await using northbound = await OvsdbServer.start();
+    for (const name of ['default', 'kube-system'])
+      await create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
+    await using proxy = await startApiProxy(api);
+    const isPatch = (request: string): boolean => /^PATCH .*\/zonestatuses\//.test(request);
+    const released = Promise.withResolvers<void>();
+    let held = 0;
+    let answered = 0;
+    proxy.hold = (request) => {
+      if (!isPatch(request)) return undefined;
+      held += 1;
+      return released.promise.then(() => void (answered += 1));
+    };
+    const common = [...SETTINGS, '--metrics-bind-address=127.0.0.1:0'];
+    await using _manager = command('cluster', `--kubeconfig=${api.kubeconfig}`, ...common);
+    await using node = command(
+      'node',
+      `--kubeconfig=${await api.kubeconfigFor(proxy.url)}`,
+      ...common,
+      '--node=ovn-worker',
+      '--socket=none',
+      `--nb=${northbound.remote}`,
+    );
+    for (const file of ['nodes.yaml', 'services.yaml', 'blue.yaml'])
+      for (const document of parseAllDocuments(readFileSync(join(EXAMPLE, file), 'utf8')))
+        await create(document.toJS());
+    const output = (): string => node.log;
+    await until('a status to be written', () => held > 0, { limit: 60_000, output });
+    await create(another('late'));
+    await until('its port', async () => (await ports(northbound)).includes('blue_late'), {
+      limit: 30_000,
+      output,
+    });
+    expect(answered).toBe(0);
+    released.resolve();
+    await until('the status', () => answered > 0, { limit: 30_000, output });
+  });
+});
+
+/** A folder of the PATH in which `nft` hangs until it is released; its `pids` are those that were started. */
+function programsWithHangingNft(folder: string): {
+  path: string;
+  pids: () => readonly number[];
+  release: () => void;
+} {
+  const path = join(folder, 'programs');
+  const log = join(folder, 'nft.pids');
+  const released = join(folder, 'released');
+  mkdirSync(path);
+  const { command: ip, args } = ovsProgram('ip');
+  const scripts = {
+    ip: `exec ${[ip, ...args].join(' ')} "$@"`,
+    nft: `echo $$ >> ${log}\nwhile [ ! -e ${released} ]; do sleep 0.1; done\nexit 1`,
+  };
+  for (const [name, text] of Object.entries(scripts)) {
+    writeFileSync(join(path, name), `#!/bin/sh\n${text}\n`);
+    chmodSync(join(path, name), 0o755);
+  }
+  return {
+    path: `${path}:${process.env['PATH']}`,
+    pids: () =>
+      existsSync(log) ? readFileSync(log, 'utf8').split('\n').filter(Boolean).map(Number) : [],
+    release: () => writeFileSync(released, ''),
+  };
+}
+
+test.skipIf(whyNoNamespace !== undefined)(
+  'nft that hangs holds up no logical port, nor does who asks for a plan meanwhile',
+  async () => {
+    await using northbound = await OvsdbServer.start();
+    await using server = await OvsdbServer.start({ schema: join(SCHEMAS, 'vswitch.ovsschema') });
+    using host = await NetworkNamespace.create();
+    using installation = new Installation();
+    installation.copy(EXAMPLE);
+    await runOvs('ovs-vsctl', [`--db=${server.remote}`, '--no-wait', '--timeout=10', 'init']);
+    const programs = programsWithHangingNft(server.folder);
+    const [nsenter = '', ...enter] = host.inside;
+    const flags = [
+      'node',
+      '--node=ovn-worker',
+      `--nb=${northbound.remote}`,
+      `--ovs=${server.remote}`,
+      `--manifests=${installation.manifests}`,
+      `--state=${installation.state}`,
+      `--socket=${installation.socket}`,
+      '--metrics-bind-address=127.0.0.1:0',
+      ...SETTINGS,
+    ];
+    const daemon: ChildProcess = spawn(
+      ...bound(nsenter, [...enter, process.execPath, program, ...flags]),
+      { stdio: ['ignore', 'ignore', 'pipe'], env: { ...process.env, PATH: programs.path } },
+    );
+    let said = '';
+    daemon.stderr?.setEncoding('utf8').on('data', (piece: string) => {
+      said += piece;
+    });
+    const waiting = { limit: 30_000, output: () => said };
+    try {
+      await until('nft to hang', () => programs.pids().length > 0, waiting);
+      const hanging = programs.pids().at(-1) ?? 0;
+      const plan = command(
+        'plan',
+        '--node=ovn-worker',
+        `--nb=${northbound.remote}`,
+        `--ovs=${server.remote}`,
+        `--manifests=${installation.manifests}`,
+        `--state=${installation.state}`,
+        `--socket=${installation.socket}`,
+        ...SETTINGS,
+      );
+      installation.write('late.json', JSON.stringify(another('late')));
+      await until('its port', async () => (await ports(northbound)).includes('blue_late'), waiting);
+      expect(programs.pids().at(-1)).toBe(hanging);
+      await plan.end('SIGKILL');
+    } finally {
+      programs.release();
+      daemon.kill('SIGTERM');
+      await once(daemon, 'close');
+    }
+  },
+);

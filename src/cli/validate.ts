@@ -13,8 +13,6 @@ import { previewText } from './validate-connects.ts';
 import { checkTogether } from './validate-together.ts';
 import { errorText } from '../api/error-text.ts';
 
-/** Files that can't be read, or none named. */
-const EXIT_USAGE = 2;
 const STANDARD_INPUT = '-';
 const MANIFEST_NAME = /^[^.].*\.(ya?ml|json)$/;
 
@@ -41,7 +39,7 @@ export function register(program: Command): void {
       .option('--strict', 'warnings fail, too')
       .addHelpText(
         'after',
-        "\nExit code: 0 everything is valid, 1 something is not, 2 nothing to check or a file can't be read.",
+        "\nExit code: 0 everything is valid, 1 something is not, 64 nothing to check or a file can't be read.",
       ),
     ['cluster'],
   ).action((files: readonly string[], _options: unknown, command: Command) => {
@@ -167,7 +165,7 @@ function validate(paths: readonly string[], command: Command): number {
   const options = command.opts<Options>();
   if (paths.length === 0) {
     report('heddle validate: name files or directories to check, or - for standard input');
-    return EXIT_USAGE;
+    return EXIT.usage;
   }
   let findings: Findings;
   try {
@@ -175,7 +173,7 @@ function validate(paths: readonly string[], command: Command): number {
   } catch (error) {
     if (!(error instanceof Unreadable)) throw error;
     report(`heddle validate: ${error.message}`);
-    return EXIT_USAGE;
+    return EXIT.usage;
   }
   const { errors, warnings } = findings;
   const failed = errors.length > 0 || (options.strict === true && warnings.length > 0);

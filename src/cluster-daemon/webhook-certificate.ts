@@ -5,7 +5,7 @@
 import { X509Certificate } from 'node:crypto';
 import type { KubeObject, ResourceKind } from '../api/objects.ts';
 import { isRetryable, StoreError, type Store } from '../store/store.ts';
-import { selfSigned, type TlsIdentity } from '../process/self-signed.ts';
+import { namesHost, selfSigned, type TlsIdentity } from '../process/self-signed.ts';
 
 interface Secret extends KubeObject {
   readonly type?: string;
@@ -52,8 +52,8 @@ function identityIn(
   if (certificate === undefined || key === undefined) return undefined;
   try {
     const parsed = new X509Certificate(fromBase64(certificate));
-    const names = /^[\d.]+$/.test(host) ? parsed.checkIP(host) : parsed.checkHost(host);
-    if (names === undefined || parsed.validToDate.getTime() - now < RENEW_BEFORE) return undefined;
+    if (!namesHost(parsed, host) || parsed.validToDate.getTime() - now < RENEW_BEFORE)
+      return undefined;
     return { certificate: fromBase64(certificate), key: fromBase64(key) };
   } catch {
     return undefined; // not a certificate: as if there were none

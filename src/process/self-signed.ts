@@ -1,5 +1,7 @@
 /** Certificates of our own making, by openssl: Node.js can't make any. */
 import { execFile } from 'node:child_process';
+import type { X509Certificate } from 'node:crypto';
+import { isIP } from 'node:net';
 import { promisify } from 'node:util';
 
 export interface TlsIdentity {
@@ -9,6 +11,10 @@ export interface TlsIdentity {
 }
 
 const OPENSSL_LIMIT = 30_000;
+
+/** Whether a certificate is one for `host`, a name or an address. */
+export const namesHost = (certificate: X509Certificate, host: string): boolean =>
+  (isIP(host) === 0 ? certificate.checkHost(host) : certificate.checkIP(host)) !== undefined;
 
 /** A new key, and a certificate for it that names `host`. `what` it is for is its common name, and what errors begin with. */
 export async function selfSigned(what: string, host: string, days: number): Promise<TlsIdentity> {
@@ -22,7 +28,7 @@ export async function selfSigned(what: string, host: string, days: number): Prom
       '-pkeyopt=ec_paramgen_curve:prime256v1',
       `-days=${days}`,
       `-subj=/CN=heddle ${what}`,
-      `-addext=subjectAltName=${/^[\d.]+$/.test(host) ? 'IP' : 'DNS'}:${host}`,
+      `-addext=subjectAltName=${isIP(host) === 0 ? 'DNS' : 'IP'}:${host}`,
       '-keyout=-',
       '-out=-',
     ].flatMap(splitOption),

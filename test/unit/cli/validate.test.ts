@@ -402,20 +402,20 @@ describe('heddle validate', () => {
     expect(run(['--strict', '-'], overlapping).status).toBe(1);
   });
 
-  test('ends with 2 when there is nothing to check', () => {
+  test('ends with 64, as other commands, when there is nothing to check', () => {
     const none = run([]);
     expect([none.status, none.stderr]).toEqual([
-      2,
+      64,
       'heddle validate: name files or directories to check, or - for standard input\n',
     ]);
     mkdirSync(join(folder, '.empty'));
     const empty = run(['.empty']);
     expect([empty.status, empty.stderr]).toEqual([
-      2,
+      64,
       'heddle validate: no manifests (*.yaml, *.yml, *.json) in .empty\n',
     ]);
     const missing = run(['missing.yaml']);
-    expect(missing.status).toBe(2);
+    expect(missing.status).toBe(64);
     expect(missing.stderr).toMatch(/^heddle validate: missing\.yaml can't be read: /);
   });
 });

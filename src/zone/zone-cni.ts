@@ -7,6 +7,7 @@ import { ContainerTurns } from '../cni/server/container-turns.ts';
 import { serveCni } from '../cni/server/cni-socket.ts';
 import type { LinkFacts } from '../cni/links/pod-interfaces.ts';
 import type { Logger } from '../process/logger.ts';
+import { NetworkStatusWriter } from '../cni/server/network-status-writer.ts';
 import { keepPodPorts } from '../cni/server/pod-port-keeper.ts';
 import { PodPorts } from '../cni/server/pod-ports.ts';
 import type { ZoneRuntime } from './zone-runtime.ts';
@@ -32,9 +33,11 @@ export async function serveZoneCni(runtime: ZoneRuntime, log: Logger): Promise<A
     },
     log,
   };
+  const resources = new AsyncDisposableStack();
+  const statuses = resources.use(new NetworkStatusWriter({ ...shared, store: informers.store }));
   const plugin = new CniPlugin({
     ...shared,
-    store: informers.store,
+    statuses,
     conntrack: new Conntrack(),
     problemsOf: (object) =>
       runtime
@@ -50,7 +53,6 @@ export async function serveZoneCni(runtime: ZoneRuntime, log: Logger): Promise<A
         "pods on the host's network are not kept from interfaces of pods that an older release made",
       ),
     );
-  const resources = new AsyncDisposableStack();
   resources.use(keepPodPorts(shared, runtime.host.openVswitch));
   resources.use(
     await serveCni({

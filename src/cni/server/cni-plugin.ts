@@ -1,13 +1,12 @@
 /** Answers container runtimes: gives pods their interfaces and takes them away again (reference/node.md §6). */
 import { withoutPrefix } from '../../allocators/addresses.ts';
-import { pods as podKind } from '../../api/kinds.ts';
 import { nadOfKey } from '../../api/nad/nad-key.ts';
 import { objectKey } from '../../api/objects.ts';
 import type { NetworkAttachmentDefinition, Pod } from '../../api/types.ts';
 import { CNI_CODE, CniError } from '../protocol/cni-error.ts';
 import { hostMac } from '../links/link-commands.ts';
 import { networkNamesOf, requestedInterfaces, type LinkFactsOf } from '../links/pod-interfaces.ts';
-import { NETWORK_STATUS, networkStatus } from '../protocol/network-status.ts';
+import { networkStatus } from '../protocol/network-status.ts';
 import {
   readRequest,
   splitRequest,
@@ -22,9 +21,9 @@ import { addResult, errorResult, versionResult, type CniInterface } from '../pro
 import type { Conntrack } from '../../node/conntrack/conntrack.ts';
 import type { PodLinks } from '../links/pod-links.ts';
 import type { ObjectView } from '../../store/informer.ts';
-import type { Store } from '../../store/store.ts';
 import { awaited, isTemporary, OVERTAKEN, reasonOf } from './cni-waits.ts';
 import type { ContainerTurns } from './container-turns.ts';
+import type { NetworkStatusWriter } from './network-status-writer.ts';
 import type { Logger } from '../../process/logger.ts';
 import type { PodPort, PodPorts } from './pod-ports.ts';
 
@@ -32,7 +31,7 @@ export interface CniPluginOptions {
   readonly node: string;
   readonly pods: ObjectView<Pod>;
   readonly nads: ObjectView<NetworkAttachmentDefinition>;
-  readonly store: Pick<Store, 'patchStatus'>;
+  readonly statuses: Pick<NetworkStatusWriter, 'write'>;
   readonly ports: PodPorts;
   readonly links: PodLinks;
   readonly conntrack: Pick<Conntrack, 'forget'>;
@@ -152,13 +151,10 @@ export class CniPlugin {
         `container ${container} has an interface ${present.device} already: DEL comes before another ADD`,
       );
     await links.create(interfaces, container, netns);
-    let writing: Promise<void> | undefined;
     try {
       signal.throwIfAborted();
       // ovn-controller works on the ports while the pod's ends get their addresses. What failed waits for the other to end.
       const both = [ports.add(interfaces), links.configure(interfaces, netns, ports.isUserspace)];
-      // What it says will be so again when the runtime tries again.
-      if (!request.isSecondary) writing = this.#writeStatus(request, interfaces, signal);
       await Promise.allSettled(both);
       await Promise.all(both);
       await this.#installed(request, interfaces, signal);
@@ -173,7 +169,12 @@ export class CniPlugin {
         ? new CniError(reasonOf(signal), CNI_CODE.tryAgainLater)
         : error;
     }
-    await writing;
+    if (!request.isSecondary)
+      this.#options.statuses.write(
+        objectKey(request.pod),
+        interfaces[0]?.externalIds['iface-id-ver'],
+        networkStatus(request.network, interfaces),
+      );
     return interfaces;
   }
 
@@ -254,29 +255,6 @@ export class CniPlugin {
       throw errors.length === 0
         ? error
         : new CniError(error.message, error.code, [error.details, ...errors].join('; '));
-    }
-  }
-
-  /** For people and programs; the pod works without it. */
-  async #writeStatus(
-    request: AddRequest,
-    interfaces: readonly CniInterface[],
-    signal: AbortSignal,
-  ): Promise<void> {
-    const { store, log } = this.#options;
-    const annotations = { [NETWORK_STATUS]: networkStatus(request.network, interfaces) };
-    try {
-      await store.patchStatus(
-        podKind,
-        objectKey(request.pod),
-        { metadata: { annotations } },
-        { fieldManager: 'heddle-cni', signal },
-      );
-    } catch (error) {
-      log.warn(
-        { component: 'cni', pod: objectKey(request.pod), error },
-        `annotation ${NETWORK_STATUS} could not be written`,
-      );
     }
   }
 

@@ -7,6 +7,7 @@ import { openDatabase } from '../../../src/databases/open-database.ts';
 import { hostTables } from '../../../src/zone/host.ts';
 import { createLogger } from '../../../src/process/logger.ts';
 import { ContainerTurns } from '../../../src/cni/server/container-turns.ts';
+import { NetworkStatusWriter } from '../../../src/cni/server/network-status-writer.ts';
 import { keepPodPorts } from '../../../src/cni/server/pod-port-keeper.ts';
 import { PodPorts } from '../../../src/cni/server/pod-ports.ts';
 import { IpProgram } from '../../../src/node/programs/ip-program.ts';
@@ -77,9 +78,10 @@ export async function startCniNode({
     log,
   };
   const keeper = keepPodPorts(shared, database);
+  const statuses = new NetworkStatusWriter({ ...shared, store: informers.store });
   const plugin = new CniPlugin({
     ...shared,
-    store: informers.store,
+    statuses,
     conntrack: new Conntrack({
       program: [...program.slice(0, 2), conntrack.command, ...conntrack.args],
     }),
@@ -96,6 +98,7 @@ export async function startCniNode({
     async [Symbol.asyncDispose]() {
       await keeper[Symbol.asyncDispose]();
       await serving[Symbol.asyncDispose]();
+      await statuses[Symbol.asyncDispose]();
       await database[Symbol.asyncDispose]();
       stopping.abort();
       await running;

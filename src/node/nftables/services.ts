@@ -39,7 +39,7 @@ export const serviceElements = feature({
       source: 'reference/node.md §3.3',
     },
     'internally-local': {
-      text: 'With a local internal traffic policy what host processes send to the cluster address stays on this node.',
+      text: "With a local internal traffic policy what host processes send to the cluster address of a service of the default network stays on this node; that of a primary network leads over the network's gateway router, never into the default network.",
       source: 'reference/node.md §3.3',
     },
     mark: {
@@ -134,9 +134,11 @@ function buildPort(context: Context, port: ExposedPort): void {
   for (const { family, address } of clusterIps) {
     const element = concatenated(address, protocol, port.port);
     const host = onHost.find((target) => target.family === family);
-    if (host === undefined)
-      by('internally-local').element({ set: ofFamily('itp-services-to-mark', family), element });
-    else
+    if (host === undefined) {
+      // The mark leads over the default network's management port.
+      if (isDefaultNetwork)
+        by('internally-local').element({ set: ofFamily('itp-services-to-mark', family), element });
+    } else
       by('internally-local').element({
         set: ofFamily('itp-services-to-redirect', family),
         element,

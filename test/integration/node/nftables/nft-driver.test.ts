@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Cgroup } from '../../../../src/node/nftables/cgroups.ts';
 import { KUBELET_CGROUP, PODS_CGROUP } from '../../../../src/node/nftables/cgroup-names.ts';
@@ -13,7 +14,7 @@ import { HostUnits } from '../../../support/host/host-units.ts';
 import { arrivals } from '../../../support/lab/datagrams.ts';
 import { NetworkNamespace, whyNoNamespace } from '../../../support/host/network-namespace.ts';
 import { nftIn, runNft } from '../../../support/host/nft-program.ts';
-import { nftZone } from '../../../support/host/nft-zone.ts';
+import { nftZone, sharedNftZone } from '../../../support/host/nft-zone.ts';
 import { service, slice, withServices } from '../../../support/zone/services.ts';
 import { until } from '../../../support/run/until.ts';
 import { networkName, type Zone, type ZoneNetwork } from '../../../support/zone/zones.ts';
@@ -241,6 +242,67 @@ describe.skipIf(whyNoNamespace !== undefined)('our nftables table', () => {
     expect(messages.join()).toContain('nowhere.slice/kubelet.service');
     expect(runNft(nft, OURS)).toContain('@udn-pod-default-ips-v4 drop');
   });
+
+  test.each([
+    ['local', nftZone],
+    ['shared', sharedNftZone],
+  ])(
+    "in %s gateway mode a process of the host gets to a service with a local internal policy by the service's own network: of a primary one never into the default network",
+    async (_mode, zone) => {
+      const ports = [{ protocol: 'UDP', port: 53 }];
+      const spec = { ports, internalTrafficPolicy: 'Local' };
+      const [ofDefault, ofBlue, plain] = ['10.96.0.61', '10.96.1.61', '10.96.0.62'] as const;
+      units.want(
+        withServices(
+          zone,
+          service('kube-system/dns', { ...spec, clusterIPs: [ofDefault] }),
+          slice('kube-system/dns', ['10.244.0.7 on ovn-worker']),
+          service('blue/dns', { ...spec, clusterIPs: [ofBlue] }),
+          slice('blue/dns', ['103.103.0.3 on ovn-worker'], { network: 'blue_blue' }),
+          service('kube-system/any', { ports, clusterIPs: [plain] }),
+          slice('kube-system/any', ['10.244.0.7 on ovn-worker']),
+        ),
+      );
+      expect(refused(await settled())).toEqual([]);
+      for (const line of [
+        'link add breth0 type veth peer name outside0',
+        'link add ovn-k8s-mp0 type veth peer name ovn0',
+        'address add 172.18.0.3/16 dev breth0',
+        'address add 10.244.0.2/24 dev ovn-k8s-mp0',
+        'link set breth0 up',
+        'link set ovn-k8s-mp0 up',
+        // As the features of the host have them (reference/node.md §2.3).
+        'route add 10.96.0.0/16 dev breth0',
+        'route add 10.96.0.0/16 dev ovn-k8s-mp0 table 7',
+        'rule add priority 30 fwmark 0x1745ec lookup 7',
+      ])
+        namespace.ip(line);
+      const ways = [ofDefault, ofBlue, plain].flatMap((address) =>
+        ['breth0', 'ovn-k8s-mp0'].map((device) => ({ address, device })),
+      );
+      runNft(
+        nft,
+        '-f -',
+        [
+          'table inet ways {',
+          'chain out { type filter hook postrouting priority 300;',
+          ...ways.map(({ address, device }) => `oifname "${device}" ip daddr ${address} counter`),
+          '}',
+          '}',
+          '',
+        ].join('\n'),
+      );
+      const [command = '', ...enter] = namespace.inside;
+      for (const address of [ofDefault, ofBlue, plain])
+        execFileSync(command, [...enter, 'bash', '-c', `echo > /dev/udp/${address}/53`]);
+      const counted = [...runNft(nft, 'list table inet ways').matchAll(/packets (\d+)/g)];
+      expect(
+        ways.flatMap(({ address, device }, index) =>
+          counted[index]?.[1] === '0' ? [] : [`${address} by ${device}`],
+        ),
+      ).toEqual([`${ofDefault} by ovn-k8s-mp0`, `${ofBlue} by breth0`, `${plain} by breth0`]);
+    },
+  );
 
   test("a pod on the host's network reaches services of its network and of the default one, and those of no other", async () => {
     const uid = '0f6b2c1e-58a4-4c0f-9a39-1d2e3f405162';

@@ -7,6 +7,8 @@ import { silent, testSettings } from './cluster.ts';
 import { crashingStore } from './crashing-store.ts';
 import { leaseLossStore } from './lease-loss-store.ts';
 import { nadsOf } from './nads-of.ts';
+import { ZoneOfProcess } from './zone-of-process.ts';
+import type { MemoryDatabase } from '../ovsdb/memory-database.ts';
 
 export interface Life {
   /** Writes after which the process is killed; undefined = it lives on. */
@@ -34,6 +36,7 @@ export function startProcess(
   store: Store,
   nodes: readonly string[],
   { writes, isLastDone = false, losesLease = false }: Life = {},
+  databases: ReadonlyMap<string, MemoryDatabase> = new Map(),
 ): ClusterProcess {
   const controller = new AbortController();
   const { signal } = controller;
@@ -69,6 +72,19 @@ export function startProcess(
         signal,
       }),
   );
+  const zones = [...databases].map(
+    ([node, northbound]) =>
+      new ZoneOfProcess({
+        node,
+        northbound,
+        informers,
+        signal,
+        // There are far fewer of them than of writes into objects.
+        transactions: writes === undefined ? Infinity : 1 + (writes % 5),
+        isLastDone,
+        onCrash,
+      }),
+  );
   const parts = [manager, ...onNodes];
   const runs = [informers.run(signal), ...parts.map((part) => part.run())];
   return {
@@ -85,15 +101,19 @@ export function startProcess(
           } catch (error) {
             if (!signal.aborted && !isLost) throw error;
           }
+      for (const zone of zones) await zone.settled();
     },
     problems: () =>
-      parts
-        .flatMap((part) => part.problems())
-        .map(({ object, message }) => `${object}: ${message}`)
-        .toSorted(),
+      [
+        ...parts
+          .flatMap((part) => part.problems())
+          .map(({ object, message }) => `${object}: ${message}`),
+        ...zones.flatMap((zone) => zone.problems()),
+      ].toSorted(),
     async [Symbol.asyncDispose]() {
       controller.abort(new Error('stopped'));
       await Promise.all(runs);
+      for (const zone of zones) zone[Symbol.dispose]();
     },
   };
 }

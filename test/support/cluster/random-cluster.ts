@@ -35,6 +35,12 @@ import {
 import { checkNothingTwice, versions } from './cluster-history.ts';
 import { startProcess, type ClusterProcess } from './cluster-process.ts';
 import { SeededRandom } from '../run/seeded-random.ts';
+import { readFileSync } from 'node:fs';
+import { parseSchema, type JsonValue } from 'ovsdb-client-ts';
+import { textOf } from '../ovsdb/database-text.ts';
+import { MemoryDatabase } from '../ovsdb/memory-database.ts';
+import { NORTHBOUND_SCHEMA } from '../ovsdb/ovsdb-server.ts';
+import { strayRows } from './zone-of-process.ts';
 
 /** Steps of one history. */
 export const RANDOM_STEPS = 60;
@@ -131,6 +137,24 @@ const NETWORK_OBJECTS: readonly KubeObject[] = [
   connect('ranges', ['b', 'c'], '192.169.0.0/16/24'),
 ];
 
+const closed = (key: string, spec: object): KubeObject & { readonly spec: object } => {
+  const [namespaceName = '', name = ''] = key.split('/');
+  return {
+    apiVersion: 'networking.k8s.io/v1',
+    kind: 'NetworkPolicy',
+    metadata: { namespace: namespaceName, name },
+    spec: { podSelector: {}, policyTypes: ['Ingress'], ...spec },
+  };
+};
+
+/** What closes pods, where there are rows. */
+const POLICIES: readonly KubeObject[] = [
+  closed('a/closed', {}),
+  closed('b/from-x', { ingress: [{ from: [{ namespaceSelector: byTeam('x') }] }] }),
+  closed('c/from-own', { ingress: [{ from: [{ podSelector: {} }] }] }),
+  closed('plain/closed', {}),
+];
+
 const SELECTORS: readonly LabelSelector[] = [
   byTeam('x'),
   byTeam('y'),
@@ -221,6 +245,39 @@ async function unheld(store: Store): Promise<readonly string[]> {
   );
 }
 
+/** Northbound databases by node. */
+export type Zones = ReadonlyMap<string, MemoryDatabase>;
+
+const NORTHBOUND = parseSchema(JSON.parse(readFileSync(NORTHBOUND_SCHEMA, 'utf8')) as JsonValue);
+
+export const emptyZones = (names: readonly string[]): Zones =>
+  new Map(names.map((name) => [name, new MemoryDatabase(NORTHBOUND)]));
+
+/** All rows as text, without their UUIDs. */
+const rowsOf = (zones: Zones): readonly string[] =>
+  [...zones].flatMap(([name, database]) =>
+    [...NORTHBOUND.tables.keys()]
+      .flatMap((table) => database.rows(table).map((row) => textOf(database, row, () => false)))
+      .map((text) => `${name}: ${text}`)
+      .toSorted(),
+  );
+
+/** What rows of objects that are there are marked with. */
+async function marks(store: Store): Promise<ReadonlySet<string>> {
+  const lists = await Promise.all(resourceKinds.map((kind) => store.list(kind)));
+  return new Set(lists.flat().map(({ kind, metadata }) => `${kind} ${objectKey(metadata)}`));
+}
+
+/** A node as its daemon annotates it. */
+function ofZone(name: string): KubeObject {
+  const address = `192.0.2.${name.slice(1)}`;
+  return node(name, {
+    'k8s.ovn.org/node-chassis-id': `b1f96182-2bdd-42b6-88f9-9a1fc1c85e0${name.slice(1)}`,
+    'k8s.ovn.org/node-encap-ips': JSON.stringify([address]),
+    'k8s.ovn.org/node-primary-ifaddr': JSON.stringify({ ipv4: `${address}/24` }),
+  });
+}
+
 class RandomCluster {
   readonly #random: SeededRandom;
   readonly #store: Store;
@@ -229,15 +286,20 @@ class RandomCluster {
   /** True while the process is one that is killed at one of its writes. */
   #isDoomed = false;
 
-  constructor(store: Store, random: SeededRandom) {
+  /** Northbound databases of nodes whose zones are kept, too; they outlive every process. */
+  readonly #zones: Zones;
+
+  constructor(store: Store, random: SeededRandom, zones: Zones) {
     this.#store = store;
     this.#random = random;
+    this.#zones = zones;
   }
 
   /** Plays `steps` steps and looks in between; at the end all is deleted. Rejects with what is wrong. */
   async play(steps: number): Promise<void> {
     try {
-      for (const name of ['n1', 'n2']) await this.#try(`create ${name}`, this.#create(node(name)));
+      for (const name of ['n1', 'n2'])
+        await this.#try(`create ${name}`, this.#create(ofZone(name)));
       for (const name of SPACES)
         await this.#try(
           `create namespace ${name}`,
@@ -258,7 +320,7 @@ class RandomCluster {
     this.#isDoomed = random.is(0.5);
     const life = this.#isDoomed ? { writes: 1 + random.below(40), isLastDone: random.is(0.5) } : {};
     this.log.push(`start ${JSON.stringify(life)}`);
-    this.#process = startProcess(this.#store, NODES, life);
+    this.#process = startProcess(this.#store, NODES, life, this.#zones);
   }
 
   async #kill(): Promise<void> {
@@ -315,13 +377,17 @@ class RandomCluster {
     return this.#store.create(kindOf(object), object, USER);
   }
 
+  get #objects(): readonly KubeObject[] {
+    return this.#zones.size === 0 ? NETWORK_OBJECTS : [...NETWORK_OBJECTS, ...POLICIES];
+  }
+
   async #networkComes(): Promise<void> {
-    const object = this.#random.pick(NETWORK_OBJECTS);
+    const object = this.#random.pick(this.#objects);
     await this.#try(`create ${object.kind} ${objectKey(object.metadata)}`, this.#create(object));
   }
 
   async #networkGoes(): Promise<void> {
-    const object = this.#random.pick(NETWORK_OBJECTS);
+    const object = this.#random.pick(this.#objects);
     const key = objectKey(object.metadata);
     await this.#try(`delete ${object.kind} ${key}`, this.#store.delete(kindOf(object), key));
   }
@@ -399,7 +465,7 @@ class RandomCluster {
 
   async #nodeChanges(): Promise<void> {
     if (this.#random.is(0.5)) {
-      await this.#try('create Node n3', this.#create(node('n3')));
+      await this.#try('create Node n3', this.#create(ofZone('n3')));
       return;
     }
     if (this.#random.is(0.5)) {
@@ -421,7 +487,8 @@ class RandomCluster {
   async #look(): Promise<void> {
     this.log.push('look');
     if (this.#isDoomed) await this.#kill();
-    if (this.#process === undefined) this.#process = startProcess(this.#store, NODES);
+    if (this.#process === undefined)
+      this.#process = startProcess(this.#store, NODES, {}, this.#zones);
     await this.#process.settled();
     const store = this.#store;
     await checkNothingTwice(store);
@@ -430,26 +497,39 @@ class RandomCluster {
     expect(await unheld(store)).toEqual([]);
     const before = await versions(store);
     const contents = await texts(store);
+    const rows = rowsOf(this.#zones);
+    const existing = await marks(store);
+    for (const zone of this.#zones.values()) expect(strayRows(zone, existing)).toEqual([]);
     await this.#kill();
-    this.#process = startProcess(store, NODES);
+    this.#process = startProcess(store, NODES, {}, this.#zones);
     await this.#process.settled();
     expect(await verdicts(store, this.#process)).toEqual(told);
     if ((await versions(store)).join() !== before.join())
       expect(await texts(store)).toEqual(contents);
+    expect(rowsOf(this.#zones)).toEqual(rows);
+    if (this.#zones.size === 0) return;
+    // What was changed step by step is what databases have that begin empty.
+    const fresh = emptyZones([...this.#zones.keys()]);
+    await this.#kill();
+    this.#process = startProcess(store, NODES, {}, fresh);
+    await this.#process.settled();
+    expect(rowsOf(this.#zones)).toEqual(rowsOf(fresh));
+    await this.#kill();
   }
 
   async #endWithNothing(): Promise<void> {
     this.log.push('all is deleted');
     const claims = (await this.#store.list(ipamClaims)).map(({ metadata }) => objectKey(metadata));
     for (const key of claims) await this.#try(`delete ${key}`, this.#store.delete(ipamClaims, key));
-    for (const object of NETWORK_OBJECTS) {
+    for (const object of this.#objects) {
       const key = objectKey(object.metadata);
       await this.#try(`delete ${key}`, this.#store.delete(kindOf(object), key));
     }
     for (const { metadata } of await this.#store.list(pods))
       await this.#try('delete Pod', this.#store.delete(pods, objectKey(metadata)));
     if (this.#isDoomed) await this.#kill();
-    if (this.#process === undefined) this.#process = startProcess(this.#store, NODES);
+    if (this.#process === undefined)
+      this.#process = startProcess(this.#store, NODES, {}, this.#zones);
     await this.#process.settled();
     expect(await texts(this.#store, [...JUDGED, networkAttachmentDefinitions, pods])).toEqual([]);
     expect(this.#process.problems()).toEqual([]);
@@ -479,8 +559,13 @@ async function texts(
 }
 
 /** A history of that seed; rejects with its steps. */
-export async function runRandomCluster(store: Store, seed: number, steps: number): Promise<void> {
-  const cluster = new RandomCluster(store, new SeededRandom(seed));
+export async function runRandomCluster(
+  store: Store,
+  seed: number,
+  steps: number,
+  zones: Zones = new Map(),
+): Promise<void> {
+  const cluster = new RandomCluster(store, new SeededRandom(seed), zones);
   const late = Promise.withResolvers<never>();
   const timer = setTimeout(() => late.reject(new Error('it does not come to its end')), LIMIT);
   try {

@@ -14,8 +14,8 @@ import {
   utimesSync,
   writeFileSync,
 } from 'node:fs';
-import { join } from 'node:path';
-import { rolldown } from 'rolldown';
+import { dirname, join } from 'node:path';
+import { rolldown, type Plugin } from 'rolldown';
 
 const ROOT = import.meta.dirname;
 const SOURCES = ['src', 'build.ts', 'package-lock.json'];
@@ -59,6 +59,38 @@ function replace(path: string, content: string | Uint8Array): void {
   renameSync(temporary, path);
 }
 
+/**
+ * koffi loads its binaries from beside its own file, which is copied with those of the processors that Heddle runs on: the same ones, whatever this
+ * machine is. What loads it finds it there.
+ */
+const KOFFI = join(ROOT, 'node_modules/koffi');
+const KOFFI_FILES = [
+  'index.js',
+  'package.json',
+  'LICENSE.txt',
+  'build/koffi/linux_arm64/koffi.node',
+  'build/koffi/linux_x64/koffi.node',
+];
+const besideKoffi: Plugin = {
+  name: 'beside koffi',
+  transform: {
+    filter: { id: /\/src\/netlink\/socket\/libc\.ts$/ },
+    handler: (code) => {
+      const parts = code.split("require('koffi')");
+      if (parts.length !== 2) throw new Error("src/netlink/socket/libc.ts: no require('koffi')");
+      return parts.join("require('./koffi/index.js')");
+    },
+  },
+};
+
+function copyKoffi(): void {
+  for (const file of KOFFI_FILES) {
+    const to = join(TARGET, 'koffi', file);
+    mkdirSync(dirname(to), { recursive: true });
+    replace(to, readFileSync(join(KOFFI, file)));
+  }
+}
+
 /** What packages have in them of others, of which their own files say nothing. */
 const CONTAINED: Readonly<Record<string, string>> = {
   '@hpcc-js/wasm-graphviz':
@@ -92,16 +124,21 @@ export async function build(): Promise<void> {
     cwd: ROOT,
     platform: 'node',
     external: /^node:/,
+    plugins: [besideKoffi],
   });
   const { output } = await bundle.generate({ format: 'esm', entryFileNames: '[name].js' });
   mkdirSync(TARGET, { recursive: true });
+  copyKoffi();
   const chunks = output.filter((file) => file.type === 'chunk');
   const last = ({ fileName, isEntry }: (typeof chunks)[number]): number =>
     fileName === ENTRY ? 2 : Number(isEntry);
   for (const { fileName, code, isEntry } of chunks.toSorted((a, b) => last(a) - last(b)))
     if (isEntry || !existsSync(join(TARGET, fileName))) replace(join(TARGET, fileName), code);
-  replace(NOTICES, notices(chunks.flatMap(({ moduleIds }) => moduleIds)));
-  const current = new Set(chunks.map(({ fileName }) => fileName));
+  replace(
+    NOTICES,
+    notices([...chunks.flatMap(({ moduleIds }) => moduleIds), join(KOFFI, 'index.js')]),
+  );
+  const current = new Set(['koffi', ...chunks.map(({ fileName }) => fileName)]);
   for (const name of readdirSync(TARGET)) {
     const path = join(TARGET, name);
     const written = statSync(path, { throwIfNoEntry: false })?.mtimeMs;

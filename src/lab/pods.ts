@@ -2,7 +2,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { KubeObject } from '../api/objects.ts';
-import { LINK_GROUP } from '../cni/links/link-commands.ts';
+import { LINK_GROUP } from '../cni/links/link-requests.ts';
 import { isAttachable, networkNames } from '../cni/links/pod-interfaces.ts';
 import { labPod, type LabPod } from './lab-pods.ts';
 import { outputInside } from './exec.ts';

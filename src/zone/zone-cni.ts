@@ -45,14 +45,14 @@ export async function serveZoneCni(runtime: ZoneRuntime, log: Logger): Promise<A
         .filter((problem) => problem.object === object)
         .map(({ message }) => message),
   });
-  shared.links
-    .group()
-    .catch((error: unknown) =>
-      log.warn(
-        { component: 'cni', error },
-        "pods on the host's network are not kept from interfaces of pods that an older release made",
-      ),
+  try {
+    shared.links.group();
+  } catch (error) {
+    log.warn(
+      { component: 'cni', error },
+      "pods on the host's network are not kept from interfaces of pods that an older release made",
     );
+  }
   resources.use(keepPodPorts(shared, runtime.host.openVswitch));
   resources.use(
     await serveCni({

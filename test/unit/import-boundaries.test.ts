@@ -5,6 +5,7 @@ import { describe, expect, test } from 'vitest';
 /** Which packages (folders of src/) a package may import from: data goes one way (docs/architecture.md). */
 const MAY_IMPORT: Record<string, readonly string[]> = {
   ovsdb: [],
+  netlink: [],
   allocators: [],
   graph: [],
   facts: ['api'],
@@ -31,7 +32,17 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'ovsdb',
   ],
   control: ['process', 'api'],
-  cni: ['control', 'node', 'databases', 'process', 'store', 'api', 'allocators', 'ovsdb'],
+  cni: [
+    'control',
+    'node',
+    'databases',
+    'process',
+    'store',
+    'api',
+    'allocators',
+    'ovsdb',
+    'netlink',
+  ],
   settings: [
     'control',
     'node',
@@ -113,8 +124,20 @@ const OVSDB_MAY_IMPORT: Record<string, readonly string[]> = {
   extras: ['data', 'schema', 'replica', ''],
 };
 
-/** The OVSDB client is a package of its own, and this is its entry for the product. */
-const OVSDB_CLIENT = 'ovsdb-client-ts';
+/** The same within src/netlink: what is written and read is a matter of values, and only `socket` opens anything. */
+const NETLINK_MAY_IMPORT: Record<string, readonly string[]> = {
+  wire: [],
+  route: ['wire'],
+  conntrack: ['wire'],
+  socket: ['wire'],
+  '': ['wire', 'route', 'conntrack', 'socket'],
+};
+
+/** Packages of their own, by the names of their entries for the product. */
+const OWN_PACKAGES: Readonly<Record<string, string>> = {
+  'ovsdb-client-ts': 'ovsdb',
+  'rtnetlink-ts': 'netlink',
+};
 
 /** What opens files, sockets and processes in packages that are pure but for these. */
 const EDGES = [
@@ -125,10 +148,22 @@ const EDGES = [
   'node/openflow/ofctl-program.ts',
   'cni/server/',
   'cni/links/pod-links.ts',
+  'netlink/socket/',
+  'netlink/packing.ts',
 ];
 
 /** Packages whose files take values and return values: no sockets, files, processes or clocks. */
-const PURE_PACKAGES = ['allocators', 'api', 'facts', 'desired', 'model', 'topology', 'node', 'cni'];
+const PURE_PACKAGES = [
+  'allocators',
+  'api',
+  'facts',
+  'desired',
+  'model',
+  'topology',
+  'node',
+  'cni',
+  'netlink',
+];
 const PURE_BUILTINS = ['node:crypto', 'node:util'];
 
 const SOURCE = resolve(import.meta.dirname, '../../src');
@@ -150,7 +185,8 @@ const packageOf = (file: string): string => relative(SOURCE, file).split('/')[0]
 const targetsOf = (file: string): string[] =>
   importsOf(file).flatMap((name) => {
     if (name.startsWith('.')) return [resolve(dirname(file), name)];
-    return name.split('/')[0] === OVSDB_CLIENT ? [join(SOURCE, 'ovsdb')] : [];
+    const own = OWN_PACKAGES[name.split('/')[0] ?? ''];
+    return own === undefined ? [] : [join(SOURCE, own)];
   });
 
 describe('packages', () => {
@@ -172,38 +208,43 @@ describe('packages', () => {
     expect(wrong).toEqual([]);
   });
 
-  test('nor does a folder of the OVSDB client', () => {
-    const ovsdb = join(SOURCE, 'ovsdb');
-    const folderOf = (file: string): string => relative(ovsdb, dirname(file));
-    const inside = files.filter((file) => packageOf(file) === 'ovsdb');
+  test.each([
+    ['ovsdb', OVSDB_MAY_IMPORT],
+    ['netlink', NETLINK_MAY_IMPORT],
+  ])('nor does a folder of src/%s, which is a package of its own', (own, mayImport) => {
+    const folderOf = (file: string): string => relative(join(SOURCE, own), dirname(file));
+    const inside = files.filter((file) => packageOf(file) === own);
     expect([...new Set(inside.map(folderOf))].toSorted()).toEqual(
-      Object.keys(OVSDB_MAY_IMPORT).toSorted(),
+      Object.keys(mayImport).toSorted(),
     );
     const wrong = inside.flatMap((file) =>
       targetsOf(file)
         .filter((target) => {
           const [from, to] = [folderOf(file), folderOf(target)];
-          return from !== to && !(OVSDB_MAY_IMPORT[from] ?? []).includes(to);
+          return from !== to && !(mayImport[from] ?? []).includes(to);
         })
         .map((target) => `${relative(SOURCE, file)} imports ${relative(SOURCE, target)}`),
     );
     expect(wrong).toEqual([]);
   });
 
-  test('others import the OVSDB client by its name, and nothing of it that is for other programs', () => {
-    const wrong = files
-      .filter((file) => packageOf(file) !== 'ovsdb')
-      .flatMap((file) =>
-        importsOf(file)
-          .filter((name) =>
-            name.startsWith('.')
-              ? packageOf(resolve(dirname(file), name)) === 'ovsdb'
-              : name.startsWith(`${OVSDB_CLIENT}/`),
-          )
-          .map((name) => `${relative(SOURCE, file)} imports ${name}`),
-      );
-    expect(wrong).toEqual([]);
-  });
+  test.each(Object.entries(OWN_PACKAGES))(
+    'others import %s by its name, and nothing of it that is for other programs',
+    (entry, own) => {
+      const wrong = files
+        .filter((file) => packageOf(file) !== own)
+        .flatMap((file) =>
+          importsOf(file)
+            .filter((name) =>
+              name.startsWith('.')
+                ? packageOf(resolve(dirname(file), name)) === own
+                : name.startsWith(`${entry}/`),
+            )
+            .map((name) => `${relative(SOURCE, file)} imports ${name}`),
+        );
+      expect(wrong).toEqual([]);
+    },
+  );
 
   test('pure packages open nothing', () => {
     const wrong = files

@@ -1,19 +1,33 @@
-/** Links of pods: veth pairs between the host and the pods' network namespaces, by `ip` as everything of the kernel. */
-import { statSync } from 'node:fs';
-import { CNI_CODE, CniError } from '../protocol/cni-error.ts';
+/**
+ * Links of pods: veth pairs between the host and the pods' network namespaces. The kernel does what is asked before a call returns, within a millisecond; work
+ * inside a pod is one synchronous block, which no other code of the process ever sees. Only for links that go it takes its time, which is spent elsewhere.
+ */
+import { closeSync, existsSync, openSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import {
-  hostCommands,
+  addresses,
+  changeInBackground,
+  deleteLink,
+  getLink,
+  inNetworkNamespace,
+  links,
+  NetlinkError,
+  NetlinkSocket,
+  setLink,
+} from 'rtnetlink-ts';
+import { errorText } from '../../api/error-text.ts';
+import { POD_LINK_GROUP } from '../../node/numbers.ts';
+import { Program, type Argv } from '../../node/programs/program.ts';
+import { CNI_CODE, CniError } from '../protocol/cni-error.ts';
+import type { CniInterface } from '../protocol/result.ts';
+import {
+  hostLink,
+  hostLinkReady,
   isHostDeviceOf,
   ownerOf,
-  podCommands,
+  podRequests,
   podSysctls,
-  LINK_GROUP,
-} from './link-commands.ts';
-import type { CniInterface } from '../protocol/result.ts';
-import { isPlainObject } from '../../api/plain-object.ts';
-import { IpProgram } from '../../node/programs/ip-program.ts';
-import type { Argv } from '../../node/programs/program.ts';
-import { errorText } from '../../api/error-text.ts';
+} from './link-requests.ts';
 
 /** A link of ours on the host. */
 export interface PodLink {
@@ -26,48 +40,42 @@ export interface PodLink {
 }
 
 export interface PodLinksOptions {
-  /** On the host; default `ip` of the PATH. */
-  readonly ip?: IpProgram;
-  /** What `ip` is inside a pod, after nsenter. */
-  readonly program?: Argv;
+  /** Network namespace of the host, as a path; that of the process, if none is named. */
+  readonly host?: string;
   /** Where settings of the kernel are; default /proc/sys. */
   readonly sysctlFolder?: string;
+  /** What changes how devices send; default `ethtool` of the PATH. */
+  readonly ethtool?: Argv;
 }
 
-/**
- * What a process inside has to do before addresses come, in the process that becomes `ip`: pairs of a path below the folder of settings and a value are
- * written, where there is such a path (a kernel without IPv6 has none of its settings), and the kernel is told to fill in the checksums of what devices send.
- */
-const PREPARE = [
-  'in=$1; shift; while [ "$1" != -- ]; do [ ! -e "$in/$1" ] || echo "$2" > "$in/$1" || exit 1; shift 2; done; shift',
-  'while [ "$1" != -- ]; do ethtool -K "$1" tx off > /dev/null || exit 1; shift; done; shift',
-  'exec "$@"',
-].join('; ');
+/** Of the process, which is the host's: the daemon is on its network. */
+const OWN_NAMESPACE = '/proc/self/ns/net';
 
-/** The beginning of a program that does this first; nothing where there is nothing to do. */
-const prepared = (folder: string, settings: Argv, devices: Argv): Argv =>
-  settings.length + devices.length === 0
-    ? []
-    : ['sh', '-c', PREPARE, 'sh', folder, ...settings, '--', ...devices, '--'];
+const codeOf = (error: unknown): string | undefined =>
+  error instanceof NetlinkError ? error.code : undefined;
 
-/** EEXIST, as ip(8) says it. */
-const FILE_EXISTS = 'File exists';
-
-const enter = (netns: string): Argv => ['nsenter', `--net=${netns}`];
+function withNamespace<T>(path: string, work: (descriptor: number) => T): T {
+  const descriptor = openSync(path, 'r');
+  try {
+    return work(descriptor);
+  } finally {
+    closeSync(descriptor);
+  }
+}
 
 export class PodLinks {
-  readonly #ip: IpProgram;
-  readonly #program: Argv;
+  readonly #host: string;
   readonly #sysctlFolder: string;
+  readonly #ethtool: Argv;
 
   constructor({
-    ip = new IpProgram(),
-    program = ['ip'],
+    host = OWN_NAMESPACE,
     sysctlFolder = '/proc/sys',
+    ethtool = ['ethtool'],
   }: PodLinksOptions = {}) {
+    this.#host = host;
     this.#sysctlFolder = sysctlFolder;
-    this.#ip = ip;
-    this.#program = program;
+    this.#ethtool = ethtool;
   }
 
   /** Throws CniError for a path that is no network namespace, or that of the host. */
@@ -81,33 +89,38 @@ export class PodLinks {
         CNI_CODE.invalidEnvironment,
       );
     }
-    if (inode === statSync('/proc/self/ns/net').ino)
+    if (inode === statSync(OWN_NAMESPACE).ino)
       throw new CniError(
         `CNI_NETNS ${netns} is the network namespace of the host`,
         CNI_CODE.invalidEnvironment,
       );
   }
 
-  /** Makes the links, in one process: each costs a pod some milliseconds. Throws CniError; nothing was made then, and what was there stays. */
+  /** Makes the links. Throws CniError; nothing was made then, and what was there stays. */
   async create(
     interfaces: readonly CniInterface[],
     container: string,
     netns: string,
   ): Promise<void> {
-    const all = interfaces.map((one) => hostCommands(one, container, netns));
-    const failed = await this.#ip.changeUntilFailure(all.flat());
-    if (failed === undefined) return;
-    const { command, why } = failed;
-    const last = all.findIndex((commands) => commands.includes(command));
-    const isMade = all[last]?.[0] !== command;
-    await this.remove(
-      interfaces.slice(0, isMade ? last + 1 : last).map(({ hostDevice }) => hostDevice),
-    );
-    throw new CniError(
-      isMade || why !== FILE_EXISTS
-        ? `on the host: ${why} (ip ${command.join(' ')})`
-        : `container ${container} has an interface ${interfaces[last]?.device} already, or the host a link ${interfaces[last]?.hostDevice}: DEL comes before another ADD`,
-    );
+    const made: string[] = [];
+    try {
+      using socket = this.#open();
+      withNamespace(netns, (pod) => {
+        for (const one of interfaces) {
+          socket.change(hostLink(one, container, pod));
+          made.push(one.hostDevice);
+          socket.change(hostLinkReady(one, container));
+        }
+      });
+    } catch (error) {
+      const failed = interfaces[made.length];
+      await this.remove(made);
+      throw new CniError(
+        failed !== undefined && codeOf(error) === 'EEXIST'
+          ? `container ${container} has an interface ${failed.device} already, or the host a link ${failed.hostDevice}: DEL comes before another ADD`
+          : `on the host: ${errorText(error)}`,
+      );
+    }
   }
 
   /**
@@ -119,88 +132,103 @@ export class PodLinks {
     netns: string,
     isUserspace = false,
   ): Promise<void> {
-    const settings = interfaces.flatMap(podSysctls).flat();
-    const devices = isUserspace ? interfaces.map(({ device }) => device) : [];
-    const commands = [['link', 'set', 'dev', 'lo', 'up'], ...interfaces.flatMap(podCommands)];
-    const inside = new IpProgram({
-      program: [
-        ...enter(netns),
-        ...prepared(this.#sysctlFolder, settings, devices),
-        ...this.#program,
-      ],
-    });
     try {
-      const failed = await inside.changeUntilFailure(commands);
-      if (failed !== undefined) throw new Error(`${failed.why} (ip ${failed.command.join(' ')})`);
+      if (isUserspace) await this.#fillInChecksums(interfaces, netns);
+      inside(netns, (socket) => {
+        for (const [path, value] of interfaces.flatMap(podSysctls)) {
+          const file = join(this.#sysctlFolder, path);
+          // A kernel without IPv6 has none of its settings.
+          if (existsSync(file)) writeFileSync(file, value);
+        }
+        socket.change(setLink('lo', { isUp: true }));
+        for (const one of interfaces) {
+          const { index } = socket.get(getLink(one.device));
+          for (const request of podRequests(one, index)) socket.change(request);
+        }
+      });
     } catch (error) {
       throw new CniError(`inside the pod: ${errorText(error)}`);
     }
   }
 
-  /** Links of ours, of this container or of all. */
-  async list(container?: string): Promise<readonly PodLink[]> {
-    const [links = []] = await this.#ip.read('any', [['link', 'show', 'type', 'veth']]);
-    return links.flatMap((link): PodLink[] => {
-      if (!isPlainObject(link)) return [];
-      const { ifname, ifalias } = link;
-      if (typeof ifname !== 'string') return [];
-      const owner = typeof ifalias === 'string' ? ownerOf(ifalias) : undefined;
+  /** Links of ours, of this container or of all, in the order in which they were made. */
+  list(container?: string): readonly PodLink[] {
+    using socket = this.#open();
+    return socket.dump(links({ kind: 'veth' })).flatMap(({ name, alias }): PodLink[] => {
+      const owner = alias === undefined ? undefined : ownerOf(alias);
       if (owner === undefined) {
         // Made by an ADD that was killed before it wrote its owner into the alias.
         const isOurs =
-          ifalias === undefined && container !== undefined && isHostDeviceOf(container, ifname);
-        return isOurs ? [{ name: ifname, container, device: '' }] : [];
+          alias === undefined && container !== undefined && isHostDeviceOf(container, name);
+        return isOurs ? [{ name, container, device: '' }] : [];
       }
-      return container === undefined || owner.container === container
-        ? [{ name: ifname, ...owner }]
-        : [];
+      return container === undefined || owner.container === container ? [{ name, ...owner }] : [];
     });
   }
 
-  /** Puts links of ours into their group that an older release made without it. Throws CniError. */
-  async group(): Promise<void> {
-    const [links = []] = await this.#ip.read('any', [['link', 'show', 'type', 'veth']]);
-    const without = links.flatMap((link): string[] => {
-      if (!isPlainObject(link)) return [];
-      const { ifname, ifalias, group } = link;
-      const isOurs = typeof ifalias === 'string' && ownerOf(ifalias) !== undefined;
-      return isOurs && typeof ifname === 'string' && String(group) !== LINK_GROUP ? [ifname] : [];
-    });
-    await this.#changeExisting(
-      without.map((name) => ['link', 'set', 'dev', name, 'group', LINK_GROUP]),
-      "links of pods can't be put into their group",
-    );
+  /** Puts links of ours into their group that an older release made without it. Throws NetlinkError. */
+  group(): void {
+    using socket = this.#open();
+    for (const { index, alias, group } of socket.dump(links({ kind: 'veth' }))) {
+      if (alias === undefined || ownerOf(alias) === undefined || group === POD_LINK_GROUP) continue;
+      try {
+        socket.change(setLink(index, { group: POD_LINK_GROUP }));
+      } catch (error) {
+        if (codeOf(error) !== 'ENODEV') throw error;
+      }
+    }
   }
 
-  /** Removes links, and their ends in pods with them; those that are gone already are no error. */
+  /** Removes links, and their ends in pods with them; those that are gone already are no error. Throws CniError. */
   async remove(names: readonly string[]): Promise<void> {
-    await this.#changeExisting(
-      names.map((name) => ['link', 'delete', 'dev', name]),
-      "links of the pod can't be removed",
-    );
-  }
-
-  /** That a link is gone is no error. */
-  async #changeExisting(commands: readonly Argv[], what: string): Promise<void> {
-    const answers = await this.#ip.change('any', commands);
-    const failed = answers.find(
-      (answer) => answer !== undefined && !/Cannot find device|No such device/.test(answer),
-    );
-    if (failed !== undefined) throw new CniError(`${what}: ${failed}`);
+    if (names.length === 0) return;
+    const host = openSync(this.#host, 'r');
+    try {
+      const done = await Promise.allSettled(
+        names.map((name) => changeInBackground('route', deleteLink(name), { namespace: host })),
+      );
+      for (const one of done)
+        if (one.status === 'rejected' && codeOf(one.reason) !== 'ENODEV') throw one.reason;
+    } catch (error) {
+      throw new CniError(`links of the pod can't be removed: ${errorText(error)}`);
+    } finally {
+      closeSync(host);
+    }
   }
 
   /** Addresses of a device of the pod, with prefix length; undefined when it is not there, or not up. */
-  async addresses(netns: string, device: string): Promise<readonly string[] | undefined> {
-    const [found] = await new IpProgram({ program: [...enter(netns), ...this.#program] }).read(
-      'any',
-      [['address', 'show', 'dev', device]],
-    );
-    const [link] = found ?? [];
-    if (!isPlainObject(link) || !Array.isArray(link['flags']) || !link['flags'].includes('UP'))
-      return undefined;
-    const list: readonly unknown[] = Array.isArray(link['addr_info']) ? link['addr_info'] : [];
-    return list.flatMap((one) =>
-      isPlainObject(one) ? [`${String(one['local'])}/${String(one['prefixlen'])}`] : [],
-    );
+  addresses(netns: string, device: string): readonly string[] | undefined {
+    try {
+      return inside(netns, (socket) => {
+        const { index, isUp } = socket.get(getLink(device));
+        if (!isUp) return undefined;
+        return socket.dump(addresses({ device: index })).map(({ address }) => address);
+      });
+    } catch (error) {
+      if (codeOf(error) === 'ENODEV') return undefined;
+      throw error;
+    }
+  }
+
+  #open(): NetlinkSocket {
+    return withNamespace(this.#host, (namespace) => new NetlinkSocket('route', { namespace }));
+  }
+
+  async #fillInChecksums(interfaces: readonly CniInterface[], netns: string): Promise<void> {
+    const program = ['nsenter', `--net=${netns}`, ...this.#ethtool];
+    const ethtool = new Program(program, {}, 'ethtool', CniError);
+    for (const { device } of interfaces) {
+      const { code, stderr } = await ethtool.run(['-K', device, 'tx', 'off']);
+      if (code !== 0) throw new CniError(`ethtool -K ${device} tx off: ${stderr.trim()}`);
+    }
   }
 }
+
+/** Calls `work` in the network namespace `netns`, with a socket there. */
+const inside = <T>(netns: string, work: (socket: NetlinkSocket) => T): T =>
+  withNamespace(netns, (pod) =>
+    inNetworkNamespace(pod, () => {
+      using socket = new NetlinkSocket('route');
+      return work(socket);
+    }),
+  );

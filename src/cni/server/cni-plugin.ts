@@ -4,7 +4,7 @@ import { nadOfKey } from '../../api/nad/nad-key.ts';
 import { objectKey } from '../../api/objects.ts';
 import type { NetworkAttachmentDefinition, Pod } from '../../api/types.ts';
 import { CNI_CODE, CniError } from '../protocol/cni-error.ts';
-import { hostMac } from '../links/link-commands.ts';
+import { hostMac } from '../links/link-requests.ts';
 import { networkNamesOf, requestedInterfaces, type LinkFactsOf } from '../links/pod-interfaces.ts';
 import { networkStatus } from '../protocol/network-status.ts';
 import {
@@ -276,10 +276,8 @@ export class CniPlugin {
     const chosen = ({ device }: { readonly device: string }): boolean =>
       devices === undefined || devices.has(device);
     const gone = ports.list(container).filter(chosen);
-    const [found] = await Promise.all([
-      links.list(container),
-      ports.remove(gone, devices === undefined ? container : undefined),
-    ]);
+    await ports.remove(gone, devices === undefined ? container : undefined);
+    const found = links.list(container);
     const forgetting = this.#forget(gone);
     const names = [...gone, ...found.filter(chosen)].map(({ name }) => name);
     await links.remove([...new Set(names)]);
@@ -318,7 +316,7 @@ export class CniPlugin {
       );
     const there: string[] = [];
     for (const { device: name, logicalPort, isInstalled } of own) {
-      const found = await links.addresses(netns, name);
+      const found = links.addresses(netns, name);
       if (found === undefined)
         throw new CniError(`container ${container}: interface ${name} is not there, or not up`);
       if (!isInstalled)
@@ -343,10 +341,7 @@ export class CniPlugin {
       .filter(({ nadKey }) => nad === undefined || nadOfKey(nadKey ?? '') === nad);
     const lost = new Map<string, Set<string>>();
     // A link without port says nothing of its network: the pod's own networks take it along.
-    for (const { container, device } of [
-      ...ofNad,
-      ...(nad === undefined ? await links.list() : []),
-    ])
+    for (const { container, device } of [...ofNad, ...(nad === undefined ? links.list() : [])])
       if (isUnknown(container)) lost.set(container, (lost.get(container) ?? new Set()).add(device));
     for (const [container, devices] of lost)
       await this.#turns.run(container, () => this.#remove(container, devices));

@@ -97,9 +97,7 @@ class PodPortKeeper implements AsyncDisposable {
     const { links, turns } = this.#options;
     this.#awaited.clear();
     try {
-      const lost = (await links.list()).filter(
-        (link) => this.#isLost(link) && !turns.has(link.container),
-      );
+      const lost = links.list().filter((link) => this.#isLost(link) && !turns.has(link.container));
       // Of two containers of a pod the later one, whose links the kernel lists last, took over from the other.
       for (const container of new Set(lost.map((link) => link.container).toReversed()))
         await turns.run(container, () => this.#restoreFor(container));
@@ -119,7 +117,7 @@ class PodPortKeeper implements AsyncDisposable {
 
   async #restoreFor(container: string): Promise<void> {
     const { node, pods, links } = this.#options;
-    const lost = (await links.list(container)).filter((link) => this.#isLost(link));
+    const lost = links.list(container).filter((link) => this.#isLost(link));
     const [{ uid } = { uid: undefined }] = lost;
     // A pod of the same name may be another one.
     const pod = pods.list().find(({ metadata }) => metadata.uid === uid);

@@ -97,20 +97,6 @@ export class IpProgram {
     return errors.map((error) => error ?? failed.get(next++));
   }
 
-  /** Runs commands until one fails: what comes after it would be done to something else. Gives the one that failed, and why. */
-  async changeUntilFailure(
-    commands: readonly Argv[],
-  ): Promise<{ readonly command: Argv; readonly why: string } | undefined> {
-    const input = `${commands.map(batchLine).join('\n')}\n`;
-    const ended = await this.#program.run(['-batch', '-'], input);
-    if (ended.code === 0) return undefined;
-    const [[at, why] = []] = failures(ended.stderr);
-    const command = at === undefined ? undefined : commands[at];
-    if (command === undefined || why === undefined)
-      throw new IpError(`ip -batch ended with ${ended.code}: ${ended.stderr.trim()}`);
-    return { command, why };
-  }
-
   /** The objects that each command shows; undefined for one that failed, as that for a device that is not there. */
   async read(
     family: IpFamily,

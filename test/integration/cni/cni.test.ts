@@ -149,7 +149,7 @@ describe.skipIf(whyNoNamespace !== undefined)('the CNI plugin', () => {
     await vsctl('init');
     await vsctl('add-br', 'br-int');
     const socket = join(server.folder, 'run', 'cni.sock');
-    options = { socket, ovs: server.remote, program: host.program, objects };
+    options = { socket, ovs: server.remote, host: host.path, objects };
     const folders = { binDir: join(server.folder, 'bin'), confDir: join(server.folder, 'conf') };
     install(folders, socket);
     plugin = join(folders.binDir, 'heddle-cni');

@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { LINK_GROUP } from '../../../src/cni/links/link-commands.ts';
+import { LINK_GROUP } from '../../../src/cni/links/link-requests.ts';
 import type { CniInterface } from '../../../src/cni/protocol/result.ts';
-import { IpProgram } from '../../../src/node/programs/ip-program.ts';
 import { PodLinks } from '../../../src/cni/links/pod-links.ts';
 import { NetworkNamespace, whyNoNamespace } from '../../support/host/network-namespace.ts';
 
@@ -25,20 +24,23 @@ describe.skipIf(whyNoNamespace !== undefined)('links of a pod', () => {
 
   beforeEach(async () => {
     [host, pod] = await Promise.all([NetworkNamespace.create(), NetworkNamespace.create()]);
-    links = new PodLinks({ ip: new IpProgram({ program: host.program }) });
-    netns = String(pod.inside.find((word) => word.startsWith('--net='))?.slice('--net='.length));
+    links = new PodLinks({ host: host.path });
+    netns = pod.path;
   });
   afterEach(() => {
     host[Symbol.dispose]();
     pod[Symbol.dispose]();
   });
 
-  const names = async (): Promise<readonly string[]> =>
-    (await links.list(CONTAINER)).map(({ name }) => name).sort();
+  const names = (): readonly string[] =>
+    links
+      .list(CONTAINER)
+      .map(({ name }) => name)
+      .toSorted();
 
   test('are made with their ends in the pod, and say whose they are', async () => {
     await links.create(BOTH, CONTAINER, netns);
-    expect(await links.list(CONTAINER)).toEqual([
+    expect(links.list(CONTAINER)).toEqual([
       { name: CONTAINER, container: CONTAINER, device: 'eth0', uid: 'uid' },
       { name: `${CONTAINER}_1`, container: CONTAINER, device: 'ovn-udn1', uid: 'uid' },
     ]);
@@ -66,7 +68,7 @@ describe.skipIf(whyNoNamespace !== undefined)('links of a pod', () => {
     ];
     expect(groups()).toEqual(wanted);
     host.ip(`link set dev ${CONTAINER} group 0`);
-    await links.group();
+    links.group();
     expect(groups()).toEqual(wanted);
   });
 
@@ -90,6 +92,6 @@ describe.skipIf(whyNoNamespace !== undefined)('links of a pod', () => {
     await expect(links.create([first, { ...second, mtu: 1 }], CONTAINER, netns)).rejects.toThrow(
       'on the host: ',
     );
-    expect(await names()).toEqual([]);
+    expect(names()).toEqual([]);
   });
 });

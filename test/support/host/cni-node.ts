@@ -10,7 +10,6 @@ import { ContainerTurns } from '../../../src/cni/server/container-turns.ts';
 import { NetworkStatusWriter } from '../../../src/cni/server/network-status-writer.ts';
 import { keepPodPorts } from '../../../src/cni/server/pod-port-keeper.ts';
 import { PodPorts } from '../../../src/cni/server/pod-ports.ts';
-import { IpProgram } from '../../../src/node/programs/ip-program.ts';
 import { Conntrack } from '../../../src/node/conntrack/conntrack.ts';
 import { PodLinks } from '../../../src/cni/links/pod-links.ts';
 import { Informers } from '../../../src/store/informers.ts';
@@ -24,8 +23,8 @@ export interface CniNodeOptions {
   readonly socket: string;
   /** Remote of Open_vSwitch. */
   readonly ovs: string;
-  /** `ip` on the host, after the two words that enter its namespace. */
-  readonly program: readonly string[];
+  /** Network namespace of the host, as a path. */
+  readonly host: string;
   readonly objects: readonly KubeObject[];
   /** Milliseconds for one request. */
   readonly limit?: number;
@@ -38,7 +37,7 @@ export interface CniNode extends AsyncDisposable {
 export async function startCniNode({
   socket,
   ovs,
-  program,
+  host,
   objects,
   limit,
 }: CniNodeOptions): Promise<CniNode> {
@@ -60,16 +59,13 @@ export async function startCniNode({
     log,
   });
   await database.ready(AbortSignal.timeout(20_000));
-  const [ip, conntrack] = [ovsProgram('ip'), ovsProgram('conntrack')];
+  const conntrack = ovsProgram('conntrack');
   const shared = {
     node: 'n1',
     pods: podView,
     nads: nadView,
     ports: new PodPorts(database),
-    links: new PodLinks({
-      ip: new IpProgram({ program }),
-      program: [ip.command, ...ip.args],
-    }),
+    links: new PodLinks({ host }),
     turns: new ContainerTurns(),
     linkFactsOf: (network: string | undefined) => ({
       mtu: network === undefined ? 1400 : 1300,
@@ -83,7 +79,7 @@ export async function startCniNode({
     ...shared,
     statuses,
     conntrack: new Conntrack({
-      program: [...program.slice(0, 2), conntrack.command, ...conntrack.args],
+      program: ['nsenter', `--net=${host}`, conntrack.command, ...conntrack.args],
     }),
     problemsOf: (object) => (object === 'Pod blue/poor' ? ['no address is left'] : []),
     ...(limit === undefined ? {} : { limit }),

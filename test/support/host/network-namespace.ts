@@ -35,11 +35,14 @@ export class NetworkNamespace implements Disposable {
   readonly inside: readonly string[];
   /** `ip` inside. */
   readonly program: readonly string[];
+  /** Of the namespace, as files are opened. */
+  readonly path: string;
   readonly #holder: ReturnType<typeof spawn>;
 
   private constructor(holder: ReturnType<typeof spawn>) {
     this.#holder = holder;
-    this.inside = ['nsenter', `--net=/proc/${holder.pid}/ns/net`];
+    this.path = `/proc/${holder.pid}/ns/net`;
+    this.inside = ['nsenter', `--net=${this.path}`];
     const ip = ovsProgram('ip');
     this.program = [...this.inside, ip.command, ...ip.args];
   }
@@ -61,6 +64,13 @@ export class NetworkNamespace implements Disposable {
       encoding: 'utf8',
       stdio: ['ignore', 'pipe', 'pipe'],
     });
+  }
+
+  /** Runs a program of the lab's root file system. Throws when it fails. */
+  run([name = '', ...words]: readonly string[]): void {
+    const { command, args } = ovsProgram(name);
+    const [nsenter = '', ...inside] = this.inside;
+    execFileSync(nsenter, [...inside, command, ...args, ...words], { stdio: 'pipe' });
   }
 
   /** True if the kernel of this machine has VRFs. */

@@ -28,13 +28,17 @@ const sourceFiles = (folder: string): string[] =>
     return path.endsWith('.ts') ? [path] : [];
   });
 
+/** Entries of packages of the repository. */
+const OWN_PACKAGES: Readonly<Record<string, string>> = {
+  'ovsdb-client-ts': 'src/ovsdb/index.ts',
+  'rtnetlink-ts': 'src/netlink/index.ts',
+};
+
 /** Files that a file imports, or exports from; those of an `index.ts` count as its own. */
 function importsOf(file: string): string[] {
-  return [...read(file).matchAll(/(?:from|import\()\s*'(\.[^']+|ovsdb-client-ts)'/g)]
-    .map(([, path = '']) =>
-      path === 'ovsdb-client-ts'
-        ? 'src/ovsdb/index.ts'
-        : relative(ROOT, resolve(ROOT, dirname(file), path)),
+  return [...read(file).matchAll(/(?:from|import\()\s*'(\.[^']+|ovsdb-client-ts|rtnetlink-ts)'/g)]
+    .map(
+      ([, path = '']) => OWN_PACKAGES[path] ?? relative(ROOT, resolve(ROOT, dirname(file), path)),
     )
     .flatMap((path) => (basename(path) === 'index.ts' ? [path, ...importsOf(path)] : [path]));
 }

@@ -3,7 +3,6 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Cgroup } from '../../../../src/node/nftables/cgroups.ts';
 import { KUBELET_CGROUP, PODS_CGROUP } from '../../../../src/node/nftables/cgroup-names.ts';
 import type { CniInterface } from '../../../../src/cni/protocol/result.ts';
-import { IpProgram } from '../../../../src/node/programs/ip-program.ts';
 import { NftDriver } from '../../../../src/node/nftables/nft-driver.ts';
 import type { HostProblem } from '../../../../src/node/reconcile/host-plan.ts';
 import { NftProgram } from '../../../../src/node/nftables/nft-program.ts';
@@ -367,13 +366,12 @@ describe.skipIf(whyNoNamespace !== undefined)('our nftables table', () => {
       cgroups: { find: (name) => (name === PODS_CGROUP ? cgroup.found() : undefined) },
     });
     using pod = await NetworkNamespace.create();
-    const links = new PodLinks({ ip: new IpProgram({ program: namespace.program }) });
-    const netns = pod.inside.find((word) => word.startsWith('--net='))?.slice('--net='.length);
+    const links = new PodLinks({ host: namespace.path });
     const link = { device: 'eth0', hostDevice: 'c0ffee', mac: '0a:58:0a:80:00:01', mtu: 1400 };
     await links.create(
       [{ ...link, externalIds: {} } as unknown as CniInterface],
       'c0ffee',
-      netns ?? '',
+      pod.path,
     );
     const [node, address] = ['172.18.0.3', '10.244.0.77'];
     pod.ip(`address add ${address}/24 dev eth0`);

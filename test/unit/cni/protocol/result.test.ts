@@ -1,3 +1,4 @@
+import { addAddress, addRoute, ADDRESS_FLAG, setLink } from 'rtnetlink-ts';
 import { expect, test } from 'vitest';
 import { CniError, CNI_CODE } from '../../../../src/cni/protocol/cni-error.ts';
 import {
@@ -5,9 +6,9 @@ import {
   isHostDeviceOf,
   linkAlias,
   ownerOf,
-  podCommands,
+  podRequests,
   podSysctls,
-} from '../../../../src/cni/links/link-commands.ts';
+} from '../../../../src/cni/links/link-requests.ts';
 import { networkStatus } from '../../../../src/cni/protocol/network-status.ts';
 import {
   networkNames,
@@ -227,12 +228,14 @@ test('IPv6 addresses are there at once', () => {
     'net/ipv6/conf/ovn-udn1/addr_gen_mode=0',
     'net/ipv6/conf/ovn-udn1/accept_ra=0',
   ]);
-  expect(podCommands(dual).map((words) => words.join(' '))).toEqual([
-    'link set dev ovn-udn1 up',
-    'address add 10.20.1.5/24 dev ovn-udn1',
-    'address add fd20::5/64 dev ovn-udn1 nodad',
-    'route add default via 10.20.1.1 dev ovn-udn1',
-    'route add 10.96.0.0/16 via 10.20.1.1 dev ovn-udn1',
+  const device = 7;
+  const hops = [{ via: '10.20.1.1', device }];
+  expect(podRequests(dual, device)).toEqual([
+    setLink(device, { isUp: true }),
+    addAddress({ device, address: '10.20.1.5/24' }),
+    addAddress({ device, address: 'fd20::5/64', flags: ADDRESS_FLAG.noDad }),
+    addRoute({ destination: '0.0.0.0/0', hops }),
+    addRoute({ destination: '10.96.0.0/16', hops }),
   ]);
 });
 

@@ -15,19 +15,24 @@ const web = pod('blue/web', 'n1', [
   },
 ]);
 
-/** A keeper whose pod lacks its port, and who has just asked the kernel for links; `answer` brings them. */
-async function listing() {
-  const asked = Promise.withResolvers<void>();
-  const links = Promise.withResolvers<readonly PodLink[]>();
-  const added: string[] = [];
+const link: PodLink = {
+  name: 'h0',
+  container: '0123456789ab'.repeat(5),
+  device: 'eth0',
+  uid: String(web.metadata.uid),
+};
+
+/** A keeper whose pod lacks its port, and the ports that it makes. `onListed` is called while it looks for links. */
+function keeping(onListed: () => void) {
+  const added = Promise.withResolvers<string>();
   const ports = {
     onLost: () => () => undefined,
     unavailable: () => undefined,
     hasBridge: true,
     get: () => undefined,
     list: () => [],
-    add: () => {
-      added.push('port');
+    add: ([port]: readonly { hostDevice: string }[]) => {
+      added.resolve(String(port?.hostDevice));
       return Promise.resolve();
     },
   } as unknown as PodPorts;
@@ -43,9 +48,9 @@ async function listing() {
     nads: view([nad('blue/l3-net', 'blue_l3-net')]),
     ports,
     links: {
-      list: () => {
-        asked.resolve();
-        return links.promise;
+      list: (container?: string) => {
+        onListed();
+        return [{ ...link, name: hostDeviceOf(container ?? link.container) }];
       },
     },
     turns: new ContainerTurns(),
@@ -53,16 +58,20 @@ async function listing() {
     log: createLogger('silent'),
   };
   const keeper = keepPodPorts(options, { ready: () => Promise.resolve() });
-  await asked.promise;
-  return { keeper, links, added };
+  return { keeper, added: added.promise };
 }
 
+const hostDeviceOf = (container: string): string => container.slice(0, 15);
+
+test('a port that is missing is made again', async () => {
+  const { keeper, added } = keeping(() => undefined);
+  expect(await added).toBe(hostDeviceOf(link.container));
+  await keeper[Symbol.asyncDispose]();
+});
+
 test('who ends it waits for what is under way, and nothing is written after that', async () => {
-  const { keeper, links, added } = await listing();
-  const ended = keeper[Symbol.asyncDispose]();
-  const container = '0123456789ab'.repeat(5);
-  const name = 'h0';
-  links.resolve([{ name, container, device: 'eth0', uid: web.metadata.uid }] as never);
-  await ended;
-  expect(added).toEqual([]);
+  const ended = Promise.withResolvers<void>();
+  const { keeper, added } = keeping(() => ended.resolve(keeper[Symbol.asyncDispose]()));
+  const first = await Promise.race([added, ended.promise.then(() => 'ended')]);
+  expect(first).toBe('ended');
 });

@@ -1,16 +1,15 @@
-/** The `ip` commands that give a pod its interfaces: on the host, and in the pod's network namespace. Pure. */
+/** What is asked of the kernel to give a pod its interfaces: on the host, and in the pod's network namespace. Pure. */
 import { createHash } from 'node:crypto';
+import { addAddress, addLink, addRoute, ADDRESS_FLAG, setLink, type Request } from 'rtnetlink-ts';
 import { familyOf } from '../../allocators/addresses.ts';
 import { POD_LINK_GROUP } from '../../node/numbers.ts';
 import type { CniInterface } from '../protocol/result.ts';
-
-export type IpCommand = readonly string[];
 
 const ALIAS = 'heddle-cni';
 /** Linux takes no longer names of links. */
 const LONGEST_DEVICE = 15;
 
-/** Group of the host's ends, as `ip` takes and shows it. */
+/** Group of the host's ends, as `ip` shows it. */
 export const LINK_GROUP = String(POD_LINK_GROUP);
 
 /** Whose a link on the host is. */
@@ -52,27 +51,29 @@ export function hostMac(container: string, device: string): string {
   return `02:${(digest.slice(0, 10).match(/../g) ?? []).join(':')}`;
 }
 
-/** Makes both ends, the pod's one in its namespace from the beginning. */
-export const hostCommands = (
-  { device, hostDevice, mac, mtu, externalIds: { 'iface-id-ver': uid } }: CniInterface,
+/** Makes both ends, the pod's one in its namespace, of which `netns` is a descriptor, from the beginning. */
+export const hostLink = (
+  { device, hostDevice, mac, mtu }: CniInterface,
   container: string,
-  netns: string,
-): readonly IpCommand[] => [
-  `link add name ${hostDevice} mtu ${mtu} address ${hostMac(container, device)} type veth peer name ${device} mtu ${mtu} address ${mac} netns ${netns}`.split(
-    ' ',
-  ),
-  [
-    'link',
-    'set',
-    'dev',
-    hostDevice,
-    'alias',
-    linkAlias({ container, device, ...(uid === undefined ? {} : { uid }) }),
-    'group',
-    LINK_GROUP,
-  ],
-  ['link', 'set', 'dev', hostDevice, 'up'],
-];
+  netns: number,
+): Request =>
+  addLink({
+    name: hostDevice,
+    mtu,
+    mac: hostMac(container, device),
+    group: POD_LINK_GROUP,
+    kind: { kind: 'veth', peer: { name: device, mtu, mac, namespace: netns } },
+  });
+
+/** Says whose the host's end is, and lets it be used. */
+export const hostLinkReady = (
+  { device, hostDevice, externalIds: { 'iface-id-ver': uid } }: CniInterface,
+  container: string,
+): Request =>
+  setLink(hostDevice, {
+    alias: linkAlias({ container, device, ...(uid === undefined ? {} : { uid }) }),
+    isUp: true,
+  });
 
 /** Settings below /proc/sys before the interface is up: IPv6 addresses are there at once, and its link-local one follows from the MAC (reference/node.md §2.5). */
 export const podSysctls = ({
@@ -100,22 +101,29 @@ export const podSysctls = ({
   ];
 };
 
-/** Addresses and routes inside the pod. */
-export const podCommands = ({
-  device,
-  addresses,
-  gateways,
-  routes,
-}: CniInterface): readonly IpCommand[] => [
-  ['link', 'set', 'dev', device, 'up'],
-  ...addresses.map((address) => {
-    const add = ['address', 'add', address, 'dev', device];
-    return familyOf(address) === 'v6' ? [...add, 'nodad'] : add;
-  }),
-  ...gateways.map((gateway) => ['route', 'add', 'default', 'via', gateway, 'dev', device]),
+/** Addresses and routes inside the pod, of the device that has the number `index` there. */
+export const podRequests = (
+  { addresses, gateways, routes }: CniInterface,
+  index: number,
+): readonly Request[] => [
+  setLink(index, { isUp: true }),
+  ...addresses.map((address) =>
+    addAddress({
+      device: index,
+      address,
+      ...(familyOf(address) === 'v6' ? { flags: ADDRESS_FLAG.noDad } : {}),
+    }),
+  ),
+  ...gateways.map((gateway) =>
+    addRoute({
+      destination: familyOf(gateway) === 'v6' ? '::/0' : '0.0.0.0/0',
+      hops: [{ via: gateway, device: index }],
+    }),
+  ),
   ...routes.map(({ dest, nextHop }) =>
-    nextHop === undefined
-      ? ['route', 'add', dest, 'dev', device]
-      : ['route', 'add', dest, 'via', nextHop, 'dev', device],
+    addRoute({
+      destination: dest,
+      hops: [{ device: index, ...(nextHop === undefined ? {} : { via: nextHop }) }],
+    }),
   ),
 ];

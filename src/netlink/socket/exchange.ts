@@ -1,0 +1,74 @@
+/** One request and its answer, without the socket: what the datagrams that come say about it. */
+import {
+  CONTROL,
+  FLAG,
+  readAcknowledgement,
+  readMessages,
+  type NetlinkMessage,
+} from '../wire/message.ts';
+import type { Request } from '../wire/request.ts';
+import { systemError } from './netlink-error.ts';
+
+export class Exchange<T> {
+  readonly results: T[] = [];
+  readonly #request: Request;
+  readonly #read: (message: NetlinkMessage) => T | undefined;
+  readonly #none: number | undefined;
+  readonly #sequence: number;
+  #isInterrupted = false;
+  #isDone = false;
+  #failure: unknown;
+
+  constructor(
+    request: Request & { readonly none?: number },
+    sequence: number,
+    read: (message: NetlinkMessage) => T | undefined,
+  ) {
+    this.#request = request;
+    this.#none = request.none;
+    this.#sequence = sequence;
+    this.#read = read;
+  }
+
+  /** True when nothing comes any more. */
+  get isDone(): boolean {
+    return this.#isDone;
+  }
+
+  /** The kernel's tables changed while they were dumped: what was read may lack something, or have it twice. */
+  get isInterrupted(): boolean {
+    return this.#isInterrupted;
+  }
+
+  /** Takes what came. What belongs to an older request does not count. Throws MalformedMessage for what is no message. */
+  take(datagram: Uint8Array): void {
+    for (const message of readMessages(datagram)) {
+      if (message.sequence !== this.#sequence || this.#isDone) continue;
+      if ((message.flags & FLAG.dumpInterrupted) !== 0) this.#isInterrupted = true;
+      if (message.type === CONTROL.error || message.type === CONTROL.done) this.#end(message);
+      else if (message.type > CONTROL.overrun) this.#takeResult(message);
+    }
+  }
+
+  /** Throws what the request ended with. */
+  check(): void {
+    if (this.#failure !== undefined) throw this.#failure;
+  }
+
+  #end(message: NetlinkMessage): void {
+    this.#isDone = true;
+    const { errno, reason } = readAcknowledgement(message);
+    if (errno === 0 || errno === this.#none) return;
+    this.#failure ??= systemError(this.#request.what, errno, reason);
+  }
+
+  /** What can't be read ends the request when all of it has come: what is left of it would come in the place of the next answer. */
+  #takeResult(message: NetlinkMessage): void {
+    try {
+      const result = this.#read(message);
+      if (result !== undefined) this.results.push(result);
+    } catch (error) {
+      this.#failure ??= error;
+    }
+  }
+}

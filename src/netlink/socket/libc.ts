@@ -1,0 +1,108 @@
+/**
+ * The few functions of the C library that netlink takes and Node.js has not, called through koffi. What crosses is numbers, and memory of
+ * which length and place were compared here before.
+ */
+import { createRequire } from 'node:module';
+import type * as Koffi from 'koffi';
+
+/** A function that fails gives the number of the error, negative, as the kernel's calls do. */
+export interface Libc {
+  /** A socket of netlink, which does not block and does not pass to programs that are started. */
+  readonly socket: (protocol: number) => number;
+  /** Connects to the kernel: gets an address, and takes nothing that another process sends to it alone. */
+  readonly connect: (socket: number) => number;
+  readonly setOption: (socket: number, level: number, option: number, value: number) => number;
+  readonly send: (socket: number, bytes: Uint8Array) => number;
+  /** As `send`, in a thread of its own while the caller goes on. Which error it was is known to that thread alone: EIO stands for any. */
+  readonly sendAside: (socket: number, bytes: Uint8Array) => Promise<number>;
+  /** Takes one datagram, at once; the length that it has, which is more than the buffer's for one that was cut. */
+  readonly receive: (socket: number, buffer: Uint8Array) => number;
+  /** Moves the calling thread into the network namespace of a descriptor. */
+  readonly enterNetwork: (namespace: number) => number;
+  /** Two connected sockets of a kind that Node.js watches. */
+  readonly socketPair: (ends: Int32Array) => number;
+  /** Lets the descriptor `to` be what `from` is. */
+  readonly duplicate: (from: number, to: number) => number;
+}
+
+/** linux/socket.h, asm-generic/fcntl.h, linux/sched.h, sys/socket.h. */
+const AF_UNIX = 1;
+const AF_NETLINK = 16;
+const SOCK_STREAM = 1;
+const SOCK_RAW = 3;
+const SOCK_CLOEXEC = 0o2000000;
+const SOCK_NONBLOCK = 0o4000;
+const MSG_TRUNC = 0x20;
+const MSG_DONTWAIT = 0x40;
+const MSG_NOSIGNAL = 0x4000;
+const CLONE_NEWNET = 0x4000_0000;
+const O_CLOEXEC = 0o2000000;
+const EINTR = 4;
+const EIO = 5;
+const SOCKADDR_LENGTH = 12;
+
+const require = createRequire(import.meta.url);
+
+const SEND = 'long send(int fd, const void *buffer, size_t length, int flags)';
+
+function load(): Libc {
+  const koffi = require('koffi') as typeof Koffi;
+  const library = koffi.load(null);
+  const bind = (definition: string): ((...args: readonly unknown[]) => number) => {
+    const call = library.func(definition) as (...args: readonly unknown[]) => number;
+    return (...args) => {
+      for (;;) {
+        const result = call(...args);
+        if (result >= 0) return result;
+        const errno = koffi.errno();
+        if (errno !== EINTR) return -errno;
+      }
+    };
+  };
+  const socket = bind('int socket(int domain, int type, int protocol)');
+  const connect = bind('int connect(int fd, const void *address, uint32_t length)');
+  const setsockopt = bind(
+    'int setsockopt(int fd, int level, int option, const void *value, uint32_t length)',
+  );
+  const send = bind(SEND);
+  const sendAside = library.func(SEND).async;
+  const recv = bind('long recv(int fd, void *buffer, size_t length, int flags)');
+  const setns = bind('int setns(int fd, int type)');
+  const socketpair = bind('int socketpair(int domain, int type, int protocol, _Out_ int *ends)');
+  const dup3 = bind('int dup3(int from, int to, int flags)');
+  // sockaddr_nl: of the kernel the address is 0.
+  const kernel = new Uint8Array(SOCKADDR_LENGTH);
+  new Uint16Array(kernel.buffer)[0] = AF_NETLINK;
+  return {
+    socket: (protocol) => socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, protocol),
+    connect: (fd) => connect(fd, kernel, kernel.byteLength),
+    setOption: (fd, level, option, value) =>
+      setsockopt(fd, level, option, Int32Array.of(value), Int32Array.BYTES_PER_ELEMENT),
+    send: (fd, bytes) => send(fd, bytes, bytes.byteLength, MSG_DONTWAIT | MSG_NOSIGNAL),
+    sendAside: (fd, bytes) =>
+      new Promise((resolve, reject) => {
+        sendAside(
+          fd,
+          bytes,
+          bytes.byteLength,
+          MSG_NOSIGNAL,
+          (error: Error | null, sent: number) => {
+            if (error === null) resolve(sent < 0 ? -EIO : sent);
+            else reject(error);
+          },
+        );
+      }),
+    receive: (fd, buffer) => recv(fd, buffer, buffer.byteLength, MSG_DONTWAIT | MSG_TRUNC),
+    enterNetwork: (fd) => setns(fd, CLONE_NEWNET),
+    socketPair: (ends) => {
+      if (ends.length !== 2) throw new RangeError('a pair has two ends');
+      return socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends);
+    },
+    duplicate: (from, to) => dup3(from, to, O_CLOEXEC),
+  };
+}
+
+let loaded: Libc | undefined;
+
+/** Loaded when it is first needed: it costs some milliseconds and 10 MB. Throws where koffi has no binary for the machine. */
+export const libc = (): Libc => (loaded ??= load());

@@ -1,0 +1,101 @@
+/**
+ * Subscribes to what changes. The socket is watched by the loop of Node.js as any other one, without a thread and without asking again and again: it takes the
+ * place of one end of a socket pair, a kind that Node.js knows, before the loop has begun to watch that (docs/decisions/netlink.md in the repository).
+ */
+import { closeSync } from 'node:fs';
+import { Socket } from 'node:net';
+import { readMessages, type NetlinkMessage } from '../wire/message.ts';
+import { openSocket, type Protocol } from './kernel-socket.ts';
+import { libc, type Libc } from './libc.ts';
+import { systemError } from './netlink-error.ts';
+
+export interface NetlinkMonitorOptions {
+  readonly protocol: Protocol;
+  /** Multicast groups of the protocol. */
+  readonly groups: readonly number[];
+  /** Descriptor of the network namespace; the calling thread's own, if none is named. */
+  readonly namespace?: number;
+  /** Bytes of the kernel's buffer for what was not read yet, whatever net.core.rmem_max says; takes CAP_NET_ADMIN. */
+  readonly receiveBuffer?: number;
+  readonly onMessage: (message: NetlinkMessage) => void;
+  /** Messages were lost, as `error` says: what they were about has to be read. It is subscribed again already. */
+  readonly onLost: (error: Error) => void;
+  /** Nothing is announced any more, for a new socket could not be opened. */
+  readonly onEnd: (error: Error) => void;
+  readonly library?: Libc;
+}
+
+export class NetlinkMonitor implements Disposable {
+  readonly #options: NetlinkMonitorOptions;
+  readonly #library: Libc;
+  #socket: Socket | undefined;
+
+  /** Subscribed from now on. Throws NetlinkError. */
+  constructor(options: NetlinkMonitorOptions) {
+    this.#options = options;
+    this.#library = options.library ?? libc();
+    this.#socket = this.#open();
+  }
+
+  /** The process may end while it listens. */
+  unref(): this {
+    this.#socket?.unref();
+    return this;
+  }
+
+  [Symbol.dispose](): void {
+    this.#socket?.destroy();
+    this.#socket = undefined;
+  }
+
+  #open(): Socket {
+    const { protocol, onMessage } = this.#options;
+    const socket = watched(openSocket(protocol, this.#options), this.#library);
+    socket.on('data', (datagram: Buffer) => {
+      let messages: readonly NetlinkMessage[];
+      try {
+        messages = readMessages(datagram);
+      } catch (error) {
+        this.#renew(socket, error as Error);
+        return;
+      }
+      // Who listens may close it.
+      for (const message of messages) if (this.#socket === socket) onMessage(message);
+    });
+    // An overrun (ENOBUFS) is an error of reading, after which Node.js reads no more.
+    socket.on('error', (error) => this.#renew(socket, error));
+    socket.on('end', () => this.#renew(socket, new Error('an empty message')));
+    return socket;
+  }
+
+  #renew(socket: Socket, error: Error): void {
+    if (this.#socket !== socket) return;
+    socket.destroy();
+    try {
+      this.#socket = this.#open();
+    } catch (failure) {
+      this.#socket = undefined;
+      this.#options.onEnd(failure as Error);
+      return;
+    }
+    this.#options.onLost(error);
+  }
+}
+
+/** A socket that Node.js reads, with the given one behind it. */
+function watched(netlink: number, library: Libc): Socket {
+  const ends = new Int32Array(2);
+  try {
+    const made = library.socketPair(ends);
+    if (made < 0) throw systemError('open a pair of sockets', -made);
+    const [own = -1, other = -1] = ends;
+    closeSync(other);
+    const socket = new Socket({ fd: own, readable: true, writable: false });
+    const replaced = library.duplicate(netlink, own);
+    if (replaced >= 0) return socket;
+    socket.destroy();
+    throw systemError('watch a netlink socket', -replaced);
+  } finally {
+    closeSync(netlink);
+  }
+}

@@ -1,0 +1,433 @@
+/** Against the kernel of this machine, in network namespaces of their own; what there is afterwards is what `ip` shows. */
+import { spawnSync } from 'node:child_process';
+import { closeSync, openSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { afterAll, beforeAll, beforeEach, afterEach, describe, expect, test } from 'vitest';
+import {
+  addAddress,
+  addLink,
+  addRoute,
+  addresses,
+  addRule,
+  changeInBackground,
+  connections,
+  deleteAddress,
+  deleteConnection,
+  deleteConnections,
+  deleteLink,
+  deleteNeighbour,
+  deleteRoute,
+  deleteRule,
+  getLink,
+  inNetworkNamespace,
+  links,
+  neighbours,
+  NetlinkMonitor,
+  NetlinkSocket,
+  readRouteEvent,
+  replaceNeighbour,
+  replaceRoute,
+  ROUTE_GROUP,
+  routes,
+  rules,
+  setLink,
+  type RouteEvent,
+} from '../../../src/netlink/index.ts';
+import { NetworkNamespace, whyNoNamespace } from '../../support/host/network-namespace.ts';
+import { until } from '../../support/run/until.ts';
+
+const withoutNamespace = whyNoNamespace !== undefined;
+const MAC = '02:00:00:00:00:01';
+
+describe.skipIf(withoutNamespace)('the kernel', () => {
+  let here: NetworkNamespace;
+  let there: NetworkNamespace;
+  let namespace: number;
+  let other: number;
+  let socket: NetlinkSocket;
+
+  beforeAll(async () => {
+    [here, there] = await Promise.all([NetworkNamespace.create(), NetworkNamespace.create()]);
+    [namespace, other] = [here, there].map(({ path }) => openSync(path, 'r')) as [number, number];
+  });
+  afterAll(() => {
+    for (const fd of [namespace, other]) closeSync(fd);
+    for (const one of [here, there]) one[Symbol.dispose]();
+  });
+  beforeEach(() => {
+    socket = new NetlinkSocket('route', { namespace });
+    socket.change(
+      addLink({
+        name: 'h0',
+        mac: MAC,
+        mtu: 1400,
+        group: 974110,
+        isUp: true,
+        kind: { kind: 'veth', peer: { name: 'e0', mtu: 1400, namespace: other } },
+      }),
+    );
+    socket.change(setLink('h0', { alias: 'heddle "0"' }));
+  });
+  afterEach(() => {
+    socket[Symbol.dispose]();
+    if (here.ip('-brief link show').includes('h0')) here.ip('link delete dev h0');
+  });
+
+  const h0 = (): number => socket.get(getLink('h0')).index;
+
+  test('a veth pair has its other end in the other namespace from the beginning', () => {
+    using remote = new NetlinkSocket('route', { namespace: other });
+    expect(socket.get(getLink('h0'))).toMatchObject({
+      name: 'h0',
+      kind: 'veth',
+      mac: MAC,
+      mtu: 1400,
+      group: 974110,
+      alias: 'heddle "0"',
+      isUp: true,
+      peer: remote.get(getLink('e0')).index,
+    });
+    expect(socket.dump(links({ kind: 'veth' })).map(({ name }) => name)).toEqual(['h0']);
+    expect(socket.dump(links()).map(({ name }) => name)).toContain('lo');
+    const [shown] = JSON.parse(here.ip('-json link show dev h0')) as { ifalias: string }[];
+    expect(shown?.ifalias).toBe('heddle "0"');
+  });
+
+  test('addresses, routes, rules and neighbours come, are shown, and go', () => {
+    const device = h0();
+    socket.change(addAddress({ device, address: '10.0.0.1/24' }));
+    socket.change(addAddress({ device, address: 'fd00::1/64', flags: 2, protocol: 85 }));
+    expect(here.ip('address show dev h0')).toMatch(
+      /inet 10\.0\.0\.1\/24 (?:brd \S+ )?scope global h0/,
+    );
+    expect(socket.dump(addresses({ device }))).toMatchObject([
+      { address: '10.0.0.1/24', device, protocol: 0 },
+      { address: 'fd00::1/64', device, protocol: 85 },
+    ]);
+    const hops = [
+      { via: '10.0.0.7', device, weight: 3 },
+      { via: '10.0.0.8', device },
+    ];
+    socket.change(
+      addRoute({ destination: '10.1.0.0/16', table: 10007, protocol: 85, hops: hops.slice(0, 1) }),
+    );
+    socket.change(
+      replaceRoute({ destination: '10.1.0.0/16', table: 10007, protocol: 85, mtu: 1300, hops }),
+    );
+    socket.change(
+      addRoute({
+        destination: '::/0',
+        table: 10007,
+        protocol: 85,
+        hops: [{ via: 'fd00::ff', device }],
+      }),
+    );
+    expect(socket.dump(routes({ family: 'v4', table: 10007 }))).toEqual([
+      expect.objectContaining({
+        destination: '10.1.0.0/16',
+        mtu: 1300,
+        hops: [
+          expect.objectContaining({ via: '10.0.0.7', weight: 3 }),
+          expect.objectContaining({ via: '10.0.0.8', weight: 1 }),
+        ],
+      }),
+    ]);
+    expect(here.ip('-6 route show table 10007')).toContain('default via fd00::ff dev h0 proto 85');
+    expect(socket.dump(routes({ family: 'v4', protocol: 85 }))).toHaveLength(1);
+    expect(socket.dump(routes({ family: 'v4', table: 4711 }))).toEqual([]);
+    const rule = {
+      family: 'v4',
+      priority: 2000,
+      mark: 0x1002,
+      table: 10007,
+      protocol: 85,
+    } as const;
+    socket.change(addRule(rule));
+    expect(socket.dump(rules({ family: 'v4' }))).toContainEqual(expect.objectContaining(rule));
+    socket.change(replaceNeighbour({ device, address: '10.0.0.9', mac: MAC, protocol: 85 }));
+    expect(socket.dump(neighbours({ device }))).toContainEqual(
+      expect.objectContaining({ address: '10.0.0.9', mac: MAC, protocol: 85 }),
+    );
+    socket.change(deleteNeighbour({ device, address: '10.0.0.9' }));
+    socket.change(deleteRule(rule));
+    socket.change(deleteRoute({ destination: '10.1.0.0/16', table: 10007 }));
+    socket.change(deleteRoute({ destination: '::/0', table: 10007 }));
+    socket.change(deleteAddress({ device, address: '10.0.0.1/24' }));
+    expect(here.ip('rule show')).not.toContain('2000:');
+    expect(here.ip('neighbour show')).not.toContain('10.0.0.9');
+    expect(here.ip('-4 address show dev h0')).not.toContain('inet');
+    socket.change(deleteLink('h0'));
+    expect(there.ip('-brief link show')).not.toContain('e0');
+  });
+
+  test('what takes its time is done while other code runs, with the same answer', async () => {
+    let turns = 0;
+    const counting = setInterval(() => (turns += 1), 0);
+    await Promise.all([
+      changeInBackground('route', deleteLink('h0'), { namespace }),
+      expect(changeInBackground('route', deleteLink('absent'), { namespace })).rejects.toThrow(
+        'delete link absent: no such device',
+      ),
+    ]);
+    clearInterval(counting);
+    expect(turns).toBeGreaterThan(0);
+    expect(here.ip('-brief link show')).not.toContain('h0');
+  });
+
+  test('what it refuses is an error that names what was asked and why', () => {
+    const device = h0();
+    socket.change(addAddress({ device, address: '10.0.0.1/24' }));
+    const codeOf = (work: () => void): unknown => {
+      try {
+        work();
+      } catch (error) {
+        return (error as { code: string }).code;
+      }
+      return undefined;
+    };
+    expect(codeOf(() => socket.change(addAddress({ device, address: '10.0.0.1/24' })))).toBe(
+      'EEXIST',
+    );
+    expect(codeOf(() => socket.change(deleteLink('absent')))).toBe('ENODEV');
+    expect(codeOf(() => socket.get(getLink('absent')))).toBe('ENODEV');
+    expect(() =>
+      socket.change(addRoute({ destination: '10.1.0.0/16', hops: [{ via: '10.9.9.9', device }] })),
+    ).toThrow(
+      'add route 10.1.0.0/16 by 10.9.9.9, table 254: Nexthop has invalid gateway (network is unreachable)',
+    );
+    expect(() =>
+      socket.change(addLink({ name: 'sixteen-letters-', kind: { kind: 'dummy' } })),
+    ).toThrow(RangeError);
+  });
+
+  test('a thousand routes are shown in one dump', () => {
+    const device = h0();
+    for (let n = 0; n < 1000; n += 1)
+      socket.change(
+        addRoute({ destination: `10.${n >> 8}.${n & 255}.0/24`, table: 4000, hops: [{ device }] }),
+      );
+    expect(socket.dump(routes({ family: 'v4', table: 4000 }))).toHaveLength(1000);
+  });
+
+  test('a namespace is left before the call returns, also by an error, and files of /proc/sys/net are its own', () => {
+    const own = readlinkSync('/proc/thread-self/ns/net');
+    const seen = inNetworkNamespace(namespace, () => [
+      readlinkSync('/proc/thread-self/ns/net'),
+      readFileSync('/proc/sys/net/ipv4/conf/h0/forwarding', 'utf8').trim(),
+    ]);
+    expect(seen).toEqual([readlinkSync(here.path), '0']);
+    expect(() =>
+      inNetworkNamespace(namespace, () => {
+        throw new Error('mine');
+      }),
+    ).toThrow('mine');
+    expect(() => inNetworkNamespace(openSync('/dev/null', 'r'), () => 1)).toThrow(
+      'enter network namespace',
+    );
+    expect(readlinkSync('/proc/thread-self/ns/net')).toBe(own);
+  });
+
+  test('a process that can’t go back to its namespace ends at once', () => {
+    const program = `
+      import { openSync } from 'node:fs';
+      import { inNetworkNamespace } from '${resolve(import.meta.dirname, '../../../src/netlink/index.ts')}';
+      let calls = 0;
+      const library = { enterNetwork: () => (calls++ === 0 ? 0 : -1) };
+      try { inNetworkNamespace(openSync('/dev/null', 'r'), () => undefined, library); } catch {}
+      console.log('went on');
+    `;
+    const ended = spawnSync(process.execPath, ['--input-type=module', '--eval', program], {
+      encoding: 'utf8',
+    });
+    expect(ended.signal).toBe('SIGABRT');
+    expect(ended.stdout).toBe('');
+    expect(ended.stderr).toContain(
+      'leave a network namespace: operation not permitted: the process ends',
+    );
+  });
+
+  describe('a monitor', () => {
+    const GROUPS = Object.values(ROUTE_GROUP);
+    const events: RouteEvent[] = [];
+    const lost: Error[] = [];
+    let monitor: NetlinkMonitor;
+    const listen = (receiveBuffer?: number): void => {
+      events.length = lost.length = 0;
+      monitor = new NetlinkMonitor({
+        protocol: 'route',
+        groups: GROUPS,
+        namespace,
+        ...(receiveBuffer === undefined ? {} : { receiveBuffer }),
+        onMessage: (message) => events.push(...[readRouteEvent(message) ?? []].flat()),
+        onLost: (error) => lost.push(error),
+        onEnd: (error) => lost.push(error),
+      });
+    };
+    afterEach(() => monitor[Symbol.dispose]());
+
+    test('hears of what anybody changes, in order', async () => {
+      listen();
+      const device = h0();
+      here.ip('address add 10.0.0.1/24 dev h0');
+      here.ip('neighbour replace 10.0.0.9 lladdr 02:00:00:00:00:09 dev h0 nud permanent');
+      here.ip('rule add priority 2000 fwmark 7 lookup 10007');
+      here.ip('rule delete priority 2000 fwmark 7 lookup 10007');
+      here.ip('link delete dev h0');
+      await until('the end of the link', () =>
+        events.some((one) => one.kind === 'link' && one.isGone),
+      );
+      expect(events).toContainEqual({
+        kind: 'address',
+        isGone: false,
+        address: expect.objectContaining({ device, address: '10.0.0.1/24' }) as never,
+      });
+      expect(events.filter(({ kind }) => kind === 'rule')).toMatchObject([
+        { isGone: false, rule: { mark: 7, table: 10007 } },
+        { isGone: true, rule: { mark: 7, table: 10007 } },
+      ]);
+      expect(events).toContainEqual(
+        expect.objectContaining({
+          kind: 'neighbour',
+          isGone: false,
+          neighbour: expect.objectContaining({
+            address: '10.0.0.9',
+            mac: '02:00:00:00:00:09',
+          }) as never,
+        }),
+      );
+      expect(lost).toEqual([]);
+    });
+
+    test('with a burst of ten thousand and a large buffer loses nothing', async () => {
+      listen(64 * 1024 * 1024);
+      const device = h0();
+      for (let n = 0; n < 10_000; n += 1)
+        socket.change(
+          addRoute({
+            destination: `10.${n >> 8}.${n & 255}.0/24`,
+            table: 4000,
+            hops: [{ device }],
+          }),
+        );
+      await until(
+        'ten thousand routes',
+        () => events.filter(({ kind }) => kind === 'route').length >= 10_000,
+      );
+      expect(lost).toEqual([]);
+    });
+
+    test('that lost events says so, and hears of what comes afterwards', async () => {
+      listen(4096);
+      const device = h0();
+      for (let n = 0; n < 500; n += 1)
+        socket.change(
+          addRoute({
+            destination: `10.${n >> 8}.${n & 255}.0/24`,
+            table: 4000,
+            hops: [{ device }],
+          }),
+        );
+      await until('a loss', () => lost.length > 0);
+      expect(lost[0]).toMatchObject({ code: 'ENOBUFS' });
+      events.length = 0;
+      here.ip('rule add priority 2001 lookup 10007');
+      await until('a rule', () => events.some((one) => one.kind === 'rule' && !one.isGone));
+      here.ip('rule delete priority 2001');
+      expect(lost.every((error) => (error as NodeJS.ErrnoException).code === 'ENOBUFS')).toBe(true);
+    });
+
+    test('that was closed hears of nothing, and leaves no descriptor', async () => {
+      const descriptors = (): number => readdirSync('/proc/self/fd').length;
+      const before = descriptors();
+      for (let n = 0; n < 200; n += 1) {
+        listen();
+        monitor[Symbol.dispose]();
+      }
+      await new Promise((resolve) => setImmediate(resolve));
+      here.ip('rule add priority 2002 lookup 10007');
+      here.ip('rule delete priority 2002');
+      await new Promise((resolve) => setImmediate(resolve));
+      expect(events).toEqual([]);
+      expect(descriptors()).toBe(before);
+    });
+  });
+
+  describe('connections', () => {
+    let tracked: NetlinkSocket;
+    const add = (words: string): void => here.run(['conntrack', ...words.split(' ')]);
+    beforeEach(() => {
+      tracked = new NetlinkSocket('netfilter', { namespace });
+      for (const [source, zone, mark] of [
+        ['10.0.0.1', 1, 5],
+        ['10.0.0.2', 1, 6],
+        ['10.0.0.3', 2, 5],
+      ])
+        add(
+          `--create --proto udp --orig-src ${source} --orig-dst 10.96.0.1 --sport 4000 --dport 53 --timeout 900 --zone ${zone} --mark ${mark}`,
+        );
+      add(
+        '--create --proto udp --orig-src fd00::1 --orig-dst fd96::1 --sport 4000 --dport 53 --timeout 900',
+      );
+    });
+    afterEach(() => {
+      add('--flush');
+      tracked[Symbol.dispose]();
+    });
+    const sources = (...all: readonly Parameters<typeof connections>[0][]): string[][] =>
+      (all.length === 0 ? [{}] : all).map((filter) =>
+        tracked
+          .dump(connections(filter))
+          .map(({ original }) => original.source)
+          .toSorted(),
+      );
+
+    test('are shown by mark, by family and by who sends', () => {
+      expect(
+        sources({ mark: 5 }, { family: 'v6' }, { original: { source: '10.0.0.2' } }, { zone: 2 }),
+      ).toEqual([['10.0.0.1', '10.0.0.3'], ['fd00::1'], ['10.0.0.2'], ['10.0.0.3']]);
+    });
+
+    test.each([
+      ['zone', { zone: 1 }, ['10.0.0.3', 'fd00::1']],
+      ['mark', { mark: 4, markMask: 6 }, ['10.0.0.2', 'fd00::1']],
+      ['zone and mark', { zone: 1, mark: 6 }, ['10.0.0.1', '10.0.0.3', 'fd00::1']],
+      ['who began it', { original: { source: '10.0.0.1' } }, ['10.0.0.2', '10.0.0.3', 'fd00::1']],
+      ['who answers', { zone: 1, reply: { source: '10.96.0.1' } }, ['10.0.0.3', 'fd00::1']],
+      ['family', { family: 'v6' as const }, ['10.0.0.1', '10.0.0.2', '10.0.0.3']],
+      [
+        'service',
+        { original: { destination: '10.96.0.1', protocol: 17, destinationPort: 53 } },
+        ['fd00::1'],
+      ],
+      [
+        'another service',
+        { original: { destination: '10.96.0.1', protocol: 17, destinationPort: 54 } },
+        ['10.0.0.1', '10.0.0.2', '10.0.0.3', 'fd00::1'],
+      ],
+    ])('are forgotten by %s in one request, and no others', (_, filter, left) => {
+      tracked.change(deleteConnections(filter));
+      expect(sources()).toEqual([left]);
+    });
+
+    test('are forgotten one by one', () => {
+      const [one] = tracked.dump(connections({ original: { source: '10.0.0.2' } }));
+      if (one === undefined) throw new Error('no connection');
+      tracked.change(deleteConnection(one));
+      expect(sources()).toEqual([['10.0.0.1', '10.0.0.3', 'fd00::1']]);
+      expect(() => tracked.change(deleteConnection(one))).toThrow(
+        'forget the connection from 10.0.0.2',
+      );
+    });
+
+    test('of a filter that the kernel would take for another one stay', () => {
+      for (const filter of [
+        {},
+        { original: {} },
+        { original: { destinationPort: 53 } },
+        { original: { source: 'fd00::1' } },
+        { original: { source: '10.0.0.1', destination: 'fd96::1' } },
+      ])
+        expect(() => deleteConnections(filter)).toThrow(RangeError);
+    });
+  });
+});

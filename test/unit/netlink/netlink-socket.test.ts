@@ -1,0 +1,208 @@
+/** Requests against a kernel that is a script: what it answers, and what then becomes of the request. */
+import { openSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import {
+  deleteLink,
+  links,
+  MalformedMessage,
+  NetlinkError,
+  NetlinkSocket,
+  routes,
+  type Query,
+} from '../../../src/netlink/index.ts';
+import type { Libc } from '../../../src/netlink/socket/libc.ts';
+import { ByteWriter } from '../../../src/netlink/wire/byte-writer.ts';
+import { CONTROL, FLAG, readMessages, writeMessage } from '../../../src/netlink/wire/message.ts';
+
+const EAGAIN = 11;
+const ENOBUFS = 105;
+const LINK = 16;
+const MULTI = 2;
+
+/** What comes for a request: datagrams, and numbers of errors. */
+type Answer = (sequence: number) => readonly (Uint8Array | number)[];
+
+function socketOf(...answers: readonly Answer[]): { socket: NetlinkSocket; sent: number[] } {
+  const queue: (Uint8Array | number)[] = [];
+  const sent: number[] = [];
+  const library: Libc = {
+    socket: () => openSync('/dev/null', 'r'),
+    connect: () => 0,
+    setOption: () => 0,
+    send: (_, bytes) => {
+      const [message] = readMessages(bytes);
+      queue.push(...(answers[sent.length]?.(message?.sequence ?? 0) ?? []));
+      sent.push(message?.type ?? 0);
+      return bytes.length;
+    },
+    sendAside: (fd, bytes) => Promise.resolve(library.send(fd, bytes)),
+    receive: (_, buffer) => {
+      const next = queue.shift() ?? -EAGAIN;
+      if (typeof next === 'number') return next;
+      buffer.set(next.subarray(0, buffer.length));
+      return next.length;
+    },
+    enterNetwork: () => 0,
+    socketPair: () => 0,
+    duplicate: () => 0,
+  };
+  return { socket: new NetlinkSocket('route', { library }), sent };
+}
+
+const link = (sequence: number, index: number, flags = MULTI): Uint8Array => {
+  const body = new ByteWriter()
+    .u8(0)
+    .u8(0)
+    .u16(1)
+    .i32(index)
+    .u32(0)
+    .u32(0)
+    .text(3, `d${index}`).bytes;
+  return writeMessage({ type: LINK, flags, sequence, body });
+};
+const done = (sequence: number, flags = MULTI): Uint8Array =>
+  writeMessage({ type: CONTROL.done, flags, sequence, body: new ByteWriter().i32(0).bytes });
+const refused = (sequence: number, errno: number, reason?: string): Uint8Array => {
+  const body = new ByteWriter().i32(-errno).u32(16).u32(0).u32(sequence).u32(0);
+  if (reason !== undefined) body.text(1, reason);
+  const flags = reason === undefined ? 0 : FLAG.capped | FLAG.withAttributes;
+  return writeMessage({ type: CONTROL.error, flags, sequence, body: body.bytes });
+};
+const joined = (...parts: readonly Uint8Array[]): Uint8Array =>
+  new Uint8Array(Buffer.concat(parts));
+const names = (found: readonly { name: string }[]): string[] => found.map(({ name }) => name);
+
+function failure(work: () => unknown): NetlinkError {
+  try {
+    work();
+  } catch (error) {
+    return error as NetlinkError;
+  }
+  throw new Error('it did not fail');
+}
+
+describe('a dump', () => {
+  test('is read over several datagrams, to its end', () => {
+    const { socket } = socketOf((n) => [joined(link(n, 1), link(n, 2)), link(n, 3), done(n)]);
+    expect(names(socket.dump(links()))).toEqual(['d1', 'd2', 'd3']);
+  });
+
+  test('during which something changed is made again', () => {
+    const { socket, sent } = socketOf(
+      (n) => [link(n, 1, MULTI | FLAG.dumpInterrupted), done(n)],
+      (n) => [link(n, 1), done(n, MULTI | FLAG.dumpInterrupted)],
+      (n) => [link(n, 2), done(n)],
+    );
+    expect(names(socket.dump(links()))).toEqual(['d2']);
+    expect(sent).toHaveLength(3);
+  });
+
+  test('during which something changes each time fails in the end, and says so', () => {
+    const always: Answer = (n) => [done(n, MULTI | FLAG.dumpInterrupted)];
+    const { socket } = socketOf(...Array.from({ length: 20 }, () => always));
+    expect(failure(() => socket.dump(links()))).toMatchObject({
+      code: 'NETLINK_INTERRUPTED',
+      message: 'show all links: what was to be shown changed meanwhile, 8 times',
+    });
+  });
+
+  test('takes nothing that belongs to an older request', () => {
+    const { socket } = socketOf((n) => [
+      joined(link(n - 1, 1), done(n - 1)),
+      joined(link(n, 2), done(n)),
+    ]);
+    expect(names(socket.dump(links()))).toEqual(['d2']);
+  });
+
+  test('that ends with an error fails with it; of a table that is not there it is empty', () => {
+    const end =
+      (errno: number): Answer =>
+      (n) => [
+        writeMessage({
+          type: CONTROL.done,
+          flags: MULTI,
+          sequence: n,
+          body: new ByteWriter().i32(-errno).bytes,
+        }),
+      ];
+    const table = routes({ family: 'v4', table: 7 });
+    expect(socketOf(end(2)).socket.dump(table)).toEqual([]);
+    expect(socketOf((n) => [refused(n, 2)]).socket.dump(table)).toEqual([]);
+    expect(failure(() => socketOf(end(22)).socket.dump(table)).code).toBe('EINVAL');
+  });
+
+  test('with an object that can’t be read fails, and the next request gets its own answer', () => {
+    const { socket } = socketOf(
+      (n) => [
+        writeMessage({ type: LINK, flags: MULTI, sequence: n, body: new Uint8Array(3) }),
+        link(n, 1),
+        done(n),
+      ],
+      (n) => [joined(link(n, 2), done(n))],
+    );
+    expect(() => socket.dump(links())).toThrow(MalformedMessage);
+    expect(names(socket.dump(links()))).toEqual(['d2']);
+  });
+});
+
+describe('a request', () => {
+  test('that is refused fails with what was asked, what the kernel says, and the number’s name', () => {
+    const { socket } = socketOf((n) => [refused(n, 17, 'Address already assigned')]);
+    const error = failure(() =>
+      socket.change({ ...deleteLink('a'), what: 'add address 10.0.0.1/24' }),
+    );
+    expect(error).toBeInstanceOf(NetlinkError);
+    expect(error).toMatchObject({
+      code: 'EEXIST',
+      reason: 'Address already assigned',
+      message: 'add address 10.0.0.1/24: Address already assigned (file already exists)',
+    });
+  });
+
+  test('that is refused leaves the socket as it was', () => {
+    const { socket } = socketOf(
+      (n) => [refused(n, 19)],
+      (n) => [refused(n, 0)],
+    );
+    expect(failure(() => socket.change(deleteLink('a'))).message).toBe(
+      'delete link a: no such device',
+    );
+    socket.change(deleteLink('b'));
+  });
+
+  test.each([
+    ['is not answered', (): readonly number[] => [], 'NETLINK_NO_ANSWER'],
+    ['has an answer that was lost', (): readonly number[] => [-ENOBUFS], 'ENOBUFS'],
+    [
+      'has an answer that is too long',
+      (): readonly Uint8Array[] => [new Uint8Array(300_000)],
+      'NETLINK_TOO_LONG',
+    ],
+    [
+      'has an answer that is no message',
+      (): readonly Uint8Array[] => [new Uint8Array(9)],
+      'NETLINK_MALFORMED',
+    ],
+  ])(
+    'that %s ends the socket: what came later would be taken for the next answer',
+    (_, answer, code) => {
+      const { socket } = socketOf(answer, (n) => [refused(n, 0)]);
+      expect(failure(() => socket.change(deleteLink('a'))).code).toBe(code);
+      expect(failure(() => socket.change(deleteLink('b'))).message).toBe(
+        'delete link b: the socket is closed',
+      );
+    },
+  );
+
+  test('for one object gives it; none is an error', () => {
+    const one: Query<number> = {
+      ...deleteLink(7),
+      what: 'show link 7',
+      read: ({ type }) => (type === LINK ? 7 : undefined),
+    };
+    expect(socketOf((n) => [link(n, 7, 0), refused(n, 0)]).socket.get(one)).toBe(7);
+    expect(failure(() => socketOf((n) => [refused(n, 0)]).socket.get(one)).message).toBe(
+      'show link 7: the kernel shows nothing',
+    );
+  });
+});

@@ -12,6 +12,8 @@ class NotYet extends Error {}
 export interface FactFailure {
   readonly table: string;
   readonly key: Key;
+  /** What it is about. */
+  readonly object: string;
   readonly error: unknown;
 }
 

@@ -29,6 +29,16 @@ class Derivation<K extends Key> implements Reader {
   }
 }
 
+export interface DerivedFactsOptions<
+  K extends Key,
+  V,
+  I extends Buckets,
+  S extends Buckets,
+> extends FactTableOptions<K, V, I, S> {
+  /** The object that a fact is about, as `Kind namespace/name`: what is told when it can't be worked out. */
+  readonly object?: (...key: K) => string;
+}
+
 /** Facts that follow from other facts, one for each key of the source: `derive` is a pure function of what it reads. */
 export class DerivedFacts<
   K extends Key,
@@ -39,6 +49,7 @@ export class DerivedFacts<
   readonly #graph: DerivationGraph;
   readonly #step: GraphStep;
   readonly #derive: (...key: K) => V | undefined;
+  readonly #objectOf: ((...key: K) => string) | undefined;
   readonly #derivations = new Map<string, Derivation<K>>();
   readonly #dirty = new Set<Derivation<K>>();
   readonly #failures = new Map<string, FactFailure>();
@@ -48,12 +59,13 @@ export class DerivedFacts<
     graph: DerivationGraph,
     source: KeySource<K>,
     derive: (...key: K) => V | undefined,
-    options: FactTableOptions<K, V, I, S> = {},
+    options: DerivedFactsOptions<K, V, I, S> = {},
   ) {
     const step = graph.add(name);
     super(name, graph.recorder, options, step);
     this.#graph = graph;
     this.#derive = derive;
+    this.#objectOf = options.object;
     this.#step = step;
     step.work = {
       isDirty: () => this.#dirty.size > 0,
@@ -98,7 +110,8 @@ export class DerivedFacts<
         return false;
       this.put(written(key), value);
     } catch (error) {
-      this.#failures.set(keyText(key), { table: this.name, key, error });
+      const object = this.#objectOf?.(...key) ?? `${this.name} ${key.join(' ')}`;
+      this.#failures.set(keyText(key), { table: this.name, key, object, error });
       this.fail(written(key), `${this.name} of ${key.join(' ')}: ${errorText(error)}`);
       return true;
     }

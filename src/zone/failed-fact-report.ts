@@ -2,7 +2,7 @@
 import type { ZoneProblem } from '../api/zone-status.ts';
 import { errorText } from '../api/error-text.ts';
 import { isToBlame } from '../facts/derived-facts.ts';
-import { aboutFailure, factName } from '../model/zone/failed-facts.ts';
+import { aboutObject, factName } from '../model/zone/failed-facts.ts';
 import type { ZoneFacts } from '../model/zone/zone.ts';
 import type { Logger } from '../process/logger.ts';
 
@@ -33,7 +33,7 @@ export class FailedFacts {
       this.#log.error(
         {
           component: 'facts',
-          object: aboutFailure(this.#facts, failure).object,
+          object: aboutObject(this.#facts, failure.object).object,
           err: failure.error,
         },
         `${name} could not be worked out: what follows from it stays as it was until the object changes`,
@@ -46,7 +46,7 @@ export class FailedFacts {
     for (const failure of this.#facts.graph.failures())
       if (isToBlame(failure))
         yield {
-          object: aboutFailure(this.#facts, failure).object,
+          object: aboutObject(this.#facts, failure.object).object,
           message: `${factName(failure)} could not be worked out, what follows from it stays as it was: ${errorText(failure.error)}; change the object, and report this with the stack in the log of heddle node`,
         };
   }

@@ -44,6 +44,7 @@ export function adminTables(known: ZoneBasis & NamespaceTables & RenderedTables 
       selection: SelectionKey;
     }
   >('adminPlacements', known.graph, admins, (...key) => place(...key), {
+    object: (kind, name) => `${kind} ${name}`,
     indexes: {
       network: ({ networks }) => networks,
       unit: ({ policy: { kind, name }, networks }) =>

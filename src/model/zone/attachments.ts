@@ -65,6 +65,7 @@ export function attachmentTables(
     ObjectReading<Attachment>,
     { problem: []; claim: [string] }
   >('permits', graph, either(interfaces, remoteInterfaces), (...key) => permit(...key), {
+    object: (namespace, pod) => `Pod ${namespace}/${pod}`,
     indexes: {
       problem: isProblem,
       claim: (reading) => (reading.kind === 'value' ? claimsOf(reading.value) : []),
@@ -76,9 +77,7 @@ export function attachmentTables(
     graph,
     permits,
     (...key) => claim(...key),
-    {
-      indexes: { problem: isProblem },
-    },
+    { object: (namespace, pod) => `Pod ${namespace}/${pod}`, indexes: { problem: isProblem } },
   );
   const attachmentsOf = (name: string, source: KeySource<InterfaceKey>) =>
     new DerivedFacts<
@@ -86,6 +85,7 @@ export function attachmentTables(
       Attachment,
       { network: [network: string]; pod: PodKey; machine: MachineKey }
     >(name, graph, source, (...key) => valueOf(claims.get(...key)), {
+      object: (namespace, pod) => `Pod ${namespace}/${pod}`,
       indexes: {
         network: ({ network }) => [network],
         pod: ({ namespace, pod }) => [[namespace, pod]],

@@ -50,6 +50,7 @@ export function backendTables(
       serviceNetworks.distinct('place'),
       backendsOn,
       {
+        object: (_network, service) => `Service ${service}`,
         indexes: {
           hosts: ({ network, ports }) =>
             ports.some(({ hasHostEndpoints }) => hasHostEndpoints) ? [network] : [],

@@ -40,6 +40,7 @@ export function connectTables(known: ZoneBasis & NetworkTables) {
     known.graph,
     connects.distinct('member'),
     (connect, id) => memberOf(connects.get(connect), Number(id)),
+    { object: (connect) => `ClusterNetworkConnect ${connect}` },
   );
 
   /** Networks of a connection, as far as they are known. */

@@ -12,7 +12,7 @@ export interface About {
   readonly namespaces?: readonly string[];
 }
 
-type AboutKey = (facts: ZoneFacts, ...key: string[]) => About;
+type AboutKey = (facts: ZoneFacts, name: string) => About;
 
 /** Objects of the networks; a network that nothing is known of is named itself. */
 export const networkObject = (facts: ZoneFacts, name: string): string =>
@@ -77,7 +77,7 @@ export const ofNode: AboutKey = (facts, name) => ({
   ],
 });
 /** Networks of the namespace may be in use by it alone. */
-export const inNamespace = (facts: ZoneFacts, object: string, namespace: string): About => ({
+const inNamespace = (facts: ZoneFacts, object: string, namespace: string): About => ({
   object,
   objects: [...networkObjects(facts), ...connectObjects(facts), ...adminObjects(facts)],
   namespaces: [
@@ -88,11 +88,7 @@ export const inNamespace = (facts: ZoneFacts, object: string, namespace: string)
       .flatMap((network) => namespacesOn(facts, network)),
   ],
 });
-const ofNamespace: AboutKey = (facts, name) => inNamespace(facts, `Namespace ${name}`, name);
-const ofPod: AboutKey = (facts, namespace, name) =>
-  inNamespace(facts, `Pod ${namespace}/${name}`, namespace);
-const ofService: AboutKey = (facts, key) => inNamespace(facts, `Service ${key}`, namespaceOf(key));
-export const ofConnect: AboutKey = (facts, name) => ({
+const ofConnect: AboutKey = (facts, name) => ({
   object: `ClusterNetworkConnect ${name}`,
   objects: networkObjects(facts),
   namespaces: (facts.connects.peek(name)?.members ?? []).flatMap(({ networkId }) =>
@@ -101,52 +97,16 @@ export const ofConnect: AboutKey = (facts, name) => ({
       .flatMap((network) => namespacesOn(facts, network)),
   ),
 });
-/** A network and what policies select there. */
-const ofSelection: AboutKey = (facts, network) => ofNetwork(facts, network);
-
 export const namespaceOf = (key: string): string => key.slice(0, key.indexOf('/'));
 
-/** By the names of the tables. A test holds that each has its entry. */
-export const ABOUT: Readonly<Record<string, AboutKey>> = {
-  nodeAdmissions: ofNode,
-  remoteNodes: ofNode,
-  networks: ofNetwork,
-  admissions: ofNetwork,
-  rendered: ofNetwork,
-  neighbours: ofNetwork,
-  siblingUses: ofNetwork,
-  primaries: ofNamespace,
-  namespaceNetworks: ofNamespace,
-  namespaceSelections: ofNamespace,
-  multicast: ofNamespace,
-  permits: ofPod,
-  claims: ofPod,
-  attachments: ofPod,
-  remoteAttachments: ofPod,
-  hostPodNetworks: ofPod,
-  podSelections: ofPod,
-  policedPorts: ofPod,
-  services: ofService,
-  serviceNetworks: ofService,
-  backends: (facts, _network, key) => ofService(facts, key),
-  connectMembers: ofConnect,
-  renderedConnects: ofConnect,
-  connectUses: ofConnect,
-  groupedNamespaces: (facts, nad) =>
-    inNamespace(facts, `NetworkAttachmentDefinition ${nad}`, namespaceOf(nad)),
-  placements: (facts, namespace, name, kind) =>
-    inNamespace(facts, `${kind} ${namespace}/${name}`, namespace),
-  adminPlacements: (facts, kind, name) => ({
-    object: `${kind} ${name}`,
-    objects: networkObjects(facts),
-  }),
-  selections: ofSelection,
-  selectedPods: (facts, _network, _selection, namespace, pod) => ofPod(facts, namespace, pod),
-  namedNumbers: ofSelection,
-};
-
-export function aboutFailure(facts: ZoneFacts, { table, key }: FactFailure): About {
-  return ABOUT[table]?.(facts, ...key) ?? { object: `Node ${facts.nodeName}` };
+/** Of which kind it is says what may follow from it. */
+export function aboutObject(facts: ZoneFacts, object: string): About {
+  const [kind = '', key = ''] = object.split(' ');
+  if (kind === 'Node') return ofNode(facts, key);
+  if (kind === 'network') return ofNetwork(facts, key);
+  if (kind === 'ClusterNetworkConnect') return ofConnect(facts, key);
+  if (kind === 'Namespace') return inNamespace(facts, object, key);
+  return key.includes('/') ? inNamespace(facts, object, namespaceOf(key)) : { object };
 }
 
 /** Whether rows with this mark may follow from what these facts are about; nothing follows for an object in a namespace that `isGone`. */

@@ -39,6 +39,7 @@ export function multicastTables(known: ZoneBasis & NamespaceTables & GroupTables
       MulticastPlacement,
       { unit: [network: NetworkName, namespace: string]; selection: SelectionKey }
     >('multicast', known.graph, namespaces, place, {
+      object: (namespace) => `Namespace ${namespace}`,
       indexes: {
         unit: ({ namespace, networks }) => networks.map((network) => [network, namespace]),
         selection: placedSelections,

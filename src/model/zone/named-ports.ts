@@ -32,6 +32,7 @@ export const namedPortTables = ({ graph, selectedPods }: ZoneBasis & SelectionTa
       port: Number(port),
     }),
     {
+      object: (network) => `network ${network}`,
       indexes: {
         name: ({ network, selection, protocol, name }) => [[network, selection, protocol, name]],
       },

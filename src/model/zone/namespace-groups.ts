@@ -30,6 +30,7 @@ export function groupTables(
     GroupedNamespace,
     { group: [network: string, namespace: string]; namespace: [string] }
   >('groupedNamespaces', known.graph, definitions, (nad) => groupOf(nad), {
+    object: (nad) => `NetworkAttachmentDefinition ${nad}`,
     indexes: {
       group: ({ network, namespace }) => [[network, namespace]],
       namespace: ({ namespace }) => [namespace],

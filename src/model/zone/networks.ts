@@ -61,6 +61,7 @@ export function networkTables(known: ZoneBasis & NodeTables) {
     Network,
     { identity: [string]; prefix: [string]; id: [string] }
   >('networks', graph, withDefault(registrations), (name) => assemble(name), {
+    object: (network) => `network ${network}`,
     indexes: {
       identity: (network) => idsOfNetwork(network, nodeName),
       prefix: ({ name }) => [ovnPrefix(name)],
@@ -72,6 +73,7 @@ export function networkTables(known: ZoneBasis & NodeTables) {
     NetworkAdmission,
     { problem: []; keepsRows: [] }
   >('admissions', graph, networks, (name) => admit(name), {
+    object: (network) => `network ${network}`,
     indexes: {
       problem: isProblem,
       keepsRows: ({ keepsRows }) => (keepsRows === true ? [[]] : []),

@@ -48,11 +48,16 @@ export function nodeTables({ nodeName, graph, recorder }: ZoneBasis) {
     ObjectReading<NodeFacts>,
     { problem: [] }
   >('nodeAdmissions', graph, nodes, (name) => admit(name), {
+    object: (node) => `Node ${node}`,
     indexes: { problem: isProblem },
   });
   /** Other nodes, as far as no node of a lower id has their identities. */
-  const remoteNodes = new DerivedFacts('remoteNodes', graph, nodeAdmissions, (name) =>
-    valueOf(nodeAdmissions.get(name)),
+  const remoteNodes = new DerivedFacts(
+    'remoteNodes',
+    graph,
+    nodeAdmissions,
+    (name) => valueOf(nodeAdmissions.get(name)),
+    { object: (node) => `Node ${node}` },
   );
 
   function admit(name: string): ObjectReading<NodeFacts> | undefined {

@@ -86,6 +86,7 @@ export function selectionTables(
     ),
     (...key) => merged(...key),
     {
+      object: (network) => `network ${network}`,
       indexes: {
         namespace: ({ selection: { namespace } }) => (namespace === undefined ? [] : [namespace]),
         anywhere: ({ selection: { namespace } }) => (namespace === undefined ? [[]] : []),
@@ -97,6 +98,7 @@ export function selectionTables(
     graph,
     namespaces,
     (namespace) => selectionsIn(namespace),
+    { object: (namespace) => `Namespace ${namespace}` },
   );
   const podSelections = new DerivedFacts<PodKey, PodSelections, { pair: SelectedKey }>(
     'podSelections',
@@ -104,6 +106,7 @@ export function selectionTables(
     pods,
     (...pod) => selectionsOfPod(...pod),
     {
+      object: (namespace, pod) => `Pod ${namespace}/${pod}`,
       indexes: {
         pair: ({ selections: found }, pod) => found.map((selection) => [...selection, ...pod]),
       },
@@ -115,6 +118,7 @@ export function selectionTables(
     { port: NumberKey },
     { selection: [...SelectionKey, Family]; port: [...NumberKey, Family] }
   >('selectedPods', graph, podSelections.distinct('pair'), (...key) => selected(...key), {
+    object: (_network, _selection, namespace, pod) => `Pod ${namespace}/${pod}`,
     indexes: {
       port: ({ selection, ports }) =>
         ports.map(({ protocol, name, port }) => [...selection, protocol, name, String(port)]),

@@ -78,6 +78,8 @@ export function policedPortTables(
   }
 
   return {
-    policedPorts: new DerivedFacts('policedPorts', known.graph, known.attachments, policiesOf),
+    policedPorts: new DerivedFacts('policedPorts', known.graph, known.attachments, policiesOf, {
+      object: (namespace, pod) => `Pod ${namespace}/${pod}`,
+    }),
   };
 }

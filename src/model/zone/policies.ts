@@ -59,6 +59,7 @@ export function policyTables(known: ZoneBasis & NamespaceTables & NetworkTables 
     graph,
     union(policies.distinct('namespace'), namespaces),
     (namespace: string) => ({ networks: primaryNetworks(namespace) }),
+    { object: (namespace) => `Namespace ${namespace}` },
   );
   const placements = new DerivedFacts<
     PolicyKey,
@@ -69,6 +70,7 @@ export function policyTables(known: ZoneBasis & NamespaceTables & NetworkTables 
       selection: SelectionKey;
     }
   >('placements', graph, policies, (...key) => place(...key), {
+    object: (namespace, name, kind) => `${kind} ${namespace}/${name}`,
     indexes: {
       unit: ({ policy: { namespace, name, kind }, networks: places }) =>
         places.map((network) => [network, namespace, name, kind]),

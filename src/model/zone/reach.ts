@@ -38,6 +38,7 @@ export function reachTables(known: ZoneBasis & NamespaceTables & NetworkTables &
     NamespacePrimaries,
     { network: [network: string] }
   >('primaries', graph, namespaces, (namespace) => primariesIn(namespace), {
+    object: (namespace) => `Namespace ${namespace}`,
     indexes: { network: (found) => found.networks },
   });
   /** Networks that reach any other. */
@@ -46,6 +47,7 @@ export function reachTables(known: ZoneBasis & NamespaceTables & NetworkTables &
     Neighbours,
     { pair: [network: string, other: string] }
   >('neighbours', graph, networks, (network) => neighboursOf(network), {
+    object: (network) => `network ${network}`,
     indexes: {
       pair: ({ siblings }, network) =>
         siblings.filter((other) => network < other).map((other) => [network, other]),

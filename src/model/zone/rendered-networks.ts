@@ -66,7 +66,7 @@ export function renderedTables(
     graph,
     usage.table,
     (name) => valueOf(admissions.get(name)),
-    { indexes: { topology: topologiesOf } },
+    { object: (network) => `network ${network}`, indexes: { topology: topologiesOf } },
   );
   const idsOfMembers = (connect: string): readonly string[] =>
     (connects.part(connect, 'members') ?? []).flatMap(({ networkId }) =>
@@ -76,8 +76,12 @@ export function renderedTables(
   const isUsed = (network: string): boolean => directUse.get(network) !== undefined;
 
   /** Connections that have rows here: of what asks, a network that joins concerns none. */
-  const renderedConnects = new DerivedFacts('renderedConnects', graph, connects, (name) =>
-    idsOfMembers(name).some(isRendered) ? { name } : undefined,
+  const renderedConnects = new DerivedFacts(
+    'renderedConnects',
+    graph,
+    connects,
+    (name) => (idsOfMembers(name).some(isRendered) ? { name } : undefined),
+    { object: (connect) => `ClusterNetworkConnect ${connect}` },
   );
   /** A network in use brings those that it is connected with: their services and routers have to be here. */
   const connectUses = new DerivedFacts<
@@ -92,11 +96,18 @@ export function renderedTables(
       const members = idsOfMembers(connect);
       return members.some(isUsed) ? { networks: members } : undefined;
     },
-    { indexes: { network: (use) => use.networks } },
+    {
+      object: (connect) => `ClusterNetworkConnect ${connect}`,
+      indexes: { network: (use) => use.networks },
+    },
   );
   /** So it does with the other primary networks of its namespaces: pods here reach them through this node alone. */
-  const siblingUses = new DerivedFacts('siblingUses', graph, known.neighbours, (network) =>
-    known.siblingsOf(network).some(isUsed) ? { network } : undefined,
+  const siblingUses = new DerivedFacts(
+    'siblingUses',
+    graph,
+    known.neighbours,
+    (network) => (known.siblingsOf(network).some(isUsed) ? { network } : undefined),
+    { object: (network) => `network ${network}` },
   );
   /** Networks whose services pods on the host's network reach. */
   const hostPodNetworks = new DerivedFacts<
@@ -108,7 +119,10 @@ export function renderedTables(
     graph,
     known.hostNetworkPods,
     (namespace) => ({ networks: known.primariesOf(namespace) }),
-    { indexes: { network: (use) => use.networks } },
+    {
+      object: (namespace, pod) => `Pod ${namespace}/${pod}`,
+      indexes: { network: (use) => use.networks },
+    },
   );
 
   usage.use(DEFAULT_NETWORK, ALWAYS);

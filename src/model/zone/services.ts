@@ -65,6 +65,7 @@ export function serviceTables(
     declaredServices,
     (service) => admit(service),
     {
+      object: (service) => `Service ${service}`,
       indexes: { refused: ({ refused }) => (refused === undefined ? [] : [[]]) },
     },
   );
@@ -73,6 +74,7 @@ export function serviceTables(
     ServiceNetworks,
     { place: PlaceKey; exposed: [network: string] }
   >('serviceNetworks', graph, services, (service) => networksOf(service), {
+    object: (service) => `Service ${service}`,
     indexes: {
       place: ({ networks: names, service }) => names.map((name) => [name, service]),
       exposed: ({ networks: names, isExposed }) => (isExposed ? names : []),

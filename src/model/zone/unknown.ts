@@ -3,13 +3,11 @@ import { DEFAULT_NETWORK } from '../read/networks.ts';
 import { objectKindOf } from '../read/object-kinds.ts';
 import type { ZoneFacts } from './zone.ts';
 import {
-  aboutFailure,
+  aboutObject,
   adminObjects,
   concernedBy,
-  inNamespace,
   namespaceOf,
   networkObjects,
-  ofConnect,
   ofNetwork,
   ofNode,
   type About,
@@ -32,9 +30,6 @@ export interface Unknown {
   readonly objects: readonly string[];
 }
 
-/** Tables whose facts are other nodes. */
-const NODE_TABLES: ReadonlySet<string> = new Set(['nodeAdmissions', 'remoteNodes']);
-
 /**
  * `unread` are objects, `Kind namespace/name`, of which not even the facts know, as their newest version is malformed or threw. Undefined when
  * everything is known.
@@ -43,9 +38,9 @@ export function unknownOf(facts: ZoneFacts, unread: Iterable<string>): Unknown |
   const nodes = new Set<string>();
   const abouts: About[] = facts.keptNetworks().map((network) => ofNetwork(facts, network));
   for (const failure of facts.graph.failures()) {
-    const [key = ''] = failure.key;
-    if (NODE_TABLES.has(failure.table)) nodes.add(key);
-    else abouts.push(aboutFailure(facts, failure));
+    const [kind = '', key = ''] = failure.object.split(' ');
+    if (kind === 'Node') nodes.add(key);
+    else abouts.push(aboutObject(facts, failure.object));
   }
   /** Of objects that leave alone what other pods have. */
   const beside: About[] = [];
@@ -54,7 +49,7 @@ export function unknownOf(facts: ZoneFacts, unread: Iterable<string>): Unknown |
     const [kind = '', key = ''] = object.split(' ');
     if (kind === 'Node') nodes.add(key);
     else if (kind === 'NetworkAttachmentDefinition') nads.add(key);
-    else (kind === 'Namespace' ? abouts : beside).push(aboutObject(facts, kind, key));
+    else (kind === 'Namespace' ? abouts : beside).push(aboutObject(facts, object));
     beside.push({ object, objects: others });
   };
   for (const object of unread) note(object, namesakes(object));
@@ -109,16 +104,6 @@ export function isOnNetwork(facts: ZoneFacts, object: string, network: string): 
       ([, definition]) => definition.namespace === own && definition.network === network,
     )
   );
-}
-
-/** Of which kind it is says what may follow from it. */
-function aboutObject(facts: ZoneFacts, kind: string, key: string): About {
-  const object = `${kind} ${key}`;
-  if (kind === 'ClusterNetworkConnect')
-    return { ...ofConnect(facts, key), object, objects: networkObjects(facts) };
-  if (kind === 'Namespace') return inNamespace(facts, object, key);
-  if (!key.includes('/')) return { object };
-  return inNamespace(facts, object, namespaceOf(key));
 }
 
 /** The namespace of a NAD, and those of pods with an interface of it. */

@@ -125,6 +125,13 @@ export class PodAddresses {
       this.#retry(
         changed.flatMap((key): Awaited[] => [`namespace ${namespaceOf(key)}`, `nad ${key}`]),
       );
+      // Pods that have all they want have a problem now.
+      const gone = changed.filter((key) => this.#nads.get(key) === undefined);
+      if (gone.length === 0) return;
+      for (const { metadata } of pods.list()) {
+        const carried = metadata.annotations?.[POD_NETWORKS] ?? '';
+        if (gone.some((key) => carried.includes(`"${key}`))) this.queue.add(objectKey(metadata));
+      }
     });
     const ours = pods.list().filter((pod) => isInScope(this.#options.scope, pod));
     for (const pod of oldestFirst(ours)) this.queue.add(objectKey(pod.metadata));

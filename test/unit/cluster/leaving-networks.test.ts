@@ -14,12 +14,13 @@ import {
   namespace,
   node,
   pod,
+  rawNad,
   PRIMARY,
   remove,
   silent,
   testSettings,
 } from '../../support/cluster/cluster.ts';
-import { startProcess } from '../../support/cluster/cluster-process.ts';
+import { startProcess, type ClusterProcess } from '../../support/cluster/cluster-process.ts';
 import { versions } from '../../support/cluster/cluster-history.ts';
 import { nadsOf } from '../../support/cluster/nads-of.ts';
 import { MemoryStore } from '../../support/cluster/memory-store.ts';
@@ -218,4 +219,34 @@ test('a pod that comes while it is looked up who uses a NAD gets its address whe
   await running.settled();
   expect(await nadKeys(store)).toEqual([]);
   await late.stop();
+});
+
+test('a pod whose NAD somebody takes away has a problem from then on, not only after a restart', async () => {
+  const store = new MemoryStore();
+  const nad = rawNad('blue/hand', {
+    cniVersion: '1.1.0',
+    type: 'ovn-k8s-cni-overlay',
+    netAttachDefName: 'blue/hand',
+    name: 'hand',
+    topology: 'layer3',
+    role: 'primary',
+    subnets: '10.16.0.0/16/24',
+  });
+  await apply(store, node('n1'), namespace('blue', PRIMARY), nad);
+  const problems = async (process: ClusterProcess): Promise<readonly string[]> => {
+    await process.settled();
+    return process.problems().filter((one) => one.startsWith('Pod blue/web: '));
+  };
+  const told = await (async () => {
+    await using before = startProcess(store, ['n1']);
+    await before.settled();
+    await apply(store, pod('blue/web', 'n1'));
+    expect(await problems(before)).toEqual([]);
+    expect(await networksOf(store, 'blue/web')).toEqual(['blue/hand', 'default']);
+    await store.delete(networkAttachmentDefinitions, 'blue/hand');
+    return await problems(before);
+  })();
+  expect(told).toEqual([expect.stringContaining('"blue"') as string]);
+  await using after = startProcess(store, ['n1']);
+  expect(await problems(after)).toEqual(told);
 });

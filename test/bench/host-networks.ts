@@ -53,7 +53,7 @@ async function bed(zone: Zone): Promise<Bed> {
   const namespace = await NetworkNamespace.create();
   batch(namespace, '', deviceLines(zone));
   const driver = new LinuxDriver({
-    ip: new IpProgram({ program: namespace.program }),
+    ip: new IpProgram({ program: namespace.program, namespace: namespace.path }),
     // Reading them through a namespace costs a process each, which is not what is measured.
     sysctls: { read: () => undefined, write: () => undefined },
   });

@@ -30,6 +30,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'api',
     'allocators',
     'ovsdb',
+    'netlink',
   ],
   control: ['process', 'api'],
   cni: [
@@ -144,6 +145,7 @@ const EDGES = [
   'node/programs/',
   'node/health-checks/health-check-servers.ts',
   'node/linux/kernel-sysctls.ts',
+  'node/linux/network-monitor.ts',
   'node/nftables/cgroups.ts',
   'node/openflow/ofctl-program.ts',
   'cni/server/',

@@ -1,7 +1,7 @@
 /** Links (devices): RTM_NEWLINK and its like (linux/if_link.h, linux/veth.h, rtnetlink(7)). */
 import { Attributes } from '../wire/attributes.ts';
 import { ByteWriter } from '../wire/byte-writer.ts';
-import { ipText, macText, parseIp, parseMac } from '../wire/ip-text.ts';
+import { FAMILY, ipText, macText, parseIp, parseMac } from '../wire/ip-text.ts';
 import { LITTLE_ENDIAN, viewOf } from '../wire/layout.ts';
 import { MalformedMessage } from '../wire/malformed.ts';
 import { FLAG, type NetlinkMessage } from '../wire/message.ts';
@@ -76,7 +76,7 @@ export interface Link {
   readonly alias: string | undefined;
   /** Number of the device that holds it: a bridge, a VRF. */
   readonly master: number | undefined;
-  /** Number of its other end, or of the device below it. */
+  /** Number of its other end, or of the device below it; 0 when that end is gone. */
   readonly peer: number | undefined;
   /** Set when `peer` is a number in another network namespace; -1 when that is not known. */
   readonly peerNamespace: number | undefined;
@@ -115,13 +115,14 @@ export function readLink({ type, body }: NetlinkMessage): Link | undefined {
   if (type !== TYPE.new && type !== TYPE.delete) return undefined;
   if (body.length < HEADER) throw new MalformedMessage(`a link of ${body.length} bytes`);
   const view = viewOf(body);
+  // As ports of bridges, and for router advertisements, links are announced by themselves.
+  if (view.getUint8(0) !== FAMILY.unspecified) return undefined;
   const index = view.getInt32(4, LITTLE_ENDIAN);
   const flags = view.getUint32(8, LITTLE_ENDIAN);
   const all = new Attributes(body, HEADER, `link ${index}`);
   const info = all.nested(A.info);
   const kind = info?.text(INFO.kind);
   const mac = all.bytes(A.address);
-  const peer = all.u32(A.link);
   return {
     index,
     name: all.text(A.name) ?? '',
@@ -134,7 +135,7 @@ export function readLink({ type, body }: NetlinkMessage): Link | undefined {
     group: all.u32(A.group) ?? 0,
     alias: all.text(A.alias),
     master: all.u32(A.master),
-    peer: peer === 0 && !all.has(A.peerNamespaceId) ? undefined : peer,
+    peer: all.u32(A.link),
     peerNamespace: all.i32(A.peerNamespaceId),
     kind,
     slaveKind: info?.text(INFO.slaveKind),

@@ -2,7 +2,7 @@
  * Subscribes to what changes. The socket is watched by the loop of Node.js as any other one, without a thread and without asking again and again: it takes the
  * place of one end of a socket pair, a kind that Node.js knows, before the loop has begun to watch that (docs/decisions/netlink.md in the repository).
  */
-import { closeSync } from 'node:fs';
+import { closeSync, openSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { readMessages, type NetlinkMessage } from '../wire/message.ts';
 import { openSocket, type Protocol } from './kernel-socket.ts';
@@ -28,13 +28,22 @@ export interface NetlinkMonitorOptions {
 export class NetlinkMonitor implements Disposable {
   readonly #options: NetlinkMonitorOptions;
   readonly #library: Libc;
+  /** A descriptor of its own, for the time after a loss. */
+  #namespace: number | undefined;
   #socket: Socket | undefined;
 
   /** Subscribed from now on. Throws NetlinkError. */
   constructor(options: NetlinkMonitorOptions) {
+    const { namespace, library = libc() } = options;
     this.#options = options;
-    this.#library = options.library ?? libc();
-    this.#socket = this.#open();
+    this.#library = library;
+    if (namespace !== undefined) this.#namespace = openSync(`/proc/self/fd/${namespace}`, 'r');
+    try {
+      this.#socket = this.#open();
+    } catch (error) {
+      this[Symbol.dispose]();
+      throw error;
+    }
   }
 
   /** The process may end while it listens. */
@@ -46,11 +55,14 @@ export class NetlinkMonitor implements Disposable {
   [Symbol.dispose](): void {
     this.#socket?.destroy();
     this.#socket = undefined;
+    if (this.#namespace !== undefined) closeSync(this.#namespace);
+    this.#namespace = undefined;
   }
 
   #open(): Socket {
-    const { protocol, onMessage } = this.#options;
-    const socket = watched(openSocket(protocol, this.#options), this.#library);
+    const { protocol, onMessage, namespace: _, ...options } = this.#options;
+    const place = this.#namespace === undefined ? {} : { namespace: this.#namespace };
+    const socket = watched(openSocket(protocol, { ...options, ...place }), this.#library);
     socket.on('data', (datagram: Buffer) => {
       let messages: readonly NetlinkMessage[];
       try {
@@ -74,7 +86,7 @@ export class NetlinkMonitor implements Disposable {
     try {
       this.#socket = this.#open();
     } catch (failure) {
-      this.#socket = undefined;
+      this[Symbol.dispose]();
       this.#options.onEnd(failure as Error);
       return;
     }

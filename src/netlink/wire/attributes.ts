@@ -22,10 +22,6 @@ export class Attributes {
     return [...this.#values.keys()];
   }
 
-  has(type: number): boolean {
-    return this.#values.has(type);
-  }
-
   bytes(type: number): Uint8Array | undefined {
     return this.#values.get(type);
   }

@@ -14,7 +14,7 @@ import type { Informers } from '../../store/informers.ts';
 import type { Log } from '../../store/log.ts';
 import { WorkQueue, type Again } from '../../store/work-queue.ts';
 import { readHostState } from '../linux/host-state.ts';
-import { IpMonitor } from '../linux/ip-monitor.ts';
+import { NetworkMonitor } from '../linux/network-monitor.ts';
 import type { IpProgram } from '../programs/ip-program.ts';
 import { isManagementDevice } from '../names.ts';
 import { nodeAnnotations, type GatewaySettings, type HostFacts } from './node-facts.ts';
@@ -60,7 +60,7 @@ export class NodeAnnouncer {
   readonly #options: NodeAnnouncerOptions;
   readonly #queue: WorkQueue;
   readonly #started = Promise.withResolvers<void>();
-  #monitor: IpMonitor | undefined;
+  #monitor: NetworkMonitor | undefined;
   #problem: string | undefined;
 
   constructor(options: NodeAnnouncerOptions) {
@@ -126,7 +126,7 @@ export class NodeAnnouncer {
     if (object === undefined) return this.#wait('there is no Node of this name');
     if ('unavailable' in local) return this.#wait(local.unavailable);
     // What happens while the kernel's state is read is not missed.
-    await this.#listen();
+    this.#listen();
     const host = { ...local, ...(await readHostState(ip)) };
     const found = nodeAnnotations(host, { ...this.#options, knownBy: knownAddresses(object) });
     if (found.kind === 'awaited') return this.#wait(found.message);
@@ -171,15 +171,15 @@ export class NodeAnnouncer {
     this.#options.onChange?.();
   }
 
-  async #listen(): Promise<void> {
+  #listen(): void {
     if (this.#monitor !== undefined) return;
     const { ip, log, node } = this.#options;
     const look = (): void => {
       this.#queue.addAfter(node, DEBOUNCE);
       this.#options.onHostChange?.();
     };
-    const monitor = new IpMonitor({
-      program: ip.program,
+    const monitor = new NetworkMonitor({
+      namespace: ip.namespace,
       protocol: PROTOCOL,
       onStale: (stale) => {
         // Addresses are announced by themselves; a link to another namespace is a pod's, mostly.
@@ -191,7 +191,7 @@ export class NodeAnnouncer {
       onTrouble: (text) => log.warn({ node }, text),
     });
     try {
-      await monitor.start();
+      monitor.start();
     } catch (error) {
       monitor[Symbol.dispose]();
       throw error;

@@ -2,7 +2,7 @@
 import type { PlannedChange } from '../reconcile/host-plan.ts';
 import type { IpFamily } from '../programs/ip-program.ts';
 import type { Argv } from '../programs/program.ts';
-import type { Stale } from './ip-monitor.ts';
+import type { Stale } from './stale.ts';
 
 export interface LinuxCommand {
   readonly family: IpFamily;

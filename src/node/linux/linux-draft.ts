@@ -11,7 +11,7 @@ import type { Wanted } from '../reconcile/claims.ts';
 import type { IpFamily } from '../programs/ip-program.ts';
 import { unwanted, type HostPlan, type HostProblem } from '../reconcile/host-plan.ts';
 import type { LinuxChange, LinuxCommand } from './linux-change.ts';
-import type { Stale } from './ip-monitor.ts';
+import type { Stale } from './stale.ts';
 import type { Found, FoundLink } from './linux-found.ts';
 import { MARK, SETTINGS } from '../../desired/rows.ts';
 import { INTERNALLY_LOCAL_TABLE, MAIN_TABLE } from '../numbers.ts';

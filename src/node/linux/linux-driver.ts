@@ -8,7 +8,8 @@ import { idOf, type Contest } from '../reconcile/claims.ts';
 import { HostDriver, type AppliedPlan } from '../reconcile/host-driver.ts';
 import type { HostPlan, HostProblem } from '../reconcile/host-plan.ts';
 import { refusedProblem, Refusals, type Refused } from '../reconcile/refusals.ts';
-import { IpMonitor, type Stale } from './ip-monitor.ts';
+import { NetworkMonitor } from './network-monitor.ts';
+import type { Stale } from './stale.ts';
 import type { IpFamily, IpProgram } from '../programs/ip-program.ts';
 import { linuxClaims, LinuxPlanner } from './linux-plan.ts';
 import type { LinuxChange } from './linux-change.ts';
@@ -43,7 +44,7 @@ export class LinuxDriver extends HostDriver<LinuxRow, LinuxChange> {
     version: -1,
     devices: new Set(),
   };
-  #monitor: IpMonitor | undefined;
+  #monitor: NetworkMonitor | undefined;
   #lastFull = -Infinity;
 
   constructor(options: LinuxDriverOptions) {
@@ -57,8 +58,8 @@ export class LinuxDriver extends HostDriver<LinuxRow, LinuxChange> {
     const { ip, onDrift, onTrouble } = this.#options;
     await ip.check();
     this.#monitor?.[Symbol.dispose]();
-    this.#monitor = new IpMonitor({
-      program: ip.program,
+    this.#monitor = new NetworkMonitor({
+      namespace: ip.namespace,
       protocol: PROTOCOL,
       onStale: (stale) => {
         if (this.#isOfOthers(stale)) return;
@@ -67,12 +68,12 @@ export class LinuxDriver extends HostDriver<LinuxRow, LinuxChange> {
       },
       ...(onTrouble === undefined ? {} : { onTrouble }),
     });
-    await this.#monitor.start();
+    this.#monitor.start();
   }
 
   /** How often events of the kernel were lost. */
-  get overruns(): number {
-    return this.#monitor?.overruns ?? 0;
+  get losses(): number {
+    return this.#monitor?.losses ?? 0;
   }
 
   /** Brings what is known of the kernel up to date. `now` in milliseconds of a monotonic clock. */

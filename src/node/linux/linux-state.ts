@@ -7,7 +7,7 @@ import {
   type RuleColumns,
 } from './linux-rows.ts';
 import { MAIN_TABLE, PROTOCOL_KERNEL } from '../numbers.ts';
-import type { Stale } from './ip-monitor.ts';
+import type { Stale } from './stale.ts';
 import { number, objects, text, UNICAST } from '../programs/ip-json.ts';
 import { isWord, type IpProgram } from '../programs/ip-program.ts';
 import {

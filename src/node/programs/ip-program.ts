@@ -62,13 +62,20 @@ export function failures(stderr: string): ReadonlyMap<number, string> {
   return found;
 }
 
+export interface IpProgramOptions extends ProgramOptions {
+  /** Path of the network namespace that the program works in; that of the process, if none is named. */
+  readonly namespace?: string;
+}
+
 export class IpProgram {
   readonly program: Argv;
+  readonly namespace: string | undefined;
   readonly #program: Program;
 
   /** Default: `ip` of the PATH. */
-  constructor({ program = ['ip'], ...options }: ProgramOptions = {}) {
+  constructor({ program = ['ip'], namespace, ...options }: IpProgramOptions = {}) {
     this.program = program;
+    this.namespace = namespace;
     this.#program = new Program(program, options, 'iproute2', IpError);
   }
 

@@ -18,7 +18,7 @@ import {
 } from './plan.ts';
 import { gatewayBridgeOf, type SwitchState, type UplinkState } from './state.ts';
 import type { UplinkSwitch } from './uplink-switch.ts';
-import { IpMonitor } from '../linux/ip-monitor.ts';
+import { NetworkMonitor } from '../linux/network-monitor.ts';
 import type { IpProgram } from '../programs/ip-program.ts';
 import type { Sysctls } from '../linux/kernel-sysctls.ts';
 import { readUplinkDevices } from './kernel-state.ts';
@@ -228,7 +228,7 @@ export async function uplinkSteps(
 export class UplinkKeeper {
   readonly #options: UplinkKeeperOptions;
   readonly #queue: WorkQueue;
-  #monitor: IpMonitor | undefined;
+  #monitor: NetworkMonitor | undefined;
   #problem: string | undefined;
   /** The bridge's addresses and routes as they were seen last, and on which device. */
   #kept: (Lost & { readonly index: number }) | undefined;
@@ -283,7 +283,7 @@ export class UplinkKeeper {
       this.#say(`the external bridge is not looked after: ${unavailable}`);
       return { after: RESYNC };
     }
-    await this.#listen();
+    this.#listen();
     const bridge = this.#bridge();
     const state = await readState(this.#options, [name, bridge]);
     const plan = uplinkPlan(name, state, { vlan, lost: this.#lost(state, bridge) });
@@ -329,12 +329,12 @@ export class UplinkKeeper {
     return isSetUp ? undefined : kept;
   }
 
-  async #listen(): Promise<void> {
+  #listen(): void {
     if (this.#monitor !== undefined) return;
     const { ip, log, name, openVswitch } = this.#options;
     const look = (): void => this.#queue.addAfter(name, DEBOUNCE);
-    const monitor = new IpMonitor({
-      program: ip.program,
+    const monitor = new NetworkMonitor({
+      namespace: ip.namespace,
       protocol: PROTOCOL,
       onStale: (stale) => {
         const isOurs = stale.kind === 'link' && [name, this.#bridge()].includes(stale.dev);
@@ -344,7 +344,7 @@ export class UplinkKeeper {
       onTrouble: (text) => log.warn({ component: 'host', uplink: name }, text),
     });
     try {
-      await monitor.start();
+      monitor.start();
     } catch (error) {
       monitor[Symbol.dispose]();
       throw error;

@@ -329,7 +329,7 @@ async function announce(
     settings: DEFAULT_SETTINGS,
     gateway: { mode: 'disabled', nextHops: [], vlan: 0 },
     openVswitch: () => ({ externalIds }),
-    ip: new IpProgram({ program: host.program }),
+    ip: new IpProgram({ program: host.program, namespace: host.path }),
     log,
     signal: stop.signal,
   });

@@ -57,7 +57,7 @@ describe.skipIf(whyNoNamespace !== undefined)('the host of a node', () => {
       lock: 'heddle_host',
       log,
     });
-    const ip = new IpProgram({ program: namespace.program });
+    const ip = new IpProgram({ program: namespace.program, namespace: namespace.path });
     const linux = new LinuxDriver({ ip, sysctls: namespace.sysctls });
     // Before the database is loaded.
     const ofctl = new OfctlProgram({ folder: server.folder });

@@ -75,7 +75,7 @@ describe.skipIf(whyNoNamespace !== undefined)('settings of ovn-controller on a n
       openVswitch: server.remote,
       mayWrite: true,
       log,
-      ip: new IpProgram({ program: namespace.program }),
+      ip: new IpProgram({ program: namespace.program, namespace: namespace.path }),
       onWork: () => undefined,
       onExternalIds: () => keeper.hostChanged(),
     });

@@ -27,7 +27,7 @@ describe.skipIf(whyNoNamespace !== undefined)('the network stack of a host', () 
 
   const newDriver = async (): Promise<void> => {
     driver = new LinuxDriver({
-      ip: new IpProgram({ program: namespace.program }),
+      ip: new IpProgram({ program: namespace.program, namespace: namespace.path }),
       sysctls: namespace.sysctls,
       onDrift: () => {
         drifts += 1;
@@ -66,9 +66,6 @@ describe.skipIf(whyNoNamespace !== undefined)('the network stack of a host', () 
     writeFileSync(file, lines.join('\n'));
     namespace.ip(`-batch ${file}`);
   };
-
-  const monitors = (): number[] =>
-    [...namespace.processes()].filter(([, line]) => line.includes(' monitor ')).map(([pid]) => pid);
 
   const want = (zone: Zone | undefined): void => units.want(zone, hasVrf ? undefined : withoutVrf);
 
@@ -244,7 +241,6 @@ describe.skipIf(whyNoNamespace !== undefined)('the network stack of a host', () 
     want(zone);
     await settled(driver);
     expect(sorted(namespace.picture())).toBe(right);
-    await until('nothing of those that were killed to be left', () => monitors().length === 1);
   });
 
   test('10,000 routes of others in one go are nothing to it, and what they hide is found', async () => {
@@ -269,30 +265,26 @@ describe.skipIf(whyNoNamespace !== undefined)('the network stack of a host', () 
     });
   });
 
-  test('reads everything again after events were lost, or what hears of them has ended', async () => {
+  test('reads everything again after events were lost', async () => {
     const zone = hostZone(1);
     makeDevices(zone);
     want(zone);
     await settled(driver);
     const right = sorted(namespace.picture());
-    const [monitor = 0] = monitors();
-    process.kill(monitor, 'SIGSTOP');
     const routes = Array.from(
-      { length: 20_000 },
+      { length: 40_000 },
       (_, index) => `10.100.${index >> 8}.${index & 255}/32 via 172.18.0.9 proto 186`,
     );
+    // None of it waits: nobody reads the socket meanwhile.
     batch(routes.map((route) => `route add ${route}`));
     batch(routes.map((route) => `route delete ${route}`));
     namespace.ip('route flush table 10001');
-    process.kill(monitor, 'SIGCONT');
-    await until('the loss to be noticed', () => driver.overruns > 0);
+    await until('the loss to be noticed', () => driver.losses > 0);
     await until('the routes to be there again', async () => {
       await settled(driver);
       return sorted(namespace.picture()) === right;
     });
-    expect(troubles.join()).toMatch(/events of the kernel were lost: .*No buffer space available/);
-    process.kill(monitor, 'SIGKILL');
-    await until('the end to be noticed', () => troubles.includes('ip monitor ended'));
+    expect(troubles.join()).toMatch(/events of the kernel were lost: .*ENOBUFS/);
     namespace.ip('-6 route flush table 10001');
     await until('the routes to be there again', async () => {
       await settled(driver);

@@ -113,7 +113,7 @@ describe.skipIf(whyNoNamespace !== undefined)(
         openVswitch: vswitchd.database.remote,
         mayWrite: true,
         log,
-        ip: new IpProgram({ program: node.program }),
+        ip: new IpProgram({ program: node.program, namespace: node.path }),
         onWork: () => undefined,
         onExternalIds: () => keeper.openVswitchChanged(),
       });

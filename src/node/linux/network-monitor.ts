@@ -1,0 +1,135 @@
+/** Announcements of the kernel about the network stack, as what has to be read again. After a loss, and after the monitor had to begin anew, that is everything. */
+import { closeSync, openSync } from 'node:fs';
+import {
+  links,
+  NetlinkMonitor,
+  NetlinkSocket,
+  readRouteEvent,
+  ROUTE_GROUP,
+  type NetlinkMessage,
+  type RouteEvent,
+} from 'rtnetlink-ts';
+import { errorText } from '../../api/error-text.ts';
+import { isOfDefaultRoute, staleAfter, type Stale } from './stale.ts';
+
+/** Bytes of the socket's buffer. */
+const RECEIVE_BUFFER = 16 * 1024 * 1024;
+const GROUPS = Object.values(ROUTE_GROUP);
+/** Milliseconds until a monitor that ended is begun anew. */
+const RESTART_AFTER = 1000;
+
+export interface NetworkMonitorOptions {
+  /** Path of the network namespace; that of the process, if none is named. */
+  readonly namespace?: string | undefined;
+  readonly protocol: number;
+  readonly onStale: (stale: Stale) => void;
+  /** Called when a way out of the host comes or goes. */
+  readonly onDefaultRoute?: () => void;
+  /** Called with what went wrong: a loss, an end. */
+  readonly onTrouble?: (text: string) => void;
+}
+
+export class NetworkMonitor implements Disposable {
+  readonly #options: NetworkMonitorOptions;
+  /** Devices by their numbers, as announcements name them. */
+  readonly #names = new Map<number, string>();
+  #monitor: NetlinkMonitor | undefined;
+  #restart: NodeJS.Timeout | undefined;
+  #losses = 0;
+
+  constructor(options: NetworkMonitorOptions) {
+    this.#options = options;
+  }
+
+  /** How often events were lost. */
+  get losses(): number {
+    return this.#losses;
+  }
+
+  /** Subscribed when it returns: what happens from then on is not missed. Throws NetlinkError. */
+  start(): void {
+    this.#inNamespace((namespace) => {
+      this.#monitor = new NetlinkMonitor({
+        protocol: 'route',
+        groups: GROUPS,
+        ...namespace,
+        receiveBuffer: RECEIVE_BUFFER,
+        onMessage: (message) => this.#take(message),
+        onLost: (error) => {
+          this.#losses += 1;
+          this.#trouble(`events of the kernel were lost: ${errorText(error)}`);
+          this.#orAgain(() => this.#forget());
+        },
+        onEnd: (error) => this.#beginAgain(error),
+      });
+    });
+    this.#forget();
+  }
+
+  [Symbol.dispose](): void {
+    clearTimeout(this.#restart);
+    this.#monitor?.[Symbol.dispose]();
+  }
+
+  #take(message: NetlinkMessage): void {
+    let event: RouteEvent | undefined;
+    try {
+      event = readRouteEvent(message);
+    } catch (error) {
+      this.#trouble(`an announcement of the kernel can't be read: ${errorText(error)}`);
+      this.#options.onStale({ kind: 'all' });
+      return;
+    }
+    if (event === undefined) return;
+    const { protocol, onStale, onDefaultRoute } = this.#options;
+    if (event.kind === 'link' && !event.isGone) this.#names.set(event.link.index, event.link.name);
+    const stale = staleAfter(event, protocol, this.#names);
+    if (event.kind === 'link' && event.isGone) this.#names.delete(event.link.index);
+    if (stale !== undefined) onStale(stale);
+    if (onDefaultRoute !== undefined && isOfDefaultRoute(event)) onDefaultRoute();
+  }
+
+  /** Nothing is known any more, but names of devices. */
+  #forget(): void {
+    this.#inNamespace((namespace) => {
+      using socket = new NetlinkSocket('route', namespace);
+      const all = socket.dump(links());
+      this.#names.clear();
+      for (const { index, name } of all) this.#names.set(index, name);
+    });
+    this.#options.onStale({ kind: 'all' });
+  }
+
+  #orAgain(work: () => void): void {
+    try {
+      work();
+    } catch (error) {
+      this.#beginAgain(error);
+    }
+  }
+
+  #beginAgain(error: unknown): void {
+    this.#trouble(`changes of the network stack are not announced: ${errorText(error)}`);
+    this.#monitor?.[Symbol.dispose]();
+    clearTimeout(this.#restart);
+    this.#restart = setTimeout(() => this.#orAgain(() => this.start()), RESTART_AFTER).unref();
+  }
+
+  #inNamespace(work: (options: { readonly namespace?: number }) => void): void {
+    const { namespace: path } = this.#options;
+    if (path === undefined) {
+      work({});
+      return;
+    }
+    const namespace = openSync(path, 'r');
+    try {
+      work({ namespace });
+    } finally {
+      closeSync(namespace);
+    }
+  }
+
+  #trouble(text: string): void {
+    this.#options.onTrouble?.(text);
+  }
+}

@@ -36,6 +36,7 @@ export type ReadinessCheck =
   | 'allocations'
   | 'zone'
   | 'host'
+  | 'cni'
   | 'tunnels';
 
 export interface HealthOptions {

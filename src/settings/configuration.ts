@@ -49,6 +49,8 @@ export interface Configuration {
   readonly socket?: string;
   /** Where container runtimes are answered. */
   readonly cniSocket?: string;
+  /** Where they find the plugin's configuration; without it somebody else puts it there. */
+  readonly cniConfDir?: string;
   readonly nb?: string;
   readonly sb?: string;
   /** The node's own Open_vSwitch database; without it the host is left alone. */
@@ -265,15 +267,26 @@ function metricsCertificate(
 }
 
 /** Throws ConfigurationError. */
-function cniSocket(given: ReadonlyMap<OptionName, Given>): Pick<Configuration, 'cniSocket'> {
+function cniSocket(
+  given: ReadonlyMap<OptionName, Given>,
+): Pick<Configuration, 'cniSocket' | 'cniConfDir'> {
   const found = given.get('cni-socket');
-  if (found === undefined || found.text === '') return {};
+  const folder = given.get('cni-conf-dir');
+  const confDir = folder?.text ?? '';
+  if (found === undefined || found.text === '') {
+    if (folder !== undefined && confDir !== '')
+      throw new ConfigurationError(
+        folder.source,
+        'needs --cni-socket: nobody would answer the plugin',
+      );
+    return {};
+  }
   if ((given.get('ovs')?.text ?? '') === '')
     throw new ConfigurationError(
       found.source,
       "needs --ovs: a pod's interfaces are ports of the node's own Open vSwitch",
     );
-  return { cniSocket: found.text };
+  return { cniSocket: found.text, ...(confDir === '' ? {} : { cniConfDir: confDir }) };
 }
 
 /** Throws ConfigurationError. */

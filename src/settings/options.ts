@@ -66,6 +66,13 @@ export const OPTIONS = [
     'unix socket on which the CNI plugin of heddle cni install is answered, /run/heddle/cni.sock by default; needs --ovs; empty: nowhere',
     '',
   ),
+  option(
+    'cni-conf-dir',
+    'control',
+    'DIR',
+    'folder of the container runtime into which heddle node writes the configuration of the CNI plugin, as soon as it answers; needs --cni-socket; empty: heddle cni install writes it',
+    '',
+  ),
   option('private-key', 'tls', 'FILE', 'private key for ssl: remotes'),
   option('certificate', 'tls', 'FILE', 'certificate for ssl: remotes'),
   option('ca-cert', 'tls', 'FILE', 'certificates that the databases are verified with'),

@@ -2,6 +2,7 @@
 import { networkAttachmentDefinitions, pods } from '../api/kinds.ts';
 import { Conntrack } from '../node/conntrack/conntrack.ts';
 import { PodLinks } from '../cni/links/pod-links.ts';
+import { ShownConflist } from '../cni/install/shown-conflist.ts';
 import { CniPlugin } from '../cni/server/cni-plugin.ts';
 import { ContainerTurns } from '../cni/server/container-turns.ts';
 import { serveCni } from '../cni/server/cni-socket.ts';
@@ -12,10 +13,17 @@ import { keepPodPorts } from '../cni/server/pod-port-keeper.ts';
 import { PodPorts } from '../cni/server/pod-ports.ts';
 import type { ZoneRuntime } from './zone-runtime.ts';
 
+export interface ZoneCni extends AsyncDisposable {
+  /** The configuration by which runtimes find the plugin; absent where the daemon does not write it. */
+  readonly conflist?: ShownConflist;
+}
+
 /** Serves container runtimes, if there is a socket for them. Throws ConfigurationError. */
-export async function serveZoneCni(runtime: ZoneRuntime, log: Logger): Promise<AsyncDisposable> {
-  const { cniSocket, node, settings } = runtime.configuration;
+export async function serveZoneCni(runtime: ZoneRuntime, log: Logger): Promise<ZoneCni> {
+  const { cniSocket, cniConfDir, node, settings } = runtime.configuration;
   if (cniSocket === undefined || runtime.host === undefined) return new AsyncDisposableStack();
+  const shown =
+    cniConfDir === undefined ? {} : { conflist: new ShownConflist(cniConfDir, cniSocket) };
   const { facts, informers } = runtime;
   const shared = {
     node,
@@ -61,5 +69,5 @@ export async function serveZoneCni(runtime: ZoneRuntime, log: Logger): Promise<A
       log,
     }),
   );
-  return resources;
+  return { ...shown, [Symbol.asyncDispose]: () => resources.disposeAsync() };
 }

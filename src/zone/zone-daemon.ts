@@ -57,11 +57,11 @@ export async function runZone(
     () => runtime.informers.unhandled(),
     () => runtime.controller.unread(),
   );
-  const zone = new ZoneLoops(runtime, metrics, log);
+  await using cni = await serveZoneCni(runtime, log);
+  const zone = new ZoneLoops({ runtime, metrics, log, conflist: cni.conflist });
   loops = zone;
   registerLoops(metrics.registry, zone.all);
   await using _control = await serveZone(runtime, zone, log);
-  await using _cni = await serveZoneCni(runtime, log);
   const { store, informers, northbound } = runtime;
   await using _heartbeat = startHeartbeat({
     store: store.objects,

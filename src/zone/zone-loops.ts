@@ -3,6 +3,7 @@
  * and its limit, so that what one of them waits for (a program, an API server) holds up no other, and no pod.
  */
 import type { ZoneProblem } from '../api/zone-status.ts';
+import type { ShownConflist } from '../cni/install/shown-conflist.ts';
 import type { ReadinessCheck } from '../process/health.ts';
 import type { Logger } from '../process/logger.ts';
 import { Loop, type PassEnd } from '../process/loop.ts';
@@ -24,6 +25,14 @@ const BACKOFF = { first: 1000, longest: 5000 };
 /** Before an API server that takes no status is asked again. */
 const STATUS_BACKOFF = { first: 1000, longest: 10_000 };
 
+export interface ZoneLoopsOptions {
+  readonly runtime: ZoneRuntime;
+  readonly metrics: ZoneMetrics;
+  readonly log: Logger;
+  /** Shown as soon as pods can be served. */
+  readonly conflist: ShownConflist | undefined;
+}
+
 export class ZoneLoops {
   readonly databases: Loop;
   /** Absent where the host is left alone, as are connections. */
@@ -34,11 +43,13 @@ export class ZoneLoops {
   readonly #databasePass: DatabasePass;
   readonly #hostPass: HostPass | undefined;
   readonly #statusPass: StatusPass;
+  readonly #conflist: ShownConflist | undefined;
   #hasPassed = false;
 
-  constructor(runtime: ZoneRuntime, metrics: ZoneMetrics, log: Logger) {
+  constructor({ runtime, metrics, log, conflist }: ZoneLoopsOptions) {
     const { host, controller } = runtime;
     this.#runtime = runtime;
+    this.#conflist = conflist;
     this.#databasePass = new DatabasePass({
       runtime,
       metrics,
@@ -103,6 +114,7 @@ export class ZoneLoops {
     const { blocked, stage } = this.#databasePass;
     if (blocked !== undefined || this.databases.watch.isLate) return stage;
     if (this.#hostPass?.blocked !== undefined || this.host?.watch.isLate === true) return 'host';
+    if (this.#conflist?.isShown === false) return 'cni';
     return this.#runtime.chassisReach()?.message === undefined ? undefined : 'tunnels';
   }
 
@@ -119,8 +131,12 @@ export class ZoneLoops {
   problems(): readonly ZoneProblem[] {
     const object = `Node ${this.#runtime.configuration.node}`;
     const late = this.all.filter(({ watch }) => watch.isLate);
+    const hidden = this.#conflist?.problem;
     return [
       ...this.#statusPass.problems(),
+      ...(hidden === undefined
+        ? []
+        : [{ object, message: `container runtimes are not told of the plugin: ${hidden}` }]),
       ...late.map(({ name }) => ({
         object,
         message: `the daemon is at one pass over its ${name} for more than ${LONGEST_PASS / 1000} s: what it waits for does not answer; see its log and heddle_loop_pass_under_way_seconds`,
@@ -129,6 +145,8 @@ export class ZoneLoops {
   }
 
   #afterPass(): void {
+    if (this.blocked === undefined && this.#runtime.unavailable() === undefined)
+      this.#conflist?.show();
     this.#connections?.notify();
     this.#statuses.notify();
   }

@@ -276,7 +276,12 @@ describe('the node daemon', () => {
     expect(onHost('node', CNI_SOCKET)).toBe(CNI_SOCKET);
     const { 'bin-dir': binDir = '', 'conf-dir': confDir = '' } = flags('install-cni');
     expect(onHost('install-cni', binDir)).toBe('/opt/cni/bin');
-    expect(onHost('install-cni', confDir)).toBe('/etc/cni/net.d');
+    expect(onHost('node', flags('node')['cni-conf-dir'] ?? '')).toBe('/etc/cni/net.d');
+    // The daemon writes the configuration once it answers.
+    expect([confDir, container('install-cni').args]).toEqual([
+      '',
+      expect.arrayContaining(['--no-conf']),
+    ]);
   });
 
   test('nothing beside it has more rights than to read what is root’s, or a file system to write to', () => {
@@ -345,9 +350,9 @@ describe('what takes it off the nodes', () => {
     for (const [path, volume] of here) expect(volume, path).toEqual(there.get(path));
     const flagsOf = (of: readonly Container[], name: string): string[] =>
       (of.find((one) => one.name === name)?.args ?? []).filter((arg) => arg.startsWith('--'));
-    expect(flagsOf(initContainers, 'uninstall-cni')).toEqual(
-      flagsOf(installed.initContainers, 'install-cni'),
-    );
+    const [binDir, confDir] = flagsOf(initContainers, 'uninstall-cni');
+    expect(flagsOf(installed.initContainers, 'install-cni')).toContain(binDir);
+    expect(flagsOf(installed.containers, 'node')).toContain(confDir?.replace('--', '--cni-'));
     for (const flag of flagsOf(initContainers, 'cleanup'))
       expect(flagsOf(installed.containers, 'node')).toContain(flag);
   });

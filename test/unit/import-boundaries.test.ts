@@ -149,6 +149,8 @@ const EDGES = [
   'node/nftables/cgroups.ts',
   'node/openflow/ofctl-program.ts',
   'cni/server/',
+  'cni/install/plugin-files.ts',
+  'cni/install/shown-conflist.ts',
   'cni/links/pod-links.ts',
   'netlink/socket/',
   'netlink/packing.ts',

@@ -14,7 +14,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { pods } from '../../../src/api/kinds.ts';
 import type { KubeObject } from '../../../src/api/objects.ts';
-import { install, uninstall } from '../../../src/cli/cni.ts';
+import {
+  installConflist,
+  installPlugin,
+  removeConflist,
+  removePlugin,
+} from '../../../src/cni/install/plugin-files.ts';
 import { startCniNode, type CniNode, type CniNodeOptions } from '../../support/host/cni-node.ts';
 import { bound } from '../../support/run/left-behind.ts';
 import { NetworkNamespace, whyNoNamespace } from '../../support/host/network-namespace.ts';
@@ -151,7 +156,7 @@ describe.skipIf(whyNoNamespace !== undefined)('the CNI plugin', () => {
     const socket = join(server.folder, 'run', 'cni.sock');
     options = { socket, ovs: server.remote, host: host.path, objects };
     const folders = { binDir: join(server.folder, 'bin'), confDir: join(server.folder, 'conf') };
-    install(folders, socket);
+    installPlugin(folders.binDir, socket);
     plugin = join(folders.binDir, 'heddle-cni');
     path = process.env['PATH'] ?? '';
   });
@@ -583,7 +588,7 @@ describe.skipIf(whyNoNamespace !== undefined)('the CNI plugin', () => {
       body: { msg: 'this host has no curl: install it, or run heddle cni install --with-node' },
     });
     const folders = { binDir: join(server.folder, 'bin'), confDir: join(server.folder, 'conf') };
-    install(folders, options.socket, true);
+    installPlugin(folders.binDir, options.socket, true);
     expect(await call('STATUS')).toEqual({ code: 0, body: undefined });
     expect(await call('VERSION')).toMatchObject({ code: 0, body: { cniVersion: '1.1.0' } });
     expect(await call('ADD', { variables: { CNI_ARGS: '' } })).toMatchObject({
@@ -594,7 +599,7 @@ describe.skipIf(whyNoNamespace !== undefined)('the CNI plugin', () => {
     await node[Symbol.asyncDispose]();
     node = undefined;
     expect(await call('DEL')).toMatchObject({ code: 1, body: { code: 11 } });
-    uninstall(folders);
+    removePlugin(folders.binDir);
     expect(readdirSync(folders.binDir)).toEqual([]);
   });
 
@@ -742,8 +747,10 @@ describe.skipIf(whyNoNamespace !== undefined)('the CNI plugin', () => {
 test('install replaces nothing that is not ours, leaves no other file, and uninstall removes what is', async () => {
   await using server = await OvsdbServer.start();
   const [binDir, confDir] = [join(server.folder, 'bin'), join(server.folder, 'conf')];
-  install({ binDir, confDir }, '/run/heddle/cni.sock');
-  install({ binDir, confDir }, '/run/heddle/other.sock');
+  installPlugin(binDir, '/run/heddle/cni.sock');
+  installPlugin(binDir, '/run/heddle/other.sock');
+  installConflist(confDir, '--conf-dir');
+  installConflist(confDir, '--conf-dir');
   expect(readdirSync(binDir).toSorted()).toEqual([
     'heddle-cni',
     'ovn-k8s-cni-overlay',
@@ -751,13 +758,14 @@ test('install replaces nothing that is not ours, leaves no other file, and unins
   ]);
   expect(readdirSync(confDir)).toEqual(['10-heddle.conflist']);
   expect(readFileSync(join(binDir, 'heddle-cni'), 'utf8')).toContain('/run/heddle/other.sock');
-  uninstall({ binDir, confDir });
+  removeConflist(confDir);
+  removePlugin(binDir);
   expect([...readdirSync(binDir), ...readdirSync(confDir)]).toEqual([]);
   mkdirSync(binDir, { recursive: true });
   const foreign = join(binDir, 'ovn-k8s-cni-overlay');
   writeFileSync(foreign, 'ELF');
   chmodSync(foreign, 0o755);
-  expect(() => install({ binDir, confDir }, '/run/heddle/cni.sock')).toThrow(/is another plugin/);
-  uninstall({ binDir, confDir });
+  expect(() => installPlugin(binDir, '/run/heddle/cni.sock')).toThrow(/is another plugin/);
+  removePlugin(binDir);
   expect(readdirSync(binDir)).toEqual(['ovn-k8s-cni-overlay']);
 });

@@ -1,10 +1,11 @@
 /** `heddle node` as a container runtime meets it: its own databases, kernel and socket; ovn-controller is the test. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { install } from '../../../src/cli/cni.ts';
+import { installConflist, installPlugin } from '../../../src/cni/install/plugin-files.ts';
+import { CONFLIST_NAME } from '../../../src/cni/install/shim.ts';
 import { program } from '../../../src/lab/paths.ts';
 import { Installation } from '../../support/run/heddle.ts';
 import { bound } from '../../support/run/left-behind.ts';
@@ -41,7 +42,10 @@ test.skipIf(whyNoNamespace !== undefined)(
     await vsctl('add-br', 'br-int');
     const socket = join(server.folder, 'run', 'cni.sock');
     const folders = { binDir: join(server.folder, 'bin'), confDir: join(server.folder, 'conf') };
-    install(folders, socket);
+    installPlugin(folders.binDir, socket);
+    // That of an earlier boot.
+    installConflist(folders.confDir, '--conf-dir');
+    const isShown = (): boolean => existsSync(join(folders.confDir, CONFLIST_NAME));
     const call = async (command: string): Promise<{ code: number | null; text: string }> => {
       const child = spawn(join(folders.binDir, 'heddle-cni'), {
         env: {
@@ -75,11 +79,13 @@ test.skipIf(whyNoNamespace !== undefined)(
       `--state=${installation.state}`,
       '--socket=none',
       `--cni-socket=${socket}`,
+      `--cni-conf-dir=${folders.confDir}`,
       '--metrics-bind-address=127.0.0.1:0',
       '--cluster-subnets=10.244.0.0/16/24',
       '--k8s-service-cidrs=10.96.0.0/16',
       '--mtu=1350',
     ];
+    northbound.suspend('SIGSTOP');
     const daemon = spawn(...bound(nsenter, [...enter, process.execPath, program, ...flags]), {
       stdio: ['ignore', 'ignore', 'pipe'],
       env: { ...process.env, PATH: programs(server.folder) },
@@ -90,11 +96,17 @@ test.skipIf(whyNoNamespace !== undefined)(
     });
     const output = (): string => said;
     try {
-      await until('STATUS', async () => (await call('STATUS')).code === 0, {
+      await until('what an earlier boot left to go', () => !isShown(), { limit: 30_000, output });
+      await until('Open vSwitch', async () => (await call('STATUS')).code === 0, {
         pause: 100,
         limit: 30_000,
         output,
       });
+      // Pods could not be served yet.
+      expect(isShown()).toBe(false);
+      northbound.suspend('SIGCONT');
+      await until('the configuration of the plugin', isShown, { limit: 30_000, output });
+      expect(await call('STATUS')).toMatchObject({ code: 0 });
       const adding = call('ADD');
       await until('ports', async () => (await pod()).length === 2, {
         pause: 50,

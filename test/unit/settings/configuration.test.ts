@@ -36,6 +36,10 @@ describe('configuration', () => {
     expect(resolve({ ...flags, ovs: 'unix:/ovs' }).cniSocket).toBe('/run/heddle/cni.sock');
     expect(resolve({ 'cni-socket': '' }).cniSocket).toBeUndefined();
     expect(() => resolve(flags)).toThrow(/^--cni-socket: needs --ovs/);
+    const conf = { 'cni-conf-dir': '/etc/cni/net.d' };
+    expect(resolve({ ...flags, ...conf, ovs: 'unix:/ovs' }).cniConfDir).toBe('/etc/cni/net.d');
+    expect(resolve({ ...flags, ovs: 'unix:/ovs' }).cniConfDir).toBeUndefined();
+    expect(() => resolve(conf)).toThrow(/^--cni-conf-dir: needs --cni-socket/);
   });
 
   test('limits of networks, and nodes without subnets', () => {

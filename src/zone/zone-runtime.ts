@@ -3,14 +3,7 @@
  * open it, wait for what they need, and let the zone controller do the rest.
  */
 import { ClusterManager } from '../cluster/manager.ts';
-import {
-  ChassisKeeper,
-  chassisSteps,
-  type ChassisContext,
-} from '../node/chassis/chassis-keeper.ts';
-import { NodeAnnouncer } from '../node/announcer/node-announcer.ts';
 import { readUnderlayDevices } from '../node/chassis/underlay-state.ts';
-import { UplinkKeeper, uplinkSteps } from '../node/uplink/uplink-keeper.ts';
 import { NodePodAddresses } from '../addresses/node-pod-addresses.ts';
 import { DEFAULT_LEASE_NAME } from '../cluster/settings.ts';
 import { chassisId } from '../api/annotations/node-annotations.ts';
@@ -22,7 +15,7 @@ import type { DropLimit } from '../store/event-writer.ts';
 import { Informers } from '../store/informers.ts';
 import { managerIdentity } from '../cluster-daemon/cluster-daemon.ts';
 import { tunnelsIn } from '../node/chassis/chassis-database.ts';
-import { ChassisWatch, type ChassisReach } from '../node/chassis/chassis-watch.ts';
+import type { ChassisReach } from '../node/chassis/chassis-watch.ts';
 import { ConfigurationError } from '../process/configuration-error.ts';
 import type { Configuration } from '../settings/configuration.ts';
 import { distinctProblems } from '../views/distinct-problems.ts';
@@ -43,7 +36,8 @@ import {
 } from '../node/chassis/underlay-report.ts';
 import type { Logger } from '../process/logger.ts';
 import { objectSource, openStore, type OpenObjects } from '../settings/object-store.ts';
-import { orGiveUp, TimedOutError, until } from '../process/waiting.ts';
+import { NodeKeepers } from './node-keepers.ts';
+import { ZoneAllocations } from './zone-allocations.ts';
 import { ZoneController, type CommitRecord, type NetworkWritten } from './zone-controller.ts';
 import {
   foreignDatabase,
@@ -88,9 +82,6 @@ class NotReadyError extends Error {
   }
 }
 
-/** Milliseconds without any allocation of the process that leads, after which a node goes on without what is missing. */
-const ALLOCATION_TIMEOUT = 5000;
-
 export class ZoneRuntime implements AsyncDisposable {
   readonly configuration: ZoneConfiguration;
   readonly store: OpenObjects;
@@ -103,19 +94,10 @@ export class ZoneRuntime implements AsyncDisposable {
   readonly controller: ZoneController;
   readonly #options: RuntimeOptions;
   readonly #stop = new AbortController();
-  #manager: ClusterManager | undefined;
   readonly #zoneInformers: ZoneInformers;
-  readonly #podAddresses: NodePodAddresses | undefined;
-  /** Present when the host is kept: only then is it known what it is. */
-  readonly #announcer: NodeAnnouncer | undefined;
-  /** Present when the external bridge is ours to set up. */
-  readonly #uplink: UplinkKeeper | undefined;
+  readonly #allocations: ZoneAllocations;
   /** Present when the host is known. */
-  readonly #chassisContext: ChassisContext | undefined;
-  /** Present when the host is kept. */
-  readonly #chassis: ChassisKeeper | undefined;
-  /** Present when what ovn-controller did can be seen. */
-  readonly #chassisWatch: ChassisWatch | undefined;
+  readonly #keepers: NodeKeepers | undefined;
   readonly #running: Promise<unknown>;
   /** The databases are this node's, and fit for it; looked at again whenever one was connected anew. */
   #isOurs = false;
@@ -178,12 +160,8 @@ export class ZoneRuntime implements AsyncDisposable {
             log,
             onAvailable: onWork,
             onWork: () => options.onHostWork?.(),
-            onSwitchLost: () => this.#chassis?.switchLost(),
-            onExternalIds: () => {
-              this.#chassis?.hostChanged();
-              this.#uplink?.openVswitchChanged();
-              this.#announcer?.openVswitchChanged();
-            },
+            onSwitchLost: () => this.#keepers?.switchLost(),
+            onExternalIds: () => this.#keepers?.externalIdsChanged(),
             ...(options.onHostChange === undefined ? {} : { onChange: options.onHostChange }),
           });
     this.controller = new ZoneController({
@@ -202,60 +180,19 @@ export class ZoneRuntime implements AsyncDisposable {
     const { onEventDropped = () => undefined } = options;
     const common = { store: store.objects, informers, log, signal, onEventDropped };
     const mayWrite = mode === 'write' || (mode === 'dry-run' && store.isEmbedded);
-    const { registry } = this.#zoneInformers;
-    if (mayWrite)
-      this.#podAddresses = new NodePodAddresses({ ...common, node, settings, registry });
     const { host, southbound } = this;
-    const { gatewayInterface } = configuration;
-    if (host !== undefined) {
-      this.#chassisContext = {
-        node,
-        settings,
-        chassis: configuration.chassis,
-        takesOver: configuration.takeOver,
-        database: host.chassis,
-        nodes: informers.of(nodes),
-        ip: host.ip,
-      };
-      if (mode === 'write')
-        this.#chassis = new ChassisKeeper({
-          ...this.#chassisContext,
-          log,
-          onChange: onWork,
-          signal,
-        });
-      if (southbound !== undefined)
-        this.#chassisWatch = new ChassisWatch({
-          facts: this.facts,
-          openVswitch: () => host.openVswitch.replica,
-          southbound: () => southbound.replica,
-        });
-    }
-    if (host !== undefined && mode === 'write' && gatewayInterface !== undefined)
-      this.#uplink = new UplinkKeeper({
-        name: gatewayInterface,
-        vlan: configuration.gateway.vlan,
-        node,
-        openVswitch: host.uplink,
-        ip: host.ip,
-        sysctls: host.sysctls,
+    if (host !== undefined)
+      this.#keepers = new NodeKeepers({
+        configuration,
+        informers,
         log,
-        onChange: onWork,
         signal,
-      });
-    if (host !== undefined && mode === 'write')
-      this.#announcer = new NodeAnnouncer({
-        ...common,
-        node,
-        settings,
-        gateway: configuration.gateway,
-        openVswitch: () => host.externalIds(),
-        ip: host.ip,
+        host,
+        southbound,
+        facts: this.facts,
+        mayWrite: mode === 'write',
         onChange: onWork,
-        onHostChange: () => this.#chassis?.hostChanged(),
       });
-    // In a cluster the manager is a process of its own; with manifests the process that gets the lease is the manager.
-    const isManager = mayWrite && store.isEmbedded;
     const makeManager = (): ClusterManager =>
       new ClusterManager({
         ...common,
@@ -266,20 +203,26 @@ export class ZoneRuntime implements AsyncDisposable {
           identity: managerIdentity(),
         },
       });
-    if (isManager) this.#manager = makeManager();
-    const watched = async (task: Promise<void>): Promise<void> => {
-      await task.catch((error: unknown) => this.#failed(error));
-    };
-    this.#running = Promise.all([
-      watched(informers.run(signal)),
-      ...(isManager ? [watched(this.#runManager(makeManager, signal))] : []),
-      ...(this.#chassis === undefined ? [] : [watched(this.#chassis.run())]),
-      ...(this.#uplink === undefined ? [] : [watched(this.#uplink.run())]),
-      ...(this.#announcer === undefined ? [] : [watched(this.#announcer.run())]),
-      ...(this.#podAddresses === undefined
-        ? []
-        : [watched(this.#runPodAddresses(this.#podAddresses, signal))]),
-    ]);
+    const { registry } = this.#zoneInformers;
+    this.#allocations = new ZoneAllocations({
+      node,
+      // In a cluster the manager is a process of its own; with manifests the process that gets the lease is the manager.
+      makeManager: mayWrite && store.isEmbedded ? makeManager : undefined,
+      podAddresses: mayWrite
+        ? new NodePodAddresses({ ...common, node, settings, registry })
+        : undefined,
+      pending: () => this.#pending().length,
+      throwFailure: () => this.throwFailure(),
+      log,
+    });
+    const tasks = [
+      informers.run(signal),
+      ...this.#allocations.run(signal),
+      ...(this.#keepers?.run() ?? []),
+    ];
+    this.#running = Promise.all(
+      tasks.map((task) => task.catch((error: unknown) => this.#failed(error))),
+    );
   }
 
   /** Opens the objects and begins to connect to the databases. */
@@ -298,84 +241,9 @@ export class ZoneRuntime implements AsyncDisposable {
   /** Waits until all that can be allocated is; a problem of one object is not waited for. */
   async allocated(signal: AbortSignal): Promise<void> {
     await this.#zoneInformers.synced(this.configuration.timeout);
-    if (this.#announcer !== undefined) {
-      await this.host?.openVswitch.ready(signal);
-      // What the node says of itself follows from them.
-      await this.#chassis?.caughtUp(signal);
-      await this.#uplink?.caughtUp(signal);
-      await orGiveUp(
-        this.#announcer.caughtUp(signal),
-        signal,
-        `the facts of node ${this.configuration.node}`,
-      );
-    }
-    if (this.#manager !== undefined) await this.#isAllocated(this.#manager, signal);
-    if (this.#podAddresses !== undefined)
-      await orGiveUp(
-        this.#podAddresses.caughtUp(signal),
-        signal,
-        `the addresses of the pods of node ${this.configuration.node}`,
-      );
+    await this.#keepers?.caughtUp(signal);
+    await this.#allocations.caughtUp(signal);
     this.throwFailure();
-  }
-
-  /** Whether our manager makes the allocations: it leads, or another process is known to. */
-  async #leads(manager: ClusterManager, signal: AbortSignal): Promise<boolean> {
-    await until(
-      () => manager.isLeading || manager.isWaitingToLead || this.#failure !== undefined,
-      signal,
-      'the cluster manager of this process to lead, or another one',
-    );
-    this.throwFailure();
-    return manager.isLeading;
-  }
-
-  /** The manager competes for leadership again when it lost it: somebody has to allocate for later networks. */
-  async #runManager(make: () => ClusterManager, signal: AbortSignal): Promise<void> {
-    for (;;) {
-      const manager = this.#manager ?? make();
-      this.#manager = manager;
-      const reason = await manager.run();
-      if (signal.aborted) return;
-      this.#options.log.warn({ component: 'cluster', reason }, 'leadership was lost; trying again');
-      this.#manager = undefined;
-    }
-  }
-
-  /** Starts after the first reconcile of networks, however long that takes: before it every pod would be reported as one without networks. */
-  async #runPodAddresses(addresses: NodePodAddresses, signal: AbortSignal): Promise<void> {
-    if (this.#manager !== undefined && (await this.#leads(this.#manager, signal)))
-      // Once it lost the lead another process does that. What else ended it is reported by who runs it.
-      await this.#manager.caughtUp(signal).catch(() => undefined);
-    if (!signal.aborted) await addresses.run();
-  }
-
-  async #isAllocated(manager: ClusterManager, signal: AbortSignal): Promise<void> {
-    if (!(await this.#leads(manager, signal)) && !(await this.#isDoneByOthers(manager, signal)))
-      return;
-    if (manager.isLeading)
-      await orGiveUp(manager.caughtUp(signal), signal, 'the cluster manager to allocate');
-  }
-
-  /**
-   * Another process is the cluster manager: its allocations are awaited, not made. An object that gets none harms itself alone: it is reported
-   * as waiting, everything else goes on. False when that is so.
-   */
-  async #isDoneByOthers(manager: ClusterManager, signal: AbortSignal): Promise<boolean> {
-    for (let before = Infinity; ;) {
-      const missing = this.#pending().length;
-      if (missing === 0 || manager.isLeading) return true;
-      if (missing >= before) return false;
-      before = missing;
-      const limit = AbortSignal.any([signal, AbortSignal.timeout(ALLOCATION_TIMEOUT)]);
-      await until(
-        () => this.#pending().length < missing || manager.isLeading,
-        limit,
-        'allocations by the cluster manager that leads',
-      ).catch((error: unknown) => {
-        if (signal.aborted || !(error instanceof TimedOutError)) throw error;
-      });
-    }
   }
 
   /** Waits until the databases can be written. */
@@ -482,12 +350,7 @@ export class ZoneRuntime implements AsyncDisposable {
 
   /** What is still to be done until ovn-controller has its settings, in words. */
   async chassisSteps(): Promise<readonly string[]> {
-    return this.#chassisContext === undefined
-      ? []
-      : chassisSteps(
-          this.#chassisContext,
-          this.#chassis?.flows ?? (this.#hasConfirmed() ? 'kept' : 'none'),
-        );
+    return (await this.#keepers?.chassisSteps(this.#hasConfirmed())) ?? [];
   }
 
   /** Whether ovn-controller has programmed this node before. */
@@ -497,49 +360,37 @@ export class ZoneRuntime implements AsyncDisposable {
 
   /** To be called when the data plane may have confirmed something: a setting waits for that. */
   noteConfirmation(): void {
-    if (this.#hasConfirmed()) this.#chassis?.confirmed();
+    if (this.controller.isStarted && this.#hasConfirmed()) this.#keepers?.confirmed();
   }
 
   /** Resolves when ovn-controller has the settings that are known now. */
   async chassisSet(signal: AbortSignal): Promise<void> {
     this.noteConfirmation();
-    await this.#chassis?.caughtUp(signal);
+    await this.#keepers?.chassisSet(signal);
   }
 
   /** Whether packets can leave for other nodes; undefined where that can't be seen. */
   chassisReach(): ChassisReach | undefined {
-    return this.controller.isStarted && this.southbound?.isLoaded?.() !== false
-      ? this.#chassisWatch?.look()
-      : undefined;
+    return this.controller.isStarted ? this.#keepers?.reach() : undefined;
   }
 
   /** What somebody else set on this node, and stays. */
   notes(): readonly ZoneProblem[] {
-    return this.#chassis?.notes() ?? [];
+    return this.#keepers?.notes() ?? [];
   }
 
   /** What is still to be done until the external bridge is in the place of its uplink, in words. */
   async uplinkSteps(): Promise<readonly string[]> {
-    const { host, configuration } = this;
-    const { gatewayInterface } = configuration;
-    return host === undefined || gatewayInterface === undefined
-      ? []
-      : uplinkSteps(
-          { name: gatewayInterface, vlan: configuration.gateway.vlan },
-          { openVswitch: host.uplink, ip: host.ip },
-        );
+    return (await this.#keepers?.uplinkSteps()) ?? [];
   }
 
   /** Everything that is wrong with some object, each once, from allocation to rows. */
   problems(): readonly ZoneProblem[] {
     return distinctProblems([
       ...this.#problemsOfModel(),
-      ...(this.#manager?.problems() ?? []),
-      ...(this.#podAddresses?.problems() ?? []),
-      ...(this.#chassis?.problems() ?? []),
+      ...this.#allocations.problems(),
+      ...(this.#keepers?.problems() ?? []),
       ...(this.chassisReach()?.problems ?? []),
-      ...(this.#uplink?.problems() ?? []),
-      ...(this.#announcer?.problems() ?? []),
       ...this.controller.problems(),
       ...(this.#options.furtherProblems?.() ?? []),
     ]);

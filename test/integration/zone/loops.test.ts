@@ -181,3 +181,23 @@ test.skipIf(whyNoNamespace !== undefined)(
     }
   },
 );
+
+test('a database that is away is one line of the log, which says what to look at', async () => {
+  using installation = new Installation();
+  installation.copy(EXAMPLE);
+  await using node = installation.daemon(
+    '--node=ovn-worker',
+    `--nb=unix:${installation.folder}/nowhere.sock`,
+    ...SETTINGS,
+  );
+  const warnings = (): unknown[] =>
+    node.log
+      .split('\n')
+      .filter((line) => line.includes('"component":"zone"'))
+      .map((line) => (JSON.parse(line) as { msg: string }).msg);
+  await until('a warning', () => warnings().length > 0, { limit: 30_000, output: () => node.log });
+  const health = /"health":"(?<url>[^"]+)"/.exec(node.log)?.groups?.['url'] ?? '';
+  const text = await (await fetch(`${health}/readyz`)).text();
+  expect(text).toMatch(/^not ready: northbound;/);
+  expect(warnings()).toEqual([expect.stringMatching(/^OVN_Northbound .* is not connected/)]);
+});

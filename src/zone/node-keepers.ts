@@ -1,0 +1,162 @@
+/** What is kept of a node besides its databases and its host: what ovn-controller is set to, the uplink of the external bridge, and what the node says of itself. */
+import { nodes } from '../api/kinds.ts';
+import type { ZoneProblem } from '../api/zone-status.ts';
+import type { ZoneFacts } from '../model/zone/zone.ts';
+import { NodeAnnouncer } from '../node/announcer/node-announcer.ts';
+import {
+  ChassisKeeper,
+  chassisSteps,
+  type ChassisContext,
+} from '../node/chassis/chassis-keeper.ts';
+import { ChassisWatch, type ChassisReach } from '../node/chassis/chassis-watch.ts';
+import { UplinkKeeper, uplinkSteps } from '../node/uplink/uplink-keeper.ts';
+import type { Logger } from '../process/logger.ts';
+import { orGiveUp } from '../process/waiting.ts';
+import type { Configuration } from '../settings/configuration.ts';
+import type { OpenDatabase } from '../databases/open-database.ts';
+import type { Informers } from '../store/informers.ts';
+import type { OpenHost } from './host.ts';
+
+export interface NodeKeepersOptions {
+  readonly configuration: Configuration & Readonly<Record<'node', string>>;
+  readonly host: OpenHost;
+  readonly southbound: OpenDatabase | undefined;
+  readonly facts: ZoneFacts;
+  readonly informers: Informers;
+  readonly log: Logger;
+  readonly signal: AbortSignal;
+  /** False where all of it is only looked at. */
+  readonly mayWrite: boolean;
+  /** Called when something is wrong that was not, or no longer. */
+  readonly onChange: () => void;
+}
+
+export class NodeKeepers {
+  readonly #options: NodeKeepersOptions;
+  readonly #context: ChassisContext;
+  readonly #chassis: ChassisKeeper | undefined;
+  /** Present when what ovn-controller did can be seen. */
+  readonly #watch: ChassisWatch | undefined;
+  /** Present when the external bridge is ours to set up. */
+  readonly #uplink: UplinkKeeper | undefined;
+  readonly #announcer: NodeAnnouncer | undefined;
+
+  constructor(options: NodeKeepersOptions) {
+    const { configuration, host, southbound, facts, informers, mayWrite } = options;
+    const { node, settings, gateway, gatewayInterface } = configuration;
+    this.#options = options;
+    this.#context = {
+      node,
+      settings,
+      chassis: configuration.chassis,
+      takesOver: configuration.takeOver,
+      database: host.chassis,
+      nodes: informers.of(nodes),
+      ip: host.ip,
+    };
+    if (southbound !== undefined)
+      this.#watch = new ChassisWatch({
+        facts,
+        openVswitch: () => host.openVswitch.replica,
+        southbound: () => southbound.replica,
+      });
+    if (!mayWrite) return;
+    const { log, onChange, signal } = options;
+    this.#chassis = new ChassisKeeper({ ...this.#context, log, onChange, signal });
+    if (gatewayInterface !== undefined)
+      this.#uplink = new UplinkKeeper({
+        name: gatewayInterface,
+        vlan: gateway.vlan,
+        node,
+        openVswitch: host.uplink,
+        ip: host.ip,
+        sysctls: host.sysctls,
+        log,
+        onChange,
+        signal,
+      });
+    this.#announcer = new NodeAnnouncer({
+      informers,
+      log,
+      signal,
+      node,
+      settings,
+      gateway,
+      openVswitch: () => host.externalIds(),
+      ip: host.ip,
+      onChange,
+      onHostChange: () => this.#chassis?.hostChanged(),
+    });
+  }
+
+  /** What goes on until the signal aborts; each rejects with what ended it before. */
+  run(): readonly Promise<void>[] {
+    return [this.#chassis, this.#uplink, this.#announcer].flatMap((keeper) => keeper?.run() ?? []);
+  }
+
+  /** Waits until the node says of itself what is known now. */
+  async caughtUp(signal: AbortSignal): Promise<void> {
+    if (this.#announcer === undefined) return;
+    await this.#options.host.openVswitch.ready(signal);
+    // What the node says of itself follows from them.
+    await this.#chassis?.caughtUp(signal);
+    await this.#uplink?.caughtUp(signal);
+    await orGiveUp(
+      this.#announcer.caughtUp(signal),
+      signal,
+      `the facts of node ${this.#context.node}`,
+    );
+  }
+
+  /** ovs-vswitchd may have ended. */
+  switchLost(): void {
+    this.#chassis?.switchLost();
+  }
+
+  /** `external_ids` of the local Open_vSwitch database may be others. */
+  externalIdsChanged(): void {
+    this.#chassis?.hostChanged();
+    this.#uplink?.openVswitchChanged();
+    this.#announcer?.openVswitchChanged();
+  }
+
+  /** The data plane has confirmed something: a setting of ovn-controller waits for that. */
+  confirmed(): void {
+    this.#chassis?.confirmed();
+  }
+
+  /** Resolves when ovn-controller has the settings that are known now. */
+  async chassisSet(signal: AbortSignal): Promise<void> {
+    await this.#chassis?.caughtUp(signal);
+  }
+
+  /** What is still to be done until ovn-controller has its settings, in words. `hasConfirmed`: it has programmed this node before. */
+  chassisSteps(hasConfirmed: boolean): Promise<readonly string[]> {
+    return chassisSteps(this.#context, this.#chassis?.flows ?? (hasConfirmed ? 'kept' : 'none'));
+  }
+
+  /** What is still to be done until the external bridge is in the place of its uplink, in words. */
+  async uplinkSteps(): Promise<readonly string[]> {
+    const { host, configuration } = this.#options;
+    const { gatewayInterface: name, gateway } = configuration;
+    return name === undefined
+      ? []
+      : uplinkSteps({ name, vlan: gateway.vlan }, { openVswitch: host.uplink, ip: host.ip });
+  }
+
+  /** Whether packets can leave for other nodes; undefined where that can't be seen. */
+  reach(): ChassisReach | undefined {
+    return this.#options.southbound?.isLoaded?.() === false ? undefined : this.#watch?.look();
+  }
+
+  /** What somebody else set on this node, and stays. */
+  notes(): readonly ZoneProblem[] {
+    return this.#chassis?.notes() ?? [];
+  }
+
+  problems(): readonly ZoneProblem[] {
+    return [this.#chassis, this.#uplink, this.#announcer].flatMap(
+      (keeper) => keeper?.problems() ?? [],
+    );
+  }
+}

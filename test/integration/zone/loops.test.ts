@@ -159,7 +159,6 @@ test.skipIf(whyNoNamespace !== undefined)(
     const waiting = { limit: 30_000, output: () => said };
     try {
       await until('nft to hang', () => programs.pids().length > 0, waiting);
-      const hanging = programs.pids().at(-1) ?? 0;
       const plan = command(
         'plan',
         '--node=ovn-worker',
@@ -170,9 +169,19 @@ test.skipIf(whyNoNamespace !== undefined)(
         `--socket=${installation.socket}`,
         ...SETTINGS,
       );
-      installation.write('late.json', JSON.stringify(another('late')));
-      await until('its port', async () => (await ports(northbound)).includes('blue_late'), waiting);
-      expect(programs.pids().at(-1)).toBe(hanging);
+      // One that hangs is killed after 20 s, and the next one hangs: on a slow machine a port may come only then.
+      let isBesideHanging = false;
+      for (let attempt = 1; attempt <= 3 && !isBesideHanging; attempt += 1) {
+        const hanging = programs.pids().at(-1);
+        installation.write(`late-${attempt}.json`, JSON.stringify(another(`late-${attempt}`)));
+        await until(
+          'its port',
+          async () => (await ports(northbound)).includes(`blue_late-${attempt}`),
+          waiting,
+        );
+        isBesideHanging = programs.pids().at(-1) === hanging;
+      }
+      expect(isBesideHanging).toBe(true);
       await plan.end('SIGKILL');
     } finally {
       programs.release();
@@ -180,6 +189,7 @@ test.skipIf(whyNoNamespace !== undefined)(
       await once(daemon, 'close');
     }
   },
+  150_000,
 );
 
 test('a database that is away is one line of the log, which says what to look at', async () => {

@@ -38,6 +38,8 @@ export class HostPass {
   }
 
   async run(signal: AbortSignal): Promise<PassEnd> {
+    // Before the first build nobody knows what is wanted: whoever builds asks for a pass.
+    if (!this.#options.controller.isStarted) return { wait: REVISIT, isBlocked: false };
     try {
       this.#report(await this.#write(signal));
     } catch (error) {
@@ -49,8 +51,6 @@ export class HostPass {
 
   async #write(signal: AbortSignal): Promise<string | undefined> {
     const { host, controller, onRows } = this.#options;
-    // Before the first build nobody knows what is wanted: whoever builds asks for a pass.
-    if (!controller.isStarted) return undefined;
     if (!this.#isFollowing) {
       await host.start();
       host.openVswitch.replica.subscribe(onRows);

@@ -200,6 +200,8 @@ export interface ClusterSettings {
   /** Where external addresses of services have to be; empty: anywhere but where they take what is not theirs. */
   readonly serviceExternalRanges: readonly string[];
   readonly serviceLimits: ServiceLimits;
+  /** Connections that one interface of a pod may have at a time, as OVN tracks them; 0: as many as its node's table holds. */
+  readonly podConnections: number;
   /** Addresses and ranges from which packets to the port of tunnels are taken besides those of nodes, in canonical form; `any`: from everybody. */
   readonly tunnelSources: readonly string[] | 'any';
   /** Namespace of the NAD `default`, which pods name to ask something of their primary network. */

@@ -19,5 +19,6 @@ export const DEFAULT_SETTINGS: ClusterSettings = {
   // A service of 64 addresses and 16 ports, or of 5,000 endpoints with two ports in both families. The slices of 20,000 endpoints, a hundred in
   // each, are 400 in both families; Kubernetes leaves them half empty at times.
   serviceLimits: { entries: 1024, targets: 20_000, slices: 1000 },
+  podConnections: 0,
   configNamespace: 'ovn-kubernetes',
 };

@@ -393,6 +393,7 @@ function clusterSettings(read: Read, kernelPortRange = ''): ClusterSettings {
       allowsStateless: read('enable-stateless-netpol', boolean, defaults.policies.allowsStateless),
       mostFlows: read('max-flows-per-policy', integer(1, 1_000_000), defaults.policies.mostFlows),
     },
+    podConnections: read('max-pod-connections', integer(0, 4_294_967_295), defaults.podConnections),
     ephemeralPortRange: read(
       'ephemeral-port-range',
       portRange,

@@ -213,6 +213,13 @@ export const OPTIONS = [
     '10000',
   ),
   option(
+    'max-pod-connections',
+    'cluster',
+    'COUNT',
+    'connections that one interface of a pod may have at a time; 0: no limit',
+    '0',
+  ),
+  option(
     'ephemeral-port-range',
     'cluster',
     'FROM-TO',

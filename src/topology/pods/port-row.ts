@@ -38,6 +38,8 @@ export function addPodPort(
     readonly isRemote?: boolean;
     /** Of a virtual machine that moves: whether packets pass here; a closed port has no addresses. */
     readonly isOpen?: boolean | undefined;
+    /** Connections that it may have at a time; 0 for no limit. */
+    readonly mostConnections?: number;
     /** What OVN answers the pod when it asks by DHCP, by family. */
     readonly dhcp?: ReadonlyMap<Family, string>;
   },
@@ -52,6 +54,7 @@ export function addPodPort(
     tunnelId,
     isRemote = false,
     isOpen,
+    mostConnections = 0,
     dhcp,
   } = attachment;
   const answer = (family: Family): RowReference | undefined => {
@@ -74,6 +77,8 @@ export function addPodPort(
         'requested-chassis': chassisId,
         // The switch spans zones, which must agree on the keys of its ports.
         ...(topology === 'layer2' ? { 'requested-tnl-key': String(tunnelId) } : {}),
+        // Of the port, not of its switch: the host's port there has the connections of all that the host serves.
+        ...(mostConnections === 0 ? {} : { 'ct-zone-limit': String(mostConnections) }),
       },
       external_ids: {
         namespace,

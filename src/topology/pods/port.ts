@@ -64,6 +64,7 @@ export const podPorts = feature({
         ...attachment,
         topology,
         isOpen: facts.isOpenWhileMoving(attachment),
+        mostConnections: facts.settings.podConnections,
         dhcp: dhcpOf(facts, network),
       },
       facts.own('chassisId'),

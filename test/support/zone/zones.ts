@@ -89,6 +89,7 @@ export const ipv4Settings: ClusterSettings = {
   serviceExternalRanges: [],
   tunnelSources: [],
   serviceLimits: { entries: 1024, targets: 20_000, slices: 1000 },
+  podConnections: 0,
   configNamespace: 'ovn-kubernetes',
 };
 

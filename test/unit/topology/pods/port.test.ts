@@ -15,6 +15,15 @@ describe('a port of a pod of this node (reference/topology.md §14)', () => {
       'Logical_Switch_Port blue_pod1 addresses=[0a:58:0a:f4:00:03 10.244.0.3] external_ids={namespace=blue pod=true} options={iface-id-ver=b7a2d6c0-0000-4000-8000-000000000001 requested-chassis=C1} port_security=[0a:58:0a:f4:00:03 10.244.0.3] < Logical_Switch/ovn-worker.ports < Port_Group/a5290398105912930473.ports < Port_Group/a8747502060113802905.ports',
     ]);
   });
+  test('it has as many connections as the setting says', () => {
+    const facts = withPods(bluePod);
+    const settings = { ...facts.settings, podConnections: 500 };
+    expect(featureTexts([podPorts], { ...facts, settings })).toEqual([
+      expect.stringContaining(
+        'options={ct-zone-limit=500 iface-id-ver=b7a2d6c0-0000-4000-8000-000000000001 requested-chassis=C1}',
+      ),
+    ]);
+  });
   test("on a Layer2 network it has the pod's key in every zone", () => {
     expect(featureTexts([podPorts], { ...yellowZone, attachments: [yellowPod] })).toEqual([
       'Logical_Switch_Port yellow.yellow.net_yellow_pod2 addresses=[0a:58:69:69:00:03 105.105.0.3] external_ids={k/nad=yellow/yellow-net k/network=cluster_udn_yellow-net k/topology=layer2 namespace=yellow pod=true} options={iface-id-ver=b7a2d6c0-0000-4000-8000-000000000001 requested-chassis=C1 requested-tnl-key=10} port_security=[0a:58:69:69:00:03 105.105.0.3] < Logical_Switch/cluster_udn_yellow.net_ovn_layer2_switch.ports < Port_Group/a11976323742262584733.ports',

@@ -29,7 +29,7 @@ export interface Victims {
   readonly uid: (path: string) => Promise<string>;
 }
 
-const NO_ROLE = 'no role allows it';
+export const NO_ROLE = 'no role allows it';
 const ANNOTATION = {
   networks: 'k8s.v1.cni.cncf.io/networks',
   defaultNetwork: 'v1.multus-cni.io/default-network',

@@ -7,6 +7,7 @@ import { checkout } from '../../src/lab/paths.ts';
 /** Types alone, or made by a script. */
 const WITHOUT_RULES = [
   'src/model/read/object-kind.ts',
+  'src/model/zone/zone-basis.ts',
   'src/topology/parts/part.ts',
   'src/topology/schema/northbound.generated.ts',
   'src/topology/schema/row-types.ts',
@@ -23,8 +24,8 @@ const hasTestOfItsName = (source: string): boolean => {
   }
 };
 
-test('every file of src/topology, src/model/read and src/model/rules is imported by the unit test of its name', () => {
-  const sources = globSync('src/{topology,model/read,model/rules}/**/*.ts', {
+test('every file of src/topology and src/model/{read,rules,zone} is imported by the unit test of its name', () => {
+  const sources = globSync('src/{topology,model/read,model/rules,model/zone}/**/*.ts', {
     cwd: checkout,
   }).filter((source) => !WITHOUT_RULES.includes(source));
   expect(sources.filter((source) => !hasTestOfItsName(source))).toEqual([]);

@@ -1,13 +1,13 @@
-import { isAllKnown } from '../../support/zone/zones.ts';
+import { isAllKnown } from '../../../support/zone/zones.ts';
 import { expect, test } from 'vitest';
-import { pods } from '../../../src/api/kinds.ts';
-import { ZoneInformers } from '../../../src/zone/zone-informers.ts';
-import { zoneFacts } from '../../../src/model/zone/zone.ts';
-import { OTHER_PODS_HOLD } from '../../../src/model/zone/other-pods.ts';
-import { delegatingStore } from '../../../src/store/delegating-store.ts';
-import { Informers } from '../../../src/store/informers.ts';
-import { apply, silent, testSettings } from '../../support/cluster/cluster.ts';
-import { MemoryStore } from '../../support/cluster/memory-store.ts';
+import { pods } from '../../../../src/api/kinds.ts';
+import { ZoneInformers } from '../../../../src/zone/zone-informers.ts';
+import { zoneFacts } from '../../../../src/model/zone/zone.ts';
+import { OTHER_PODS_HOLD } from '../../../../src/model/zone/other-pods.ts';
+import { delegatingStore } from '../../../../src/store/delegating-store.ts';
+import { Informers } from '../../../../src/store/informers.ts';
+import { apply, silent, testSettings } from '../../../support/cluster/cluster.ts';
+import { MemoryStore } from '../../../support/cluster/memory-store.ts';
 
 const podOn = (name: string, nodeName: string) => ({
   apiVersion: 'v1',

@@ -1,0 +1,39 @@
+import { describe, expect, test } from 'vitest';
+import type { backendTables } from '../../../../src/model/zone/backends.ts';
+import { service, slice, withServices } from '../../../support/zone/services.ts';
+import { blue, exampleZone, factsOf, more, type Zone } from '../../../support/zone/zones.ts';
+
+const web = service('blue/web', { clusterIPs: ['10.96.1.1'] });
+const onBlue = slice('blue/web', ['103.103.0.3 on ovn-worker'], { network: blue.name });
+const onMore = slice('blue/web', ['109.109.0.3 on ovn-worker'], { network: more.name, name: 'b' });
+const both: Zone = { ...exampleZone, networks: [...exampleZone.networks, more] };
+const backendsIn = (zone: Zone, network: string, options?: object) => {
+  const { backends }: ReturnType<typeof backendTables> = factsOf(zone, options);
+  return backends.peek(network, 'blue/web');
+};
+
+describe('endpoints of a service', () => {
+  test('are known on each network that it is on and that has rows here', () => {
+    const zone = withServices(exampleZone, web, onBlue);
+    expect(JSON.stringify(backendsIn(zone, blue.name)?.ports)).toContain('103.103.0.3');
+    expect(backendsIn(zone, 'default')).toBeUndefined();
+    expect(backendsIn(zone, blue.name, {})).toBeUndefined();
+  });
+
+  test('of networks that reach each other are those of all of them', () => {
+    const zone = withServices(both, web, onBlue, onMore);
+    for (const network of [blue.name, more.name]) {
+      const text = JSON.stringify(backendsIn(zone, network)?.ports);
+      expect(text).toContain('103.103.0.3');
+      expect(text).toContain('109.109.0.3');
+    }
+  });
+
+  test('what comes from outside enters by the oldest network that has any', () => {
+    const entry = (zone: Zone): readonly unknown[] =>
+      [blue.name, more.name].map((network) => backendsIn(zone, network)?.isEntry);
+    expect(entry(withServices(both, web, onBlue, onMore))).toEqual([true, false]);
+    expect(entry(withServices(both, web, onMore))).toEqual([false, true]);
+    expect(entry(withServices(both, web))).toEqual([true, false]);
+  });
+});

@@ -68,7 +68,7 @@ export function checkSent(sent: number, message: Uint8Array, what: string): void
 }
 
 /** What has come, in memory that the next call uses again; undefined for nothing. Throws NetlinkError. */
-function receiveFrom(fd: number, what: string, library: Libc): Uint8Array | undefined {
+export function receiveFrom(fd: number, what: string, library: Libc): Uint8Array | undefined {
   const length = library.receive(fd, buffer);
   if (length === -constants.errno.EAGAIN) return undefined;
   if (length < 0) throw systemError(what, -length);

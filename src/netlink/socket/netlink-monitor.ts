@@ -5,7 +5,7 @@
 import { closeSync, openSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { readMessages, type NetlinkMessage } from '../wire/message.ts';
-import { openSocket, type Protocol } from './kernel-socket.ts';
+import { openSocket, receiveFrom, type Protocol } from './kernel-socket.ts';
 import { libc, type Libc } from './libc.ts';
 import { systemError } from './netlink-error.ts';
 
@@ -24,6 +24,9 @@ export interface NetlinkMonitorOptions {
   readonly onEnd: (error: Error) => void;
   readonly library?: Libc;
 }
+
+/** Messages that are taken in one go; then other code has its turn. */
+const AT_ONCE = 256;
 
 export class NetlinkMonitor implements Disposable {
   readonly #options: NetlinkMonitorOptions;
@@ -62,22 +65,39 @@ export class NetlinkMonitor implements Disposable {
   #open(): Socket {
     const { protocol, onMessage, namespace: _, ...options } = this.#options;
     const place = this.#namespace === undefined ? {} : { namespace: this.#namespace };
-    const socket = watched(openSocket(protocol, { ...options, ...place }), this.#library);
+    const [socket, fd] = watched(openSocket(protocol, { ...options, ...place }), this.#library);
     socket.on('data', (datagram: Buffer) => {
-      let messages: readonly NetlinkMessage[];
-      try {
-        messages = readMessages(datagram);
-      } catch (error) {
-        this.#renew(socket, error as Error);
-        return;
+      let next: Uint8Array | undefined = datagram;
+      for (let taken = 0; next !== undefined && this.#socket === socket; taken += 1) {
+        const messages = this.#read(socket, next);
+        // Who listens may close it.
+        for (const message of messages) if (this.#socket === socket) onMessage(message);
+        next = taken < AT_ONCE && this.#socket === socket ? this.#receive(socket, fd) : undefined;
       }
-      // Who listens may close it.
-      for (const message of messages) if (this.#socket === socket) onMessage(message);
     });
     // An overrun (ENOBUFS) is an error of reading, after which Node.js reads no more.
     socket.on('error', (error) => this.#renew(socket, error));
     socket.on('end', () => this.#renew(socket, new Error('an empty message')));
     return socket;
+  }
+
+  /** What has come besides, as Node.js reads one message in each turn of its loop. In memory of its own: who listens may use sockets. */
+  #receive(socket: Socket, fd: number): Uint8Array | undefined {
+    try {
+      return receiveFrom(fd, 'listen', this.#library)?.slice();
+    } catch (error) {
+      this.#renew(socket, error as Error);
+      return undefined;
+    }
+  }
+
+  #read(socket: Socket, datagram: Uint8Array): readonly NetlinkMessage[] {
+    try {
+      return readMessages(datagram);
+    } catch (error) {
+      this.#renew(socket, error as Error);
+      return [];
+    }
   }
 
   #renew(socket: Socket, error: Error): void {
@@ -94,8 +114,8 @@ export class NetlinkMonitor implements Disposable {
   }
 }
 
-/** A socket that Node.js reads, with the given one behind it. */
-function watched(netlink: number, library: Libc): Socket {
+/** A socket that Node.js reads, with the given one behind it, and its descriptor. */
+function watched(netlink: number, library: Libc): readonly [Socket, number] {
   const ends = new Int32Array(2);
   try {
     const made = library.socketPair(ends);
@@ -104,7 +124,7 @@ function watched(netlink: number, library: Libc): Socket {
     closeSync(other);
     const socket = new Socket({ fd: own, readable: true, writable: false });
     const replaced = library.duplicate(netlink, own);
-    if (replaced >= 0) return socket;
+    if (replaced >= 0) return [socket, own];
     socket.destroy();
     throw systemError('watch a netlink socket', -replaced);
   } finally {

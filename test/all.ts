@@ -217,6 +217,7 @@ for (const file of [...SHORT_E2E, ...LONG_INTEGRATION])
 const { asked, isAll } = readArguments();
 const isShort = asked.length === 0 && !isAll;
 const wanted = (name: string): boolean => asked.length === 0 || asked.includes(name);
+let machine: Promise<void> | undefined;
 /** Unit tests run beside those on real servers. */
 const isBeside = wanted('unit') && wanted('integration');
 
@@ -266,27 +267,34 @@ async function onRealServers(): Promise<void> {
       failed(`servers for the tests: ${String(error)}`);
       count.failed += 1;
     }
+  if (wanted('e2e') && !isShort) machine = prepareMachine();
   if (wanted('integration')) await suite('integration', choiceOf('integration'), count);
+}
+
+/** Builds the virtual machine's kernel, beside the suites that come before it is needed. */
+async function prepareMachine(): Promise<void> {
+  if (process.getuid?.() !== 0 || process.arch !== 'x64') return;
+  try {
+    await prepare('vm', say);
+  } catch (error) {
+    say(`no virtual machine for the tests: ${String(error)}`);
+    process.env['HEDDLE_TEST_NO_VM'] = 'a kernel for it could not be built; see above';
+  }
+}
+
+async function inMachine(): Promise<void> {
+  await machine;
+  await suite('vm', [], count);
 }
 
 async function inLabs(): Promise<void> {
   if (!wanted('e2e')) return;
-  if (!isShort && process.getuid?.() === 0 && process.arch === 'x64')
-    try {
-      await prepare('vm', say);
-    } catch (error) {
-      say(`no virtual machine for the tests: ${String(error)}`);
-      process.env['HEDDLE_TEST_NO_VM'] = 'QEMU or a kernel for it could not be had; see above';
-    }
   const folder = ownFolder('heddle-held');
   try {
     const held = join(folder, 'attacks');
     process.env[HELD_FILE] = held;
     // A lab on this machine's kernel beside one in the virtual machine.
-    await Promise.all([
-      suite('e2e', choiceOf('e2e'), count),
-      ...(isShort ? [] : [suite('vm', [], count)]),
-    ]);
+    await Promise.all([suite('e2e', choiceOf('e2e'), count), ...(isShort ? [] : [inMachine()])]);
     if (existsSync(held)) attacksOfRun = heldOfRun(readFileSync(held, 'utf8'));
   } finally {
     rmSync(folder, { recursive: true, force: true });

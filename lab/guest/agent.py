@@ -1,188 +1,150 @@
-"""Serves commands from outside the virtual machine, one at a time on each of its virtio serial ports heddle.1, heddle.2 …
+"""agent.py ready|failed: says outside how the start of the virtual machine ended, and serves commands from there, any number at a time, over
+one serial line.
 
-Frames, both ways: one byte that says what it is, the length of the rest (4 bytes, big endian), the rest. From outside:
-H nonce (answered by the same: the begin of a session), X {"argv", "terminal": [rows, columns]?} (start), I input, E end of
-input, W {"rows", "columns"}. From inside: O output, R error output, C exit code in decimal (the end). When the other side goes
-away, what it started is killed.
+Frames, both ways: one byte that says what it is, the number of the session, the length of the rest (4 bytes each, big endian), the rest.
+From outside: X {"argv", "terminal": [rows, columns]?} (start), I input, E end of input, W {"rows", "columns"}, K the other side has
+gone: what it started is killed. From inside: S how the start ended, A how many bytes more have been read, O output, R error output, C exit code in decimal (the end).
 """
 import fcntl
-import glob
-import itertools
 import json
 import os
 import pty
-import select
+import queue
 import signal
 import struct
 import subprocess
+import sys
 import termios
 import threading
-import time
+import tty
 
-# Commands are dealt out to the cores, and stay there with all that they start: where cores are emulated V8 ends now and then
-# ("Check failed") when threads of one process run on several of them.
-CORES = itertools.cycle(sorted(os.sched_getaffinity(0)))
-HEADER = struct.Struct('!cI')
-LONGEST = 64 << 20
+LINE = '/dev/ttyS0'
+HEADER = struct.Struct('!cII')
 
 
-def ports():
-    for path in glob.glob('/sys/class/virtio-ports/vport*/name'):  # the console's port has no name
-        with open(path) as name:
-            if name.read().startswith('heddle.'):
-                yield '/dev/' + os.path.basename(os.path.dirname(path))
-
-
-class Gone(Exception):
-    """The other side closed the port."""
-
-
-class Greeted(Exception):
-    """Somebody else has opened the port since: we never saw that the one before left."""
-
-
-class Port:
+class Line:
     def __init__(self, path):
-        self.descriptor = os.open(path, os.O_RDWR)
+        self.descriptor = os.open(path, os.O_RDWR | os.O_NOCTTY)
+        tty.setraw(self.descriptor)
         self.lock = threading.Lock()
-
-    def connected(self):
-        poll = select.poll()
-        poll.register(self.descriptor, select.POLLIN)
-        return not any(event & select.POLLHUP for _, event in poll.poll(0))
+        self.unsaid = 0  # bytes read
 
     def read(self, count):
         data = b''
         while len(data) < count:
-            piece = os.read(self.descriptor, count - len(data))
-            if not piece:
-                raise Gone
+            piece = os.read(self.descriptor, min(count - len(data), 1024))
             data += piece
+            self.unsaid += len(piece)
+            if self.unsaid >= 1024:
+                self.send(b'A', 0, str(self.unsaid).encode())
+                self.unsaid = 0
         return data
 
     def frame(self):
-        kind, length = HEADER.unpack(self.read(HEADER.size))
-        if kind not in b'HXIEW' or length > LONGEST:
-            raise Gone  # the rest of a frame whose begin went to another session
-        return kind, self.read(length)
+        kind, session, length = HEADER.unpack(self.read(HEADER.size))
+        return kind, session, self.read(length)
 
-    def send(self, kind, payload=b''):
-        data = HEADER.pack(kind, len(payload)) + payload
+    def send(self, kind, session, payload=b''):
+        data = HEADER.pack(kind, session, len(payload)) + payload
         with self.lock:
             while data:
-                written = os.write(self.descriptor, data)
-                if written == 0:
-                    raise Gone
-                data = data[written:]
+                data = data[os.write(self.descriptor, data):]
 
 
 def set_size(descriptor, rows, columns):
     fcntl.ioctl(descriptor, termios.TIOCSWINSZ, struct.pack('HHHH', rows, columns, 0, 0))
 
 
-def pump(port, kind, descriptor):
-    while True:
-        try:
-            data = os.read(descriptor, 32768)
-        except OSError:
-            data = b''  # a terminal whose last user has ended
-        if not data:
-            return
-        try:
-            port.send(kind, data)
-        except (Gone, OSError):
-            return
+def own_terminal():
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 
 
-def stay_on(core, has_terminal):
-    os.sched_setaffinity(0, {core})
-    if has_terminal:
-        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+class Session:
+    """A command. Its input waits in a queue, so that one that does not read holds up nobody else."""
 
+    def __init__(self, line, number, wanted):
+        self.line, self.number, self.master = line, number, None
+        self.input = queue.SimpleQueue()
+        terminal = wanted.get('terminal')
+        if terminal:
+            self.master, slave = pty.openpty()
+            set_size(self.master, *terminal)
+            self.child = subprocess.Popen(wanted['argv'], stdin=slave, stdout=slave, stderr=slave, start_new_session=True,
+                                          preexec_fn=own_terminal, cwd='/')
+            os.close(slave)
+            self.stdin, outputs = self.master, [(b'O', self.master)]
+        else:
+            pipe = subprocess.PIPE
+            self.child = subprocess.Popen(wanted['argv'], stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True, cwd='/')
+            self.stdin = self.child.stdin.fileno()
+            outputs = [(b'O', self.child.stdout.fileno()), (b'R', self.child.stderr.fileno())]
+        self.pumps = [threading.Thread(target=self.pump, args=output, daemon=True) for output in outputs]
+        for thread in [*self.pumps, threading.Thread(target=self.feed, daemon=True), threading.Thread(target=self.finish, daemon=True)]:
+            thread.start()
 
-def session(port, nonce=None):
-    kind, payload = (b'H', nonce) if nonce else port.frame()
-    while kind == b'H':
-        port.send(b'H', payload)
-        kind, payload = port.frame()
-    if kind != b'X':
-        return
-    wanted = json.loads(payload)
-    terminal = wanted.get('terminal')
-    core = next(CORES)
-    if terminal:
-        master, slave = pty.openpty()
-        set_size(master, *terminal)
-        child = subprocess.Popen(wanted['argv'], stdin=slave, stdout=slave, stderr=slave, start_new_session=True,
-                                 preexec_fn=lambda: stay_on(core, True), cwd='/')
-        os.close(slave)
-        stdin, outputs = master, [(b'O', master)]
-    else:
-        child = subprocess.Popen(wanted['argv'], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                 start_new_session=True, preexec_fn=lambda: stay_on(core, False), cwd='/')
-        stdin, outputs = child.stdin.fileno(), [(b'O', child.stdout.fileno()), (b'R', child.stderr.fileno())]
-    pumps = [threading.Thread(target=pump, args=(port, kind, descriptor), daemon=True) for kind, descriptor in outputs]
-    for thread in pumps:
-        thread.start()
-    ended = threading.Event()
-
-    def finish():
-        code = child.wait()
-        for thread in pumps:
-            thread.join(timeout=2)  # a daemon that it left behind may hold its output open
-        ended.set()
-        try:
-            port.send(b'C', str(code if code >= 0 else 128 - code).encode())
-        except (Gone, OSError):
-            pass
-
-    threading.Thread(target=finish, daemon=True).start()
-    try:
+    def pump(self, kind, descriptor):
         while True:
-            kind, payload = port.frame()
-            if kind == b'H':
-                raise Greeted(payload)
-            if kind == b'I':
-                try:
-                    os.write(stdin, payload) if terminal else (child.stdin.write(payload), child.stdin.flush())
-                except (OSError, ValueError):
-                    pass  # the command has closed its input
-            elif kind == b'E' and not terminal:
-                try:
-                    child.stdin.close()
-                except OSError:
-                    pass
-            elif kind == b'W' and terminal:
-                size = json.loads(payload)
-                set_size(master, size['rows'], size['columns'])
-    except (Gone, OSError):
-        pass
-    finally:
-        if not ended.is_set():
             try:
-                os.killpg(child.pid, signal.SIGKILL)
+                data = os.read(descriptor, 32768)
+            except OSError:
+                return  # a terminal whose last user has ended
+            if not data:
+                return
+            self.line.send(kind, self.number, data)
+
+    def feed(self):
+        while True:
+            data = self.input.get()
+            try:
+                if data is None:
+                    if not self.master:
+                        self.child.stdin.close()
+                    return
+                while data:
+                    data = data[os.write(self.stdin, data):]
+            except OSError:
+                return  # the command has closed its input
+
+    def finish(self):
+        code = self.child.wait()
+        for thread in self.pumps:
+            thread.join(timeout=2)  # a daemon that it left behind may hold its output open
+        self.line.send(b'C', self.number, str(code if code >= 0 else 128 - code).encode())
+
+    def kill(self):
+        if self.child.poll() is None:
+            try:
+                os.killpg(self.child.pid, signal.SIGKILL)
             except ProcessLookupError:
                 pass
-        if terminal:
-            os.close(master)
+        self.input.put(None)
+        if self.master:
+            os.close(self.master)
 
 
-def serve(path):
-    port, nonce = Port(path), None
+def main():
+    line, sessions = Line(LINE), {}
+    line.send(b'S', 0, sys.argv[1].encode())
     while True:
-        if nonce is None and not port.connected():
-            time.sleep(0.05)
-            continue
-        try:
-            session(port, nonce)
-            nonce = None
-        except Greeted as greeted:
-            nonce = greeted.args[0]
-        except (Gone, OSError, ValueError):
-            nonce = None
-            time.sleep(0.02)
+        kind, number, payload = line.frame()
+        session = sessions.get(number)
+        if kind == b'X':
+            try:
+                sessions[number] = Session(line, number, json.loads(payload))
+            except OSError as error:
+                line.send(b'R', number, f'{error}\n'.encode())
+                line.send(b'C', number, b'127')
+        elif session is None:
+            pass  # it could not be started
+        elif kind == b'I':
+            session.input.put(payload)
+        elif kind == b'E':
+            session.input.put(None)
+        elif kind == b'W' and session.master:
+            set_size(session.master, **json.loads(payload))
+        elif kind == b'K':
+            session.kill()
+            del sessions[number]
 
 
-for found in list(ports()):
-    threading.Thread(target=serve, args=(found,), daemon=True).start()
-signal.pause()
+main()

@@ -4,7 +4,7 @@ import { attachInside } from '../lab/exec.ts';
 import { prepare } from '../lab/build.ts';
 import { down, requireRoot, runningLab, up } from '../lab/lifecycle.ts';
 import type { Families } from '../lab/node-facts.ts';
-import { cacheFolder, LabError, nodeCount, type LabKind } from '../lab/paths.ts';
+import { cacheFolder, LabError, nodeCount, stateFolder, type LabKind } from '../lab/paths.ts';
 import { labNames, labState } from '../lab/state-file.ts';
 import { labStatus, statusText } from '../lab/status.ts';
 
@@ -130,6 +130,15 @@ export function register(program: Command): void {
         process.exitCode = await kubectl(runningLab(name), args, progress);
       }),
     );
+
+  lab
+    .command('machine', { hidden: true })
+    .description('hold the virtual machine of a lab')
+    .requiredOption('--name <name>')
+    .action(async ({ name }: Named) => {
+      const { holdMachine } = await import('../lab/machine.ts');
+      process.exit(await holdMachine(stateFolder(name)));
+    });
 
   lab
     .command('node-runtime', { hidden: true })

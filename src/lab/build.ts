@@ -16,11 +16,14 @@ const NEEDS: Readonly<Record<LabKind, readonly Need[]>> = {
   ],
   vm: [
     { program: 'mmdebstrap', package: 'mmdebstrap', why: "builds the nodes' root file system" },
-    { program: 'qemu-system-x86_64', package: 'qemu-system-x86', why: 'runs the virtual machine' },
-    { program: 'mke2fs', package: 'e2fsprogs', why: 'writes its disk' },
-    { program: 'cpio', package: 'cpio', why: 'packs its initramfs' },
-    { program: 'depmod', package: 'kmod', why: "indexes its kernel's modules" },
-    { program: 'xz', package: 'xz-utils', why: "unpacks its kernel's modules" },
+    { program: 'gcc', package: 'gcc', why: "compiles the virtual machine's kernel" },
+    { program: 'gencat', package: 'libc6-dev', why: "has the C library's headers" },
+    { program: 'make', package: 'make', why: 'builds it' },
+    { program: 'flex', package: 'flex', why: 'reads its configuration' },
+    { program: 'bison', package: 'bison', why: 'reads its configuration' },
+    { program: 'bc', package: 'bc', why: 'computes its constants' },
+    { program: 'strip', package: 'binutils', why: 'makes it small' },
+    { program: 'xz', package: 'xz-utils', why: 'unpacks its source' },
   ],
 };
 
@@ -56,7 +59,7 @@ async function install(needs: readonly Need[], progress: (line: string) => void)
     );
 }
 
-/** Has everything ready from which a lab of that kind starts. Takes a minute the first time, nothing later. */
+/** Has everything ready from which a lab of that kind starts. Takes a minute the first time, with a kernel some more, nothing later. */
 export async function prepare(kind: LabKind, progress: (line: string) => void): Promise<void> {
   const missing = NEEDS[kind].filter((need) => !isInstalled(need.program));
   if (missing.length > 0) await install(missing, progress);

@@ -25,8 +25,8 @@ const EXAMPLE = join(checkout, 'examples/two-tenants');
 /** The example has pods on n1, n2 and n3. */
 const FEWEST_NODES = 3;
 const HOST_LIMIT_S = 60;
-/** In the virtual machine every instruction is emulated: a minute on a free machine, ten on a busy one. */
-const VM_LIMIT_S = 900;
+/** In the virtual machine a program takes several times as long to start, and all share one processor. */
+const VM_LIMIT_S = 300;
 
 const NO_HOST =
   'host: a pod reaches the host of its node through a VRF, which not every kernel has; the one of --kind vm has them.';

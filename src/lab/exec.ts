@@ -85,7 +85,7 @@ export async function runInside(
   if (record.kind === 'host') return command('nsenter', entering(record, argv, options), options);
   const output: Buffer[] = [];
   const errors: Buffer[] = [];
-  await using session = await startSession(stateFolder(record.name), argv, {
+  await using session = startSession(stateFolder(record.name), argv, {
     onOutput(data) {
       output.push(data);
       options.onStdout?.(data.toString());
@@ -147,7 +147,7 @@ function attachToProcess(args: readonly string[]): Promise<number> {
 async function attachToMachine(record: LabRecord, argv: readonly string[]): Promise<number> {
   const { stdin, stdout, stderr } = process;
   const interactive = stdin.isTTY && stdout.isTTY;
-  await using session = await startSession(
+  await using session = startSession(
     stateFolder(record.name),
     argv,
     { onOutput: (data) => stdout.write(data), onErrorOutput: (data) => stderr.write(data) },

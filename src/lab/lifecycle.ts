@@ -24,6 +24,7 @@ import {
   LabError,
   LABS_FOLDER,
   labScripts,
+  program,
   rootFileSystem,
   runtimeLayer,
   stateFolder,
@@ -37,14 +38,15 @@ import {
   isAlive,
   processesInNamespaceOf,
   waitFor,
+  type ProcessIdentity,
 } from './processes.ts';
-import { machineLog, savedState, startSavedMachine } from './machine.ts';
 import { labState, readRecord, writeRecord, type LabRecord } from './state-file.ts';
 import { labStatus } from './status.ts';
 import { prepare } from './build.ts';
+import { objectsState } from './daemons.ts';
 import { shellQuoted } from '../process/shell-quoted.ts';
 
-/** Longest time for all nodes to answer, host kind. */
+/** Longest time for all nodes to answer. */
 const START_LIMIT_MS = 120_000;
 const STOP_LIMIT_MS = 20_000;
 
@@ -58,17 +60,14 @@ export interface UpOptions {
   readonly progress: (line: string) => void;
 }
 
-/** Folders that are visible inside under the path they have outside. */
-function shares(): string[] {
+/** Folders that are visible inside under the path they have outside; on the host's kernel also what Kubernetes is started from, whether or not that comes. */
+function shares(kind: LabKind): string[] {
   const modules = join(checkout, 'node_modules');
   const real = existsSync(modules) ? realpathSync(modules) : modules;
-  return real.startsWith(`${checkout}/`) ? [checkout] : [checkout, real];
-}
-
-/** Those of a lab on the host's kernel: also what Kubernetes is started from, whether or not that comes. */
-function hostShares(): string[] {
+  const found = real.startsWith(`${checkout}/`) ? [checkout] : [checkout, real];
+  if (kind === 'vm') return found;
   mkdirSync(programsFolder(), { recursive: true });
-  return [...shares(), realpathSync(programsFolder())];
+  return [...found, realpathSync(programsFolder())];
 }
 
 export function requireRoot(): void {
@@ -111,31 +110,9 @@ export async function up(options: UpOptions): Promise<LabRecord> {
 async function start(name: string, options: UpOptions): Promise<LabRecord> {
   const folder = stateFolder(name);
   mkdirSync(folder, { recursive: true, mode: 0o700 });
+  mkdirSync(objectsState(name), { recursive: true });
   writeNodeManifests(name, options.nodes);
-  return options.kind === 'vm' ? startVm(name, folder, options) : startHost(name, folder, options);
-}
-
-async function startVm(
-  name: string,
-  folder: string,
-  { kind, nodes, families = 'v4', progress }: UpOptions,
-): Promise<LabRecord> {
-  const state = await savedState(nodes, progress);
-  progress(`starting the machine with ${nodes} nodes from its saved state`);
-  let record: LabRecord | undefined;
-  try {
-    await startSavedMachine(name, folder, nodes, shares(), state, (holder) => {
-      record = { name, kind, nodes, families, datapath: 'system', checkout, holder };
-      writeRecord(folder, record);
-    });
-    if (record === undefined) throw new LabError('the virtual machine has no process');
-    writeFileSync(join(folder, 'ready'), 'ready\n');
-    return record;
-  } catch (error) {
-    const log = machineLog(folder);
-    await remove(name);
-    throw new LabError(`lab '${name}' did not start: ${String(error)}\n${log}`, { cause: error });
-  }
+  return startProcess(name, folder, options);
 }
 
 /** The kernel's datapath where this machine's kernel has it; HEDDLE_LAB_DATAPATH = system or netdev decides otherwise. */
@@ -148,23 +125,41 @@ async function hostDatapath(): Promise<Datapath> {
   return (await command('sh', modprobe)).code === 0 ? 'system' : 'netdev';
 }
 
-async function startHost(
-  name: string,
+/** Of a lab on the host's kernel: Open vSwitch's datapath, and who brings the lab up. */
+async function hostStart(
   folder: string,
-  { kind, nodes, families = 'v4', progress }: UpOptions,
-): Promise<LabRecord> {
+  progress: (line: string) => void,
+): Promise<{ datapath: Datapath; argv: readonly [string, ...string[]] }> {
   const datapath = await hostDatapath();
   progress(
     `Open vSwitch uses ${datapath === 'system' ? "this kernel's module" : 'its userspace datapath: this kernel has no openvswitch and geneve modules'}`,
   );
+  return { datapath, argv: [join(labScripts, 'host'), folder] };
+}
+
+async function startProcess(
+  name: string,
+  folder: string,
+  { kind, nodes, families = 'v4', progress }: UpOptions,
+): Promise<LabRecord> {
+  const {
+    datapath,
+    argv: [first, ...rest],
+  } =
+    kind === 'vm'
+      ? ({
+          datapath: 'system',
+          argv: [process.execPath, program, 'lab', 'machine', '--name', name],
+        } as const)
+      : await hostStart(folder, progress);
   const variables = {
     LAB_NAME: name,
     LAB_KIND: kind,
     LAB_NODES: String(nodes),
     LAB_DATAPATH: datapath,
     // Of an overlay the first layer is the uppermost.
-    LAB_ROOT: [runtimeLayer(), rootFileSystem()].join(':'),
-    LAB_SHARES: hostShares().join('\n'),
+    LAB_ROOT: (kind === 'vm' ? [rootFileSystem()] : [runtimeLayer(), rootFileSystem()]).join(':'),
+    LAB_SHARES: shares(kind).join('\n'),
   };
   writeFileSync(
     join(folder, 'env'),
@@ -172,10 +167,10 @@ async function startHost(
       .map(([key, value]) => `${key}=${shellQuoted(value)}\n`)
       .join(''),
   );
-  noteCgroups(folder, name);
+  if (kind === 'host') noteCgroups(folder, name);
   const logFile = join(folder, 'lab.log');
   const log = openSync(logFile, 'a');
-  const child = spawn(join(labScripts, 'host'), [folder], {
+  const child = spawn(first, rest, {
     detached: true,
     stdio: ['ignore', log, log],
     cwd: '/',
@@ -211,8 +206,7 @@ async function startHost(
     return over || existsSync(join(folder, 'failed')) ? 'failed' : undefined;
   }, START_LIMIT_MS);
   showLog();
-  const initPid = firstChild(holder.pid);
-  const init = initPid === undefined ? undefined : identify(initPid);
+  const init = firstInside(kind, holder);
   if (outcome !== 'ready' || init === undefined) {
     const why =
       outcome === undefined
@@ -226,6 +220,13 @@ async function startHost(
   const record = { ...begun, init };
   writeRecord(folder, record);
   return record;
+}
+
+/** The first process of the lab's PID namespace: the child of who made that, which in a machine is a child of its holder. */
+function firstInside(kind: LabKind, holder: ProcessIdentity): ProcessIdentity | undefined {
+  const maker = kind === 'vm' ? firstChild(holder.pid) : holder.pid;
+  const first = maker === undefined ? undefined : firstChild(maker);
+  return first === undefined ? undefined : identify(first);
 }
 
 /** Why a lab did not start, with the last lines of its log, which is removed with the rest. */

@@ -26,7 +26,7 @@ export const program =
 /** Folder of the scripts that build and start labs. */
 export const labScripts = join(checkout, 'lab');
 
-/** `$HEDDLE_CACHE`, else `heddle` in the user's cache folder; root file systems, kernels, saved machines. */
+/** `$HEDDLE_CACHE`, else `heddle` in the user's cache folder; root file systems, kernels. */
 export function cacheFolder(environment: Environment = process.env): string {
   const own = environment['HEDDLE_CACHE'];
   if (own !== undefined && own !== '') return resolve(own);
@@ -35,7 +35,7 @@ export function cacheFolder(environment: Environment = process.env): string {
 }
 
 /** Debian suite of the nodes' root file system. */
-export const suite = (environment: Environment = process.env): string =>
+const suite = (environment: Environment = process.env): string =>
   environment['HEDDLE_LAB_SUITE'] ?? 'trixie';
 
 /** Root file system of the nodes, as `lab/build` makes it. */

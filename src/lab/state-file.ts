@@ -15,9 +15,9 @@ export interface LabRecord {
   readonly families?: Families;
   /** Checkout whose scripts it runs. */
   readonly checkout: string;
-  /** Process that holds the lab together (unshare or QEMU): when it ends, all ends. */
+  /** Process that holds the lab together (unshare, or who holds the virtual machine): when it ends, all ends. */
   readonly holder: ProcessIdentity;
-  /** First process inside, host kind: whose namespaces commands enter. */
+  /** First process of its PID namespace: whose namespaces commands enter, or the virtual machine's kernel. */
   readonly init?: ProcessIdentity;
 }
 
@@ -51,7 +51,8 @@ export function labState(name: string): LabState {
     record !== undefined &&
     isAlive(record.holder) &&
     // Without its first process inside, `up` was killed before it had written all down.
-    (record.kind === 'vm' || (record.init !== undefined && isAlive(record.init))) &&
+    record.init !== undefined &&
+    isAlive(record.init) &&
     existsSync(join(folder, 'ready'));
   return running ? { state: 'running', record } : { state: 'stale' };
 }

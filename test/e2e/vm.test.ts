@@ -33,7 +33,6 @@ const pods = ['blue', 'red'].flatMap((tenant) =>
 const nads = [nad('blue/net', 'blue_net'), nad('red/net', 'red_net')];
 const tenantOf = (name: string): string => name.split('/')[0] ?? '';
 
-/** Software emulation on a shared machine: everything takes long, and how long is not what is tested. */
 describe.skipIf(whyNoVirtualMachine !== undefined)(
   `lab in a virtual machine${whyNoVirtualMachine === undefined ? '' : ` (${whyNoVirtualMachine})`}`,
   { timeout: 120_000 },
@@ -107,19 +106,14 @@ describe.skipIf(whyNoVirtualMachine !== undefined)(
       expect(cells.filter((cell) => cell.reach === 'other')).toHaveLength(8);
     });
 
-    test('starts again from the saved state with nothing of the last one, and goes without a trace', async () => {
+    test('starts again with nothing of the last one, and goes without a trace', async () => {
       expect(await down(NAME, quiet)).toBe(true);
       expect(isAlive(record.holder)).toBe(false);
       expect(existsSync(stateFolder(NAME))).toBe(false);
-      const said: string[] = [];
-      record = await up({ name: NAME, kind: 'vm', nodes: 2, progress: (line) => said.push(line) });
+      record = await up({ name: NAME, kind: 'vm', nodes: 2, progress: quiet });
       endsWithUs(record);
-      expect(said).toEqual(['starting the machine with 2 nodes from its saved state']);
       expect((await labStatus(record)).pods).toEqual([]);
       expect(await outputInside(record, ['on', 'n1', 'ovn-nbctl', 'ls-list'])).toBe('');
-      // Its clock is not the one of when it was saved.
-      const clock = Number(await outputInside(record, ['date', '+%s']));
-      expect(Math.abs(clock - Date.now() / 1000)).toBeLessThan(60);
     });
   },
 );

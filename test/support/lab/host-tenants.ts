@@ -14,7 +14,7 @@ import { until } from '../run/until.ts';
 
 /** The node of the pods, whose daemon runs. */
 export const NODE = 'n1';
-/** Software emulation on a shared machine. */
+/** On a busy machine. */
 export const SECONDS = 240;
 export const LIMIT = SECONDS * 1000;
 

@@ -27,7 +27,7 @@ import { until } from '../run/until.ts';
 /** Port that packets are for; nobody need listen. */
 export const PORT = 7777;
 const TUNNEL_PORT = 6081;
-/** What packets may take, in several rounds, where a processor is emulated beside others' work: what has not arrived then does not. */
+/** What packets may take, in several rounds, beside others' work: what has not arrived then does not. */
 const PACKET_SECONDS = 120;
 
 const namespace = (name: string, isTenant: boolean): object => ({
@@ -212,7 +212,7 @@ export class HostileLab implements AsyncDisposable {
   /** Packets of strangers to the tunnels' port that a node has dropped, as its daemon says. */
   async strangersSeen(node: string): Promise<number> {
     const socket = join(stateFolder(this.record.name), node, 'heddle-node.sock');
-    // An emulated processor takes half a minute to load the command: there its daemon is asked as the command does.
+    // The command takes seconds to load there: its daemon is asked as the command does.
     const argv =
       this.record.kind === 'vm'
         ? ['python3', '-c', ASK, socket]

@@ -1,7 +1,7 @@
 /** The order of files of tests: what takes long begins first, so that no worker is left alone with it at the end. */
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
-/** Half a minute and more, the longest first; virtual machines emulate their processor. The others are short or begin early by their size. */
+/** Half a minute and more, the longest first; in virtual machines programs start slowly. The others are short or begin early by their size. */
 const LONG = [
   'e2e/matrix-local-gateway',
   'e2e/host',

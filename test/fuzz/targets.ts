@@ -32,6 +32,17 @@ import {
   foundRule,
 } from '../../src/node/linux/linux-found.ts';
 import { objects } from '../../src/node/programs/ip-json.ts';
+import {
+  addAddress,
+  addLink,
+  addRule,
+  deleteConnections,
+  MalformedMessage,
+  readConnection,
+  readRouteEvent,
+  replaceNeighbour,
+  replaceRoute,
+} from 'rtnetlink-ts';
 import { foundTable } from '../../src/node/nftables/nft-state.ts';
 import { parseFlow } from '../../src/node/openflow/flow-plan.ts';
 import { nodeAnnotations } from '../../src/node/announcer/node-facts.ts';
@@ -424,14 +435,42 @@ const ipLists: FuzzTarget = {
     for (const one of list) {
       hostDevice(one);
       defaultRoutes(one);
-      foundLink(one);
-      for (const family of ['v4', 'v6'] as const) {
-        foundRoute(one, family, 99);
-        foundRule(one, family);
-      }
-      foundNeighbour(one);
     }
     return [];
+  },
+};
+const netlinkMessages: FuzzTarget = {
+  name: 'netlink',
+  corpus: [
+    addLink({ name: 'h0', mac: '0a:58:a9:fe:00:01', kind: { kind: 'vrf', table: 10_001 } }),
+    addAddress({ device: 7, address: 'fd00::1/64', protocol: 99 }),
+    replaceRoute({
+      destination: '10.0.0.0/8',
+      table: 10_001,
+      mtu: 1400,
+      hops: [{ via: '10.0.0.1', device: 7, weight: 2 }, { device: 8 }],
+    }),
+    addRule({ family: 'v4', priority: 2000, mark: 0x1001, table: 10_001 }),
+    replaceNeighbour({ device: 7, address: '10.0.0.1', mac: '0a:58:a9:fe:00:01' }),
+    deleteConnections({ zone: 7, original: { source: '10.0.0.1', destination: '10.0.0.2' } }),
+  ].map(({ type, body }) => `${type} ${Buffer.from(body).toString('latin1')}`),
+  run: (input) => {
+    const [type = ''] = input.split(' ');
+    const body = new Uint8Array(Buffer.from(input.slice(type.length + 1), 'latin1'));
+    const message = { type: Number(type), flags: 0, sequence: 1, body };
+    const nameOf = (): string => 'eth0';
+    try {
+      const event = readRouteEvent(message);
+      readConnection(message);
+      if (event?.kind === 'link') foundLink(event.link, [], nameOf);
+      if (event?.kind === 'route') foundRoute(event.route, nameOf);
+      if (event?.kind === 'rule') foundRule(event.rule);
+      if (event?.kind === 'neighbour') foundNeighbour(event.neighbour, nameOf);
+      return [];
+    } catch (error) {
+      if (error instanceof MalformedMessage) return [error.message];
+      throw error;
+    }
   },
 };
 const nftLists: FuzzTarget = {
@@ -648,6 +687,7 @@ export const TARGETS: readonly FuzzTarget[] = [
   cni,
   control,
   ipLists,
+  netlinkMessages,
   nftLists,
   flows,
   rows,

@@ -145,7 +145,7 @@ const EDGES = [
   'node/programs/',
   'node/health-checks/health-check-servers.ts',
   'node/linux/kernel-sysctls.ts',
-  'node/linux/network-monitor.ts',
+  'node/linux/network-socket.ts',
   'node/nftables/cgroups.ts',
   'node/openflow/ofctl-program.ts',
   'cni/server/',

@@ -8,6 +8,7 @@ import { idOf, type Contest } from '../reconcile/claims.ts';
 import { HostDriver, type AppliedPlan } from '../reconcile/host-driver.ts';
 import type { HostPlan, HostProblem } from '../reconcile/host-plan.ts';
 import { refusedProblem, Refusals, type Refused } from '../reconcile/refusals.ts';
+import { openRouteSocket } from './network-socket.ts';
 import { NetworkMonitor } from './network-monitor.ts';
 import type { Stale } from './stale.ts';
 import type { IpFamily, IpProgram } from '../programs/ip-program.ts';
@@ -50,7 +51,7 @@ export class LinuxDriver extends HostDriver<LinuxRow, LinuxChange> {
   constructor(options: LinuxDriverOptions) {
     super(new Refusals(), linuxClaims());
     this.#options = options;
-    this.#state = new LinuxState(options.ip, PROTOCOL);
+    this.#state = new LinuxState(() => openRouteSocket(options.ip.namespace), PROTOCOL);
   }
 
   /** Subscribes to changes. Throws when `ip` is not there, or is too old. */
@@ -84,7 +85,7 @@ export class LinuxDriver extends HostDriver<LinuxRow, LinuxChange> {
     }
     this.#followedDevices();
     // What was refused for want of a device may be possible now.
-    if (await this.#state.refresh()) this.refusals.clear();
+    if (this.#state.refresh()) this.refusals.clear();
   }
 
   /** Applies a plan, stage by stage. What a unit was refused ends what comes after it for that unit; others go on. */

@@ -1,14 +1,13 @@
-/** Objects of the network stack as `ip -json` shows them. */
-import { asHost, type Family } from '../../allocators/addresses.ts';
-import { isPlainObject, type PlainObject } from '../../api/plain-object.ts';
-import { number, objects, text, UNICAST } from '../programs/ip-json.ts';
+/** Objects of the network stack as the kernel shows them, in the columns in which they are wanted. */
 import {
-  asHostIfBare,
-  type AddressColumns,
-  type NeighbourColumns,
-  type RouteColumns,
-  type RuleColumns,
-} from './linux-rows.ts';
+  ROUTE_TYPE,
+  type Address,
+  type Link,
+  type Neighbour,
+  type Route,
+  type Rule,
+} from 'rtnetlink-ts';
+import type { AddressColumns, NeighbourColumns, RouteColumns, RuleColumns } from './linux-rows.ts';
 
 /** An object as found: what a feature could want, and whether somebody marked it as ours. */
 export interface Found<C> {
@@ -31,68 +30,55 @@ export interface FoundLink {
   readonly addresses: readonly Found<AddressColumns>[];
 }
 
-export function foundLink(json: PlainObject): FoundLink | undefined {
-  const name = text(json['ifname']);
-  if (name === undefined) return undefined;
-  const info = isPlainObject(json['linkinfo']) ? json['linkinfo'] : {};
-  const data = isPlainObject(info['info_data']) ? info['info_data'] : {};
-  const flags = Array.isArray(json['flags']) ? json['flags'] : [];
-  const kind = text(info['info_kind']);
-  const addresses = objects(json['addr_info']);
-  return {
-    index: number(json['ifindex']) ?? 0,
-    name,
-    kind,
-    table: kind === 'vrf' ? number(data['table']) : undefined,
-    master: text(json['master']),
-    mac: text(json['address']),
-    isUp: flags.includes('UP'),
-    hasCarrier: flags.includes('LOWER_UP'),
-    alias: text(json['ifalias']) ?? '',
-    addresses: addresses.flatMap((address) => {
-      const local = text(address['local']);
-      if (local === undefined) return [];
-      return {
-        columns: {
-          dev: name,
-          address: `${local}/${number(address['prefixlen']) ?? ''}`,
-          ...(number(address['preferred_life_time']) === 0 ? { deprecated: true } : {}),
-        },
-        protocol: number(address['protocol']) ?? 0,
-      };
-    }),
-  };
-}
+/** The name of a device by its number; undefined for one that is not there. */
+export type NameOf = (index: number | undefined) => string | undefined;
 
-/** RTN_UNREACHABLE (linux/rtnetlink.h). */
-const UNREACHABLE = '7';
+export const foundLink = (
+  { index, name, kind, data, master, mac, isUp, hasCarrier, alias = '' }: Link,
+  addresses: readonly Address[],
+  nameOf: NameOf,
+): FoundLink => ({
+  index,
+  name,
+  kind,
+  table: data?.kind === 'vrf' ? data.table : undefined,
+  master: nameOf(master),
+  mac,
+  isUp,
+  hasCarrier,
+  alias,
+  addresses: addresses.map(({ address, lifetimes, protocol }) => ({
+    columns: {
+      dev: name,
+      address,
+      ...(lifetimes.preferred === 0 ? { deprecated: true } : {}),
+    },
+    protocol,
+  })),
+});
 
-export function foundRoute(
-  json: PlainObject,
-  family: Family,
-  protocol: number,
-): Found<RouteColumns> | undefined {
-  const dst = text(json['dst']);
-  if (dst === undefined) return undefined;
-  const type = text(json['type']) ?? UNICAST;
-  const metrics = objects(json['metrics']);
-  const mtu = number(metrics.find((metric) => metric['mtu'] !== undefined)?.['mtu']);
-  const via = text(json['gateway']) ?? (json['nexthops'] === undefined ? undefined : 'several');
-  const dev = text(json['dev']);
-  const src = text(json['prefsrc']);
-  const metric = number(json['metric']);
+const DEFAULTS = ['0.0.0.0/0', '::/0'];
+
+export function foundRoute(route: Route, nameOf: NameOf): Found<RouteColumns> {
+  const { family, table, destination, type, protocol, preferredSource, mtu, metric } = route;
+  const [hop, ...others] = route.hops;
+  const isUnicast = type === ROUTE_TYPE.unicast;
+  const via = others.length === 0 ? hop?.via : 'several';
+  // IPv6 shows the loopback device for what goes nowhere.
+  const dev = isUnicast && others.length === 0 ? nameOf(hop?.device) : undefined;
   return {
     columns: {
       family,
-      table: number(json['table']) ?? 0,
-      dst: dst === 'default' ? dst : asHostIfBare(dst),
-      ...(type === UNICAST
+      table,
+      dst: DEFAULTS.includes(destination) ? 'default' : destination,
+      ...(isUnicast
         ? {}
-        : { type: (type === UNREACHABLE ? 'unreachable' : type) as 'unreachable' }),
+        : {
+            type: (type === ROUTE_TYPE.unreachable ? 'unreachable' : `${type}`) as 'unreachable',
+          }),
       ...(via === undefined ? {} : { via }),
-      // IPv6 shows the loopback device for what goes nowhere.
-      ...(dev === undefined || type !== UNICAST ? {} : { dev }),
-      ...(src === undefined ? {} : { src }),
+      ...(dev === undefined ? {} : { dev }),
+      ...(preferredSource === undefined ? {} : { src: preferredSource }),
       ...(mtu === undefined ? {} : { mtu }),
       ...(metric === undefined ? {} : { metric }),
     },
@@ -100,42 +86,39 @@ export function foundRoute(
   };
 }
 
-const RULE_FIELDS: readonly string[] = [
-  'priority',
-  'src',
-  'dst',
-  'dstlen',
-  'fwmark',
-  'l3mdev',
-  'table',
-  'protocol',
-];
+/** FR_ACT_TO_TBL (linux/fib_rules.h). */
+const TO_TABLE = 1;
+const EVERY_BIT = 0xffff_ffff;
 
 /** Undefined for a rule with more to it than ours ever have: it is not one of ours. */
-export function foundRule(json: PlainObject, family: Family): Found<RuleColumns> | undefined {
-  if (json['src'] !== 'all' || Object.keys(json).some((field) => !RULE_FIELDS.includes(field)))
-    return undefined;
-  const dst = text(json['dst']);
-  const length = number(json['dstlen']);
-  const fwmark = text(json['fwmark']);
-  const table = number(json['table']);
+export function foundRule(rule: Rule): Found<RuleColumns> | undefined {
+  const { family, priority, action, table, destination, mark = 0, mask = EVERY_BIT } = rule;
+  const hasMore =
+    rule.hasMore ||
+    rule.isInverted ||
+    action !== TO_TABLE ||
+    mask !== EVERY_BIT ||
+    (rule.source ?? rule.inputDevice ?? rule.outputDevice) !== undefined;
+  if (hasMore) return undefined;
   return {
     columns: {
       family,
-      priority: number(json['priority']) ?? 0,
-      ...(dst === undefined ? {} : { to: length === undefined ? asHost(dst) : `${dst}/${length}` }),
-      ...(fwmark === undefined ? {} : { fwmark }),
-      ...('l3mdev' in json ? { l3mdev: true } : {}),
-      ...(table === undefined ? {} : { table }),
+      priority,
+      ...(destination === undefined ? {} : { to: destination }),
+      ...(mark === 0 ? {} : { fwmark: `0x${mark.toString(16)}` }),
+      ...(rule.isL3mdev ? { l3mdev: true } : {}),
+      ...(table === 0 ? {} : { table }),
     },
-    protocol: number(json['protocol']) ?? 0,
+    protocol: rule.protocol,
   };
 }
 
-export function foundNeighbour(json: PlainObject): Found<NeighbourColumns> | undefined {
-  const address = text(json['dst']);
-  const dev = text(json['dev']);
-  const mac = text(json['lladdr']);
-  if (address === undefined || dev === undefined || mac === undefined) return undefined;
-  return { columns: { dev, address, mac }, protocol: number(json['protocol']) ?? 0 };
+export function foundNeighbour(
+  { address, device, mac, protocol }: Neighbour,
+  nameOf: NameOf,
+): Found<NeighbourColumns> | undefined {
+  const dev = nameOf(device);
+  return dev === undefined || mac === undefined
+    ? undefined
+    : { columns: { dev, address, mac }, protocol };
 }

@@ -134,5 +134,5 @@ export function ruleArguments({ priority, fwmark, to, l3mdev, table }: RuleColum
   ];
 }
 
-export const asHostIfBare = (address: string): string =>
+const asHostIfBare = (address: string): string =>
   address.includes('/') ? address : asHost(address);

@@ -1,15 +1,30 @@
 /** What the kernel has of what concerns us, kept until something says that it changed. */
 import {
+  addresses,
+  getLink,
+  links,
+  NEIGHBOUR_STATE,
+  neighbours,
+  NetlinkError,
+  ROUTE_TYPE,
+  routes,
+  rules,
+  type Link,
+  type LinkReference,
+  type Neighbour,
+  type NetlinkSocket,
+  type Route,
+  type Rule,
+} from 'rtnetlink-ts';
+import {
   addressKey,
-  asHostIfBare,
   type NeighbourColumns,
   type RouteColumns,
   type RuleColumns,
 } from './linux-rows.ts';
 import { MAIN_TABLE, PROTOCOL_KERNEL } from '../numbers.ts';
 import type { Stale } from './stale.ts';
-import { number, objects, text, UNICAST } from '../programs/ip-json.ts';
-import { isWord, type IpProgram } from '../programs/ip-program.ts';
+import { isWord } from '../programs/ip-program.ts';
 import {
   foundLink,
   foundNeighbour,
@@ -17,8 +32,8 @@ import {
   foundRule,
   type Found,
   type FoundLink,
+  type NameOf,
 } from './linux-found.ts';
-import type { Argv } from '../programs/program.ts';
 
 /** A network that is reached over a device without a gateway. */
 export const connectedKey = (network: string, dev: string): string => `${network} ${dev}`;
@@ -49,19 +64,25 @@ class StaleSet<T> {
   }
 }
 
-/** How permanent neighbours of devices, or single ones, are asked for. */
-const neighbourArguments = (places: readonly string[] | 'all'): readonly Argv[] =>
-  (places === 'all' ? [''] : places).map((place) => {
-    const [dev = '', address = ''] = place.split(' ');
-    return [
-      'neighbour',
-      'show',
-      'nud',
-      'permanent',
-      ...(address === '' ? [] : ['to', address]),
-      ...(dev === '' ? [] : ['dev', dev]),
-    ];
-  });
+/** By a key, in the order in which they come. */
+const grouped = <K, V>(all: readonly V[], keyOf: (one: V) => K): ReadonlyMap<K, readonly V[]> =>
+  Map.groupBy(all, keyOf);
+
+const FAMILIES = ['v4', 'v6'] as const;
+
+/** ENODEV: the device is not there, or went meanwhile. */
+const isGone = (error: unknown): boolean =>
+  error instanceof NetlinkError && error.code === 'ENODEV';
+
+/** Links by name, which may be gone. */
+function linkOf(socket: NetlinkSocket, reference: LinkReference): readonly Link[] {
+  try {
+    return [socket.get(getLink(reference))];
+  } catch (error) {
+    if (isGone(error)) return [];
+    throw error;
+  }
+}
 
 export class LinuxState {
   readonly links = new Map<string, FoundLink>();
@@ -75,7 +96,7 @@ export class LinuxState {
   readonly neighbours = new Map<string, Found<NeighbourColumns>>();
   /** Values by path; undefined where the kernel has no such key. */
   readonly sysctls = new Map<string, string | undefined>();
-  readonly #ip: IpProgram;
+  readonly #open: () => NetlinkSocket;
   readonly #protocol: number;
   readonly #staleLinks = new StaleSet<string>();
   readonly #staleTables = new StaleSet<number>();
@@ -85,8 +106,9 @@ export class LinuxState {
   readonly #staleNeighbours = new StaleSet<string>();
   #version = 0;
 
-  constructor(ip: IpProgram, protocol: number) {
-    this.#ip = ip;
+  /** `open` gives a socket in the namespace that is kept. */
+  constructor(open: () => NetlinkSocket, protocol: number) {
+    this.#open = open;
     this.#protocol = protocol;
   }
 
@@ -140,54 +162,98 @@ export class LinuxState {
   }
 
   /** Reads what is stale. True when something about devices is another than before. */
-  async refresh(): Promise<boolean> {
+  refresh(): boolean {
     let hasChanged = false;
     for (let round = 0; round < ROUNDS && this.isStale; round += 1)
-      if (await this.#read()) hasChanged = true;
+      if (this.#read()) hasChanged = true;
     return hasChanged;
   }
 
-  async #read(): Promise<boolean> {
+  #read(): boolean {
     const links = this.#staleLinks.take();
     this.#staleRoutesOf(links);
     const tables = this.#staleTables.take();
     const rules = this.#staleRules.take();
     const neighbours = this.#staleNeighbours.take();
-    const linkCommands: readonly Argv[] =
-      links === 'all' ? [['address', 'show']] : links.map((dev) => ['address', 'show', 'dev', dev]);
-    const protocol = ['protocol', String(this.#protocol)];
-    const routeCommands: readonly Argv[] =
-      tables === 'all'
-        ? [['route', 'show', 'table', 'all', ...protocol]]
-        : tables.map((table) => ['route', 'show', 'table', String(table), ...protocol]);
-    // Those that the kernel makes for addresses, which it does not make again when somebody removes them.
-    const kernelCommands: readonly Argv[] = routeCommands.map((args) => [
-      ...args.slice(0, -1),
-      String(PROTOCOL_KERNEL),
-    ]);
-    const ruleCommands: readonly Argv[] =
-      rules === 'all'
-        ? [['rule', 'show']]
-        : rules.map((table) => ['rule', 'show', 'table', String(table)]);
-    const neighbourCommands: readonly Argv[] = neighbourArguments(neighbours);
     try {
-      const [v4, v6, both] = await Promise.all([
-        this.#ip.read('inet', [...ruleCommands, ...routeCommands, ...kernelCommands]),
-        this.#ip.read('inet6', [...ruleCommands, ...routeCommands, ...kernelCommands]),
-        // Addresses of both families: `ip -family inet` would show IPv4 addresses alone.
-        this.#ip.read('any', [...linkCommands, ...neighbourCommands]),
-      ]);
-      const first = ruleCommands.length;
-      const second = first + routeCommands.length;
-      this.#takeRules(rules, [v4.slice(0, first), v6.slice(0, first)]);
-      this.#takeConnected(tables, [...v4.slice(second), ...v6.slice(second)]);
-      this.#takeRoutes(tables, [v4.slice(first, second), v6.slice(first, second)]);
-      this.#takeNeighbours(neighbours, both.slice(linkCommands.length));
-      return this.#takeLinks(links, both, tables === 'all');
+      using socket = this.#open();
+      const found = this.#readLinks(socket, links);
+      const nameOf = this.#names(socket, found);
+      this.#takeRules(rules, rules !== 'all' && rules.length === 0 ? [] : this.#readRules(socket));
+      this.#takeConnected(tables, this.#readRoutes(socket, tables, PROTOCOL_KERNEL), nameOf);
+      this.#takeRoutes(tables, this.#readRoutes(socket, tables, this.#protocol), nameOf);
+      this.#takeNeighbours(neighbours, this.#readNeighbours(socket, neighbours, found), nameOf);
+      const withAddresses = this.#readAddresses(socket, links, found, nameOf);
+      return this.#takeLinks(links, withAddresses, tables === 'all');
     } catch (error) {
       this.stale({ kind: 'all' });
       throw error;
     }
+  }
+
+  #readLinks(socket: NetlinkSocket, names: readonly string[] | 'all'): readonly Link[] {
+    return names === 'all' ? socket.dump(links()) : names.flatMap((name) => linkOf(socket, name));
+  }
+
+  #readAddresses(
+    socket: NetlinkSocket,
+    names: readonly string[] | 'all',
+    found: readonly Link[],
+    nameOf: NameOf,
+  ): readonly FoundLink[] {
+    const all =
+      names === 'all'
+        ? socket.dump(addresses())
+        : found.flatMap(({ index }) => socket.dump(addresses({ device: index })));
+    const byDevice = grouped(all, ({ device }) => device);
+    return found.map((link) => foundLink(link, byDevice.get(link.index) ?? [], nameOf));
+  }
+
+  #readRules(socket: NetlinkSocket): readonly Rule[] {
+    return FAMILIES.flatMap((family) => socket.dump(rules({ family })));
+  }
+
+  /** Those of all tables, or of some, of one protocol. */
+  #readRoutes(
+    socket: NetlinkSocket,
+    tables: readonly number[] | 'all',
+    protocol: number,
+  ): readonly Route[] {
+    return FAMILIES.flatMap((family) =>
+      tables === 'all'
+        ? socket.dump(routes({ family, protocol }))
+        : tables.flatMap((table) => socket.dump(routes({ family, protocol, table }))),
+    );
+  }
+
+  /** Permanent ones, of the devices that places name. */
+  #readNeighbours(
+    socket: NetlinkSocket,
+    places: readonly string[] | 'all',
+    found: readonly Link[],
+  ): readonly Neighbour[] {
+    const indexOf = (name: string): number | undefined =>
+      (found.find((link) => link.name === name) ?? this.links.get(name))?.index;
+    const devices =
+      places === 'all'
+        ? [undefined]
+        : [...new Set(places.map((place) => indexOf(place.split(' ')[0] ?? '')))].filter(
+            (index) => index !== undefined,
+          );
+    return devices
+      .flatMap((device) => socket.dump(neighbours(device === undefined ? {} : { device })))
+      .filter(({ state }) => (state & NEIGHBOUR_STATE.permanent) !== 0);
+  }
+
+  /** By what was just read, else by what is known, else by asking. */
+  #names(socket: NetlinkSocket, found: readonly Link[]): NameOf {
+    const names = new Map<number, string | undefined>();
+    for (const { index, name } of [...this.links.values(), ...found]) names.set(index, name);
+    return (index) => {
+      if (index === undefined || index === 0) return undefined;
+      if (!names.has(index)) names.set(index, linkOf(socket, index)[0]?.name);
+      return names.get(index);
+    };
   }
 
   /** The kernel removes routes of a device that changes, or loses an address for a moment, and does not announce all of them. */
@@ -202,36 +268,25 @@ export class LinuxState {
         this.#staleTables.some.add(table);
   }
 
-  #takeRules(
-    tables: readonly number[] | 'all',
-    answers: readonly (readonly (readonly unknown[] | undefined)[])[],
-  ): void {
-    const found = new Map<number, Found<RuleColumns>[]>();
-    for (const [index, family] of (['v4', 'v6'] as const).entries())
-      for (const answer of answers[index] ?? [])
-        for (const json of objects(answer)) {
-          const rule = foundRule(json, family);
-          if (rule === undefined) continue;
-          const table = rule.columns.table ?? 0;
-          const others = found.get(table);
-          if (others === undefined) found.set(table, [rule]);
-          else others.push(rule);
-        }
-    this.#replace(this.rules, tables, found);
+  #takeRules(tables: readonly number[] | 'all', all: readonly Rule[]): void {
+    const found = all.flatMap((rule) => foundRule(rule) ?? []);
+    this.#replace(
+      this.rules,
+      tables,
+      grouped(found, ({ columns }) => columns.table ?? 0),
+    );
   }
 
   #takeNeighbours(
     places: readonly string[] | 'all',
-    answers: readonly (readonly unknown[] | undefined)[],
+    all: readonly Neighbour[],
+    nameOf: NameOf,
   ): void {
     const found = new Map<string, Found<NeighbourColumns>>();
-    for (const [index, answer] of answers.entries())
-      for (const json of objects(answer)) {
-        // Of a device that was asked for the answer does not repeat the name.
-        const asked = places === 'all' ? undefined : places[index]?.split(' ')[0];
-        const neighbour = foundNeighbour(asked === undefined ? json : { ...json, dev: asked });
-        if (neighbour !== undefined) found.set(addressKey(neighbour.columns), neighbour);
-      }
+    for (const one of all) {
+      const neighbour = foundNeighbour(one, nameOf);
+      if (neighbour !== undefined) found.set(addressKey(neighbour.columns), neighbour);
+    }
     const isRead =
       places === 'all'
         ? () => true
@@ -239,7 +294,8 @@ export class LinuxState {
             (read) => (key: string, dev: string) =>
               read.has(key) || read.has(dev)
           )(new Set(places));
-    const keys = new Set(found.keys());
+    const keys = new Set<string>();
+    for (const [key, { columns }] of found) if (isRead(key, columns.dev)) keys.add(key);
     // Of a few addresses nobody looks through all that are known.
     if (places === 'all' || places.some((place) => !place.includes(' '))) {
       for (const [key, { columns }] of this.neighbours) if (isRead(key, columns.dev)) keys.add(key);
@@ -258,24 +314,18 @@ export class LinuxState {
     }
   }
 
-  #takeConnected(
-    tables: readonly number[] | 'all',
-    answers: readonly (readonly unknown[] | undefined)[],
-  ): void {
+  #takeConnected(tables: readonly number[] | 'all', all: readonly Route[], nameOf: NameOf): void {
     const found = new Map<number, Set<string>>();
-    for (const [place, answer] of answers.entries())
-      for (const json of objects(answer)) {
-        const [dst, dev] = [text(json['dst']), text(json['dev'])];
-        if (dst === undefined || dev === undefined || json['type'] !== UNICAST) continue;
-        const asked = tables === 'all' ? number(json['table']) : tables[place % tables.length];
-        const table = asked ?? MAIN_TABLE;
-        const networks = found.get(table);
-        const network = connectedKey(asHostIfBare(dst), dev);
-        if (networks === undefined) found.set(table, new Set([network]));
-        else networks.add(network);
-      }
-    const all = tables === 'all' ? new Set([...this.connected.keys(), ...found.keys()]) : tables;
-    for (const table of all) {
+    for (const { table, type, destination, hops } of all) {
+      const dev = nameOf(hops[0]?.device);
+      if (type !== ROUTE_TYPE.unicast || dev === undefined) continue;
+      const networks = found.get(table);
+      const network = connectedKey(destination, dev);
+      if (networks === undefined) found.set(table, new Set([network]));
+      else networks.add(network);
+    }
+    const read = tables === 'all' ? new Set([...this.connected.keys(), ...found.keys()]) : tables;
+    for (const table of read) {
       const networks = found.get(table) ?? new Set();
       if (this.connected.get(table)?.symmetricDifference(networks).size === 0) continue;
       this.connected.set(table, networks);
@@ -283,40 +333,21 @@ export class LinuxState {
     }
   }
 
-  #takeRoutes(
-    tables: readonly number[] | 'all',
-    answers: readonly (readonly (readonly unknown[] | undefined)[])[],
-  ): void {
-    const found = new Map<number, Found<RouteColumns>[]>();
-    for (const [index, family] of (['v4', 'v6'] as const).entries()) {
-      for (const [place, answer] of (answers[index] ?? []).entries()) {
-        for (const json of objects(answer)) {
-          const route = foundRoute(json, family, this.#protocol);
-          if (route === undefined) continue;
-          // Of a table that was asked for by number the answer does not repeat it.
-          const table =
-            tables === 'all' ? route.columns.table || MAIN_TABLE : (tables[place] ?? MAIN_TABLE);
-          const one = { ...route, columns: { ...route.columns, table } };
-          const others = found.get(table);
-          if (others === undefined) found.set(table, [one]);
-          else others.push(one);
-        }
-      }
-    }
-    this.#replace(this.routes, tables, found);
+  #takeRoutes(tables: readonly number[] | 'all', all: readonly Route[], nameOf: NameOf): void {
+    const found = all.map((route) => foundRoute(route, nameOf));
+    this.#replace(
+      this.routes,
+      tables,
+      grouped(found, ({ columns }) => columns.table),
+    );
   }
 
   #takeLinks(
     names: readonly string[] | 'all',
-    answers: readonly (readonly unknown[] | undefined)[],
+    all: readonly FoundLink[],
     areRoutesNew: boolean,
   ): boolean {
-    const found = new Map<string, FoundLink>();
-    for (const answer of names === 'all' ? [answers[0]] : answers.slice(0, names.length))
-      for (const json of objects(answer)) {
-        const link = foundLink(json);
-        if (link !== undefined) found.set(link.name, link);
-      }
+    const found = new Map(all.map((link) => [link.name, link]));
     const changed = new Set<string>();
     const withAddresses: FoundLink[] = [];
     for (const name of names === 'all' ? new Set([...this.links.keys(), ...found.keys()]) : names) {

@@ -1,15 +1,14 @@
 /** Announcements of the kernel about the network stack, as what has to be read again. After a loss, and after the monitor had to begin anew, that is everything. */
-import { closeSync, openSync } from 'node:fs';
 import {
   links,
   NetlinkMonitor,
-  NetlinkSocket,
   readRouteEvent,
   ROUTE_GROUP,
   type NetlinkMessage,
   type RouteEvent,
 } from 'rtnetlink-ts';
 import { errorText } from '../../api/error-text.ts';
+import { openRouteSocket, withNamespace } from './network-socket.ts';
 import { isOfDefaultRoute, staleAfter, type Stale } from './stale.ts';
 
 /** Bytes of the socket's buffer. */
@@ -48,7 +47,7 @@ export class NetworkMonitor implements Disposable {
 
   /** Subscribed when it returns: what happens from then on is not missed. Throws NetlinkError. */
   start(): void {
-    this.#inNamespace((namespace) => {
+    withNamespace(this.#options.namespace, (namespace) => {
       this.#monitor = new NetlinkMonitor({
         protocol: 'route',
         groups: GROUPS,
@@ -91,12 +90,10 @@ export class NetworkMonitor implements Disposable {
 
   /** Nothing is known any more, but names of devices. */
   #forget(): void {
-    this.#inNamespace((namespace) => {
-      using socket = new NetlinkSocket('route', namespace);
-      const all = socket.dump(links());
-      this.#names.clear();
-      for (const { index, name } of all) this.#names.set(index, name);
-    });
+    using socket = openRouteSocket(this.#options.namespace);
+    const all = socket.dump(links());
+    this.#names.clear();
+    for (const { index, name } of all) this.#names.set(index, name);
     this.#options.onStale({ kind: 'all' });
   }
 
@@ -113,20 +110,6 @@ export class NetworkMonitor implements Disposable {
     this.#monitor?.[Symbol.dispose]();
     clearTimeout(this.#restart);
     this.#restart = setTimeout(() => this.#orAgain(() => this.start()), RESTART_AFTER).unref();
-  }
-
-  #inNamespace(work: (options: { readonly namespace?: number }) => void): void {
-    const { namespace: path } = this.#options;
-    if (path === undefined) {
-      work({});
-      return;
-    }
-    const namespace = openSync(path, 'r');
-    try {
-      work({ namespace });
-    } finally {
-      closeSync(namespace);
-    }
   }
 
   #trouble(text: string): void {

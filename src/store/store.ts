@@ -7,6 +7,7 @@ import type { Selection } from './selection.ts';
 
 export type StoreErrorCode =
   | 'not-found'
+  | 'no-namespace' //    the source refuses it as the object's namespace is not there; the object itself may be
   | 'already-exists'
   | 'conflict' //        the object changed since `resourceVersion`: read it again
   | 'invalid' //         refused by validation: do not retry unchanged

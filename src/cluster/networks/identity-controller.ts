@@ -14,6 +14,7 @@ import type { Change } from '../../store/informer.ts';
 import { StoreError, type Store } from '../../store/store.ts';
 import { oldestFirst } from '../../api/order.ts';
 import { objectKey } from '../../api/objects.ts';
+import { inParallel } from '../../store/in-parallel.ts';
 import { WorkQueue, type Failure } from '../../store/work-queue.ts';
 import type { ClusterInformers } from '../informers.ts';
 import { readNad } from '../../api/nad/registered-nad.ts';
@@ -183,10 +184,15 @@ export class IdentityController {
     // Its first NAD is about to be created: nobody may count with a network that may yet come to nothing.
     if (network.nads.every(({ key }) => registry.isReserved(key))) return;
     const identity = await this.#identify(name);
-    if (identity !== undefined)
-      for (const { key } of network.nads)
-        await this.#annotate(key, identityAnnotations(name, identity), signal);
+    // One that can't be written keeps no other from it.
+    const failures =
+      identity === undefined
+        ? []
+        : await inParallel(WRITERS, network.nads, ({ key }) =>
+            this.#annotate(key, identityAnnotations(name, identity), signal),
+          );
     onNetwork(name);
+    if (failures[0] !== undefined) throw failures[0].error;
   }
 
   async #identify(name: string): Promise<ReturnType<NetworkRegistry['identify']> | undefined> {

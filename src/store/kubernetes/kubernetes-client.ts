@@ -276,18 +276,27 @@ export function refusal(
     reason,
     retryAfter: retryAfter !== undefined && seconds >= 0 ? seconds * 1000 : undefined,
   };
-  const missingKind = status === 404 && !isJsonObject(object['details']);
+  const code = status === 404 ? codeOfMissing(about, object) : codeOf(status, reason);
   const explanation = message.trim() === '' ? `HTTP status ${status}` : message.trim();
-  const remedy = missingKind
-    ? '; the API server does not serve this kind: install the CRDs (`kubectl apply -k deploy/`)'
-    : status === 403
-      ? '; grant it to this service account or user'
-      : '';
-  return new ApiError(
-    missingKind ? 'not-installed' : codeOf(status, reason),
-    `${about}: ${explanation}${remedy}`,
-    answer,
-  );
+  const remedy =
+    code === 'not-installed'
+      ? '; the API server does not serve this kind: install the CRDs (`kubectl apply -k deploy/`)'
+      : code === 'no-namespace'
+        ? '; the API server takes no write there while its admission looks for that namespace: create it again, and what is left in it can go'
+        : status === 403
+          ? '; grant it to this service account or user'
+          : '';
+  return new ApiError(code, `${about}: ${explanation}${remedy}`, answer);
+}
+
+/**
+ * What a 404 says is not there: the kind, the object, or the namespace, for which the server's admission asks before a write (k8s.io/apiserver,
+ * pkg/admission/plugin/policy/matching and plugin/namespace/lifecycle).
+ */
+function codeOfMissing(about: string, { details }: JsonObject): StoreErrorCode {
+  if (!isJsonObject(details)) return 'not-installed';
+  const isOther = details['kind'] === 'namespaces' && !about.startsWith('Namespace ');
+  return isOther ? 'no-namespace' : 'not-found';
 }
 
 function codeOf(status: number, reason: string): StoreErrorCode {
@@ -299,8 +308,6 @@ function codeOf(status: number, reason: string): StoreErrorCode {
     case 401:
     case 403:
       return 'forbidden';
-    case 404:
-      return 'not-found';
     case 405:
     case 406:
     case 415:

@@ -162,4 +162,62 @@ describe.skipIf(typeof started === 'string')('the cluster manager', () => {
     expect(await objects.list(networkAttachmentDefinitions)).toHaveLength(1002);
     await checkNothingTwice(objects);
   }, 240_000);
+
+  test('a namespace that is gone before what is in it: nothing counts as removed until it is', async () => {
+    const NAD = '/apis/k8s.cni.cncf.io/v1/namespaces/blue/network-attachment-definitions/net';
+    const UDN = '/apis/k8s.ovn.org/v1/namespaces/blue/userdefinednetworks/net';
+    const POLICIES = '/apis/admissionregistration.k8s.io/v1/validatingadmissionpolic';
+    const policy = { metadata: { name: 'asks-for-the-namespace' } };
+    const isThere = async (path: string): Promise<boolean> =>
+      (await api.call('GET', path)).status === 200;
+    await using proxy = await startApiProxy(api);
+    const viaProxy = new KubernetesStore({
+      connection: { ...api.connection, server: proxy.url },
+      namespace: 'default',
+      ...TIMING,
+    });
+    try {
+      await using _running = startProcess(viaProxy, NODES);
+      await apply(objects, namespace('blue'), node('n1'), layer3('blue/net', '10.20.0.0/16/24'));
+      await expect.poll(() => conditions(objects, 'blue/net'), WAIT).toEqual([ALLOCATED, CREATED]);
+      // Before a write that a policy is for, the server reads the namespace.
+      await api.call('POST', `${POLICIES}ies`, {
+        ...policy,
+        spec: {
+          matchConstraints: {
+            resourceRules: [
+              {
+                apiGroups: ['k8s.cni.cncf.io'],
+                apiVersions: ['v1'],
+                operations: ['UPDATE'],
+                resources: ['network-attachment-definitions'],
+              },
+            ],
+          },
+          validations: [{ expression: 'true' }],
+        },
+      });
+      await api.call('POST', `${POLICIES}ybindings`, {
+        ...policy,
+        spec: { policyName: policy.metadata.name, validationActions: ['Deny'] },
+      });
+      // As somebody does who takes the finalizer off a namespace that does not go.
+      await api.call('DELETE', '/api/v1/namespaces/blue');
+      const touch = { metadata: { annotations: { touched: 'x' } } };
+      await expect.poll(async () => (await api.call('PATCH', NAD, touch)).status, WAIT).toBe(404);
+      await api.call('DELETE', UDN);
+      const removals = (): number =>
+        proxy.requests.filter((line) => line.startsWith(`PATCH ${NAD}?`)).length;
+      const before = removals();
+      await expect.poll(removals, WAIT).toBeGreaterThan(before + 1);
+      expect([await isThere(NAD), await isThere(UDN)]).toEqual([true, true]);
+      await apply(objects, namespace('blue'));
+      await expect.poll(() => isThere(UDN), WAIT).toBe(false);
+      expect(await isThere(NAD)).toBe(false);
+    } finally {
+      await viaProxy.close();
+      for (const kind of ['ybindings', 'ies'])
+        await api.call('DELETE', `${POLICIES}${kind}/${policy.metadata.name}`);
+    }
+  });
 });

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { KubernetesClient } from '../../../src/store/kubernetes/kubernetes-client.ts';
+import { KubernetesClient, refusal } from '../../../src/store/kubernetes/kubernetes-client.ts';
 
 describe('credentials', () => {
   let server: Server;
@@ -77,5 +77,24 @@ describe('credentials', () => {
     await get(client);
     expect(looks).toEqual([false, false]);
     client.close();
+  });
+});
+
+describe('a 404', () => {
+  test.each([
+    ['no details', undefined, 'not-installed', 'install the CRDs'],
+    ['the object', { kind: 'pods', name: 'web' }, 'not-found', 'not found'],
+    ['the namespace', { kind: 'namespaces', name: 'a' }, 'no-namespace', 'create it again'],
+  ])('that names %s', (_, details, code, text) => {
+    const said = JSON.stringify({ message: 'not found', reason: 'NotFound', details });
+    expect(refusal('Pod a/web', 404, said)).toMatchObject({
+      code,
+      message: expect.stringContaining(text) as string,
+    });
+  });
+
+  test('of a namespace that was asked for', () => {
+    const details = { kind: 'namespaces', name: 'a' };
+    expect(refusal('Namespace a', 404, JSON.stringify({ details })).code).toBe('not-found');
   });
 });

@@ -234,6 +234,7 @@ async function live(
   { lives, steps, pauses }: Omit<History, 'removal'>,
 ): Promise<void> {
   const working = play(store, steps, pauses);
+  working.catch(() => {}); // a life that fails ends this before it is awaited
   for (const life of lives) {
     await using killed = startProcess(store, NODES, life);
     await killed.settled();

@@ -217,7 +217,6 @@ for (const file of [...SHORT_E2E, ...LONG_INTEGRATION])
 const { asked, isAll } = readArguments();
 const isShort = asked.length === 0 && !isAll;
 const wanted = (name: string): boolean => asked.length === 0 || asked.includes(name);
-let machine: Promise<void> | undefined;
 /** Unit tests run beside those on real servers. */
 const isBeside = wanted('unit') && wanted('integration');
 
@@ -267,23 +266,17 @@ async function onRealServers(): Promise<void> {
       failed(`servers for the tests: ${String(error)}`);
       count.failed += 1;
     }
-  if (wanted('e2e') && !isShort) machine = prepareMachine();
   if (wanted('integration')) await suite('integration', choiceOf('integration'), count);
 }
 
-/** Builds the virtual machine's kernel, beside the suites that come before it is needed. */
-async function prepareMachine(): Promise<void> {
-  if (process.getuid?.() !== 0 || process.arch !== 'x64') return;
-  try {
-    await prepare('vm', say);
-  } catch (error) {
-    say(`no virtual machine for the tests: ${String(error)}`);
-    process.env['HEDDLE_TEST_NO_VM'] = 'a kernel for it could not be built; see above';
-  }
-}
-
 async function inMachine(): Promise<void> {
-  await machine;
+  if (process.getuid?.() === 0 && process.arch === 'x64')
+    try {
+      await prepare('vm', say);
+    } catch (error) {
+      say(`no virtual machine for the tests: ${String(error)}`);
+      process.env['HEDDLE_TEST_NO_VM'] = 'a kernel for it could not be built; see above';
+    }
   await suite('vm', [], count);
 }
 

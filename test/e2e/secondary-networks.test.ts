@@ -11,6 +11,7 @@ import { heddle } from '../support/run/heddle.ts';
 import { testLab, whyNoLab, type TestLab } from '../support/lab/lab.ts';
 import { ownFolder } from '../support/run/left-behind.ts';
 import { Tenants } from '../support/lab/tenants.ts';
+import { until } from '../support/run/until.ts';
 
 /** Limits of waits for a condition; how long it takes is not what is tested here. */
 const SOON = { timeout: 60_000, interval: 300 };
@@ -135,6 +136,16 @@ describe.skipIf(whyNoLab !== undefined)(
       await outputInside(lab.record, ['ip', '-n', 'ext', ...address]);
       tenants = new Tenants(lab.record, { folder, daemonArguments: ['--render-grace-period=2'] });
       await tenants.start();
+      // No node tells of networks of pods that are on their way: a pod's come one after the other.
+      await until(
+        'pods to have the networks that they ask for',
+        async () => {
+          await tenants.settle();
+          const attached = attachedPods(lab.record).map(({ interfaces }) => interfaces.length - 1);
+          return attached.toSorted((a, b) => a - b).join(' ') === '1 1 1 2 2';
+        },
+        SOON.timeout,
+      );
     });
     afterAll(async () => {
       rmSync(folder, { recursive: true });

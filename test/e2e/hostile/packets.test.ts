@@ -9,6 +9,7 @@ import {
 } from '../../support/lab/hostile-attacks.ts';
 import { sayHeld } from '../../support/lab/held-table.ts';
 import { HostileLab } from '../../support/lab/hostile-lab.ts';
+import { lieToNeighbours } from '../../support/lab/hostile-neighbours.ts';
 import { whyNoLab } from '../../support/lab/lab.ts';
 
 describe.skipIf(whyNoLab !== undefined)(
@@ -39,6 +40,9 @@ describe.skipIf(whyNoLab !== undefined)(
         const sends = await tunnelsFromStrangers(lab);
         await lab.prove('tunnels from strangers', [...sends, ...(await tunnelsFromPods(lab))]);
         expect(await lab.strangersSeen('n2')).toBeGreaterThanOrEqual(before + sends.length / 2);
+      });
+      test("what pods say of others' addresses and of next hops comes to nobody, and nobody goes by it", async () => {
+        await lieToNeighbours(lab);
       });
       test("the host's port on the default network leads to no pod", async () => {
         await lab.prove("the host's port on the default network", await pastTheRouter(lab));

@@ -182,6 +182,13 @@ export function icmp(type: number, id: number, payload: Buffer): Buffer {
   return message;
 }
 
+/** A redirect for a host (RFC 792): the next hop for packets as the one that it quotes. */
+export function icmpRedirect(nextHop: string, quoted: Buffer): Buffer {
+  const message = Buffer.concat([Buffer.from([5, 1]), words(0), addressBytes(nextHop), quoted]);
+  message.writeUInt16BE(checksum(message), 2);
+  return message;
+}
+
 /** `body` follows type, code and checksum. */
 export const icmpv6 = (between: Between, type: number, body: Buffer): Buffer =>
   summed(between, PROTOCOL.icmpv6, Buffer.concat([Buffer.from([type, 0, 0, 0]), body]), 2);
@@ -216,6 +223,20 @@ export const neighbourBody = (flags: number, target: string, option: 1 | 2, mac:
     Buffer.from([option, 1]),
     macBytes(mac),
   ]);
+
+/** Body of a redirect (RFC 4861 §4.5): the next hop for packets to `to`, and the packet that it quotes. */
+export function redirectBody(nextHop: string, to: string, mac: string, quoted: Buffer): Buffer {
+  const padded = Buffer.concat([quoted, Buffer.alloc(-quoted.length & 7)]);
+  return Buffer.concat([
+    Buffer.alloc(4),
+    addressBytes(nextHop),
+    addressBytes(to),
+    Buffer.from([2, 1]),
+    macBytes(mac),
+    Buffer.from([4, 1 + padded.length / 8, 0, 0, 0, 0, 0, 0]),
+    padded,
+  ]);
+}
 
 /** What a tunnel of OVN carries (ovn-architecture(7), "Tunnel Encapsulations"): `key` of the datapath, and the keys of its ports. */
 export const geneve = (

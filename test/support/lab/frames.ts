@@ -11,6 +11,8 @@ export type Send = {
   readonly cgroup?: string;
   /** Where it is to arrive; without it, it is one that should arrive nowhere. */
   readonly wanted?: string;
+  /** It may arrive or not: what it does to others is what counts. */
+  readonly isFree?: true;
 } & (
   | {
       /** An Ethernet frame, with the device's own address as its source. */

@@ -86,9 +86,14 @@ export async function tunnelsFromStrangers(lab: HostileLab): Promise<readonly Se
   return sends;
 }
 
-/** Ports of VXLAN (RFC 7348) and, over TCP, of STT. */
-const VXLAN_PORT = 4789;
+/** Ports of VXLAN (RFC 7348, and the older one of Linux), of ESP (RFC 3948) and, over TCP, of STT. */
+const VXLAN_PORTS = [4789, 8472] as const;
+const ESP_PORT = 4500;
 const STT_PORT = 7471;
+/** Of ESP (RFC 4303): the number of an association, and the first packet of it. */
+const ESP_HEADER = Buffer.from([0, 0, 1, 1, 0, 0, 0, 1]);
+/** What GRE says that it carries, where that is whole frames. */
+const BRIDGED = 0x6558;
 
 /**
  * From pods with raw sockets, by their routers: what filters by port may not see through (extension headers, tiny pieces), other encapsulations,
@@ -148,8 +153,13 @@ export async function tunnelsByOtherMeans(lab: HostileLab): Promise<readonly Sen
         const alone = Buffer.from([PROTOCOL.udp, 0, 0, 0, 0, 0, 0, 7]);
         add(atomic, ip(PROTOCOL.fragment, Buffer.concat([alone, body])));
       }
-      const vx = id('VXLAN');
-      add(vx, ip(PROTOCOL.udp, udp(between, 40_000, VXLAN_PORT, vxlan(1, framed(vx)))), harmless);
+      for (const port of VXLAN_PORTS) {
+        const vx = id(`VXLAN by ${port}`);
+        add(vx, ip(PROTOCOL.udp, udp(between, 40_000, port, vxlan(1, framed(vx)))), harmless);
+      }
+      const wrapped = id('ESP in UDP');
+      const inUdp = Buffer.concat([ESP_HEADER, inner(wrapped)]);
+      add(wrapped, ip(PROTOCOL.udp, udp(between, 40_000, ESP_PORT, inUdp)), harmless);
       const stt = id('STT');
       add(stt, ip(PROTOCOL.tcp, tcp(between, 40_000, STT_PORT, 0x18, framed(stt))), harmless);
       // Connections without ports are told apart by their addresses alone, which of two networks of a node are the same: what n2
@@ -157,11 +167,17 @@ export async function tunnelsByOtherMeans(lab: HostileLab): Promise<readonly Sen
       if (key === 'plain/attacker') {
         const ipip = id('IP in IP');
         add(ipip, ip(familyOf(inside) === 'v4' ? PROTOCOL.ipv4 : PROTOCOL.ipv6, inner(ipip)));
-      } else {
-        const gre = id('GRE');
-        const greHeader = Buffer.from([0, 0, ...shortBytes(ethertypeOf(inside))]);
-        add(gre, ip(PROTOCOL.gre, Buffer.concat([greHeader, inner(gre)])), harmless);
-      }
+        const esp = id('ESP');
+        add(esp, ip(PROTOCOL.esp, Buffer.concat([ESP_HEADER, inner(esp)])));
+      } else
+        for (const [what, type, carry] of [
+          ['GRE', ethertypeOf(inside), inner],
+          ['GRE of frames', BRIDGED, framed],
+        ] as const) {
+          const gre = id(what);
+          const header = Buffer.from([0, 0, ...shortBytes(type)]);
+          add(gre, ip(PROTOCOL.gre, Buffer.concat([header, carry(gre)])), harmless);
+        }
     }
     // A route that names the victim after the gateway, which is to forward it.
     const [own = ''] = addresses;
@@ -319,7 +335,7 @@ interface Plain {
 }
 
 /** UDP of a program that needs no capability. `size`: bytes more. */
-function plainly(
+export function plainly(
   lab: HostileLab,
   who: string,
   from: string,

@@ -59,6 +59,7 @@ const PODS = {
   'blue/far': 'n2',
   'green/beside': 'n1',
   'green/far': 'n2',
+  'red/attacker': 'n1',
   'red/far': 'n2',
 } as const;
 export type HostilePod = keyof typeof PODS;
@@ -222,6 +223,11 @@ export class HostileLab implements AsyncDisposable {
     return (JSON.parse(stdout) as UnderlayReport).tunnels.strangers;
   }
 
+  /** Runs `ip` in a network namespace: of a pod, of a node, or `ext`. */
+  ip(namespaceName: string, words: string): Promise<string> {
+    return outputInside(this.record, ['ip', '-n', namespaceName, ...words.split(' ')]);
+  }
+
   /** Address of the host's port on a network, by the port's name. */
   async portMac(device: string): Promise<string> {
     return (await this.onNode('n1', 'cat', `/sys/class/net/${device}/address`)).trim();
@@ -335,7 +341,8 @@ export class HostileLab implements AsyncDisposable {
       watch,
       Math.min(this.#seconds, PACKET_SECONDS),
     );
-    for (const { id, wanted } of sends)
+    const judged = sends.filter(({ isFree }) => isFree !== true);
+    for (const { id, wanted } of judged)
       if (wanted === undefined)
         this.attacks.push({
           kind,
@@ -343,7 +350,7 @@ export class HostileLab implements AsyncDisposable {
           isHeld: (seen[id] ?? []).length === 0,
         });
     const where = (names: readonly string[]): string => names.join(', ') || 'nowhere';
-    const wrong = sends.flatMap(({ id, wanted }) => {
+    const wrong = judged.flatMap(({ id, wanted }) => {
       const arrived = where(seen[id] ?? []);
       const right = where(wanted === undefined ? [] : [wanted]);
       const why = errors[id] === undefined ? '' : ` (${errors[id]})`;

@@ -144,6 +144,37 @@ print(s.recv(512).decode().split()[0])
       }
     });
 
+    test('a process of the host gets to services with a local internal policy in the networks that they are of, at the pod of its own node', async () => {
+      // Both pods have one address: in the default network, or in the other one, another server would answer.
+      const expected = (['blue/web', 'green/web', DNS.pod] as const).map(
+        (name, n) => [name, `172.16.1.${80 + n}`] as const,
+      );
+      const objects = expected.flatMap(([name, address]) => {
+        const { node = '', addresses = [] } = onDefault.get(name) ?? {};
+        const [tenant] = name.split('/');
+        const ports = [{ name: 'web', port: SERVER_PORT, protocol: 'TCP' }];
+        const spec = { clusterIP: address, clusterIPs: [address], ports };
+        const [slice] = sliceObjects(`${tenant}/inside`, [{ pod: name, node, addresses }]);
+        return [
+          {
+            apiVersion: 'v1',
+            kind: 'Service',
+            metadata: { namespace: tenant, name: 'inside' },
+            spec: { ...spec, internalTrafficPolicy: 'Local' },
+          },
+          { ...slice, ports },
+        ];
+      });
+      write('inside.yaml', objects);
+      for (const [name, address] of expected) {
+        const what = `a process of the host to reach ${name} by ${address}`;
+        await until(what, async () => (await asked(address, {})) === name, LIMIT);
+        // By another way, which nothing answers on, it would get there at times alone.
+        for (let again = 0; again < 3; again += 1) expect(await asked(address, {})).toBe(name);
+      }
+      write('inside.yaml', []);
+    });
+
     test("a pod on the host's network reaches services of its namespace's networks, and of no other primary network", async () => {
       const services = (['blue/web', 'green/web'] as const).flatMap((name, n) => {
         const { node = '', addresses = [] } = onDefault.get(name) ?? {};

@@ -43,12 +43,23 @@ const localIps = ({ id }: Tenant): readonly string[] => [
   `fd00:10:96::${30 + id}`,
 ];
 const localPort = ({ id }: Tenant): number => 30_180 + id;
+/** And with a local internal policy. */
+const insideIps = ({ id }: Tenant): readonly string[] => [
+  `172.16.1.${40 + id}`,
+  `fd00:10:96::${40 + id}`,
+];
 
 const OBJECTS = TENANTS.flatMap(({ name, topology, cidrs }) => [
   namespace(name),
   network(name, 'net', topology, cidrs),
   pod(name, 'web', 'net'),
 ]);
+
+/** Of a service whose ports are those of nodes, too. */
+const atNodePort = (nodePort: number): object => ({
+  type: 'NodePort',
+  ports: PORTS.map((port) => ({ ...port, nodePort })),
+});
 
 const NOBODY = 'nobody';
 const SOON = { timeout: LIMIT, interval: 500 };
@@ -118,17 +129,20 @@ describe.skipIf(whyNoVirtualMachine !== undefined)(
       ]);
       const objects = TENANTS.flatMap((tenant) => {
         const addresses = tenants.onDefault.get(web(tenant))?.addresses ?? [];
-        const of = (name: string, ips: readonly string[], port: number, spec = {}): object[] => {
+        const of = (name: string, ips: readonly string[], spec: object): object[] => {
           const key = `${tenant.name}/${name}`;
-          const ports = PORTS.map((one) => ({ ...one, nodePort: port }));
           return [
-            service(key, ips, { type: 'NodePort', ports, ...spec }),
+            service(key, ips, { ports: PORTS, ...spec }),
             ...sliceObjects(key, [{ pod: web(tenant), node: NODE, addresses }]),
           ];
         };
         return [
-          ...of('web', clusterIps(tenant), nodePort(tenant)),
-          ...of('local', localIps(tenant), localPort(tenant), { externalTrafficPolicy: 'Local' }),
+          ...of('web', clusterIps(tenant), atNodePort(nodePort(tenant))),
+          ...of('local', localIps(tenant), {
+            ...atNodePort(localPort(tenant)),
+            externalTrafficPolicy: 'Local',
+          }),
+          ...of('inside', insideIps(tenant), { internalTrafficPolicy: 'Local' }),
         ];
       });
       tenants.write('tenant-services.yaml', objects);
@@ -181,6 +195,21 @@ describe.skipIf(whyNoVirtualMachine !== undefined)(
         ...TENANTS.flatMap((tenant) => ways(web(tenant), web)),
         ...ways(DNS.pod, () => NOBODY),
       ]);
+    });
+
+    test('a process of the host gets to services with a local internal policy in the networks that they are of, whose pods have one address', async () => {
+      const ways = TENANTS.flatMap((tenant) =>
+        insideIps(tenant).flatMap((to) =>
+          (['tcp', 'udp'] as const).map((protocol) => ({
+            from: NODE,
+            to,
+            port: 80,
+            protocol,
+            expected: web(tenant),
+          })),
+        ),
+      );
+      await prove(ways);
     });
 
     test('the API server and DNS answer all three from one port at the same time', async () => {

@@ -31,6 +31,9 @@ const FROM_NETWORKS = `meta sdifname "${MANAGEMENT_DEVICES}"`;
 /** What matches packets from any of them. */
 export const FROM_PODS = [`iifname "${MANAGEMENT_DEVICES}"`, FROM_NETWORKS] as const;
 
+/** Errors about what the host has translated. About what it has not, somebody outside sent to a pod's own address, and the pod would answer with that. */
+const RELATED = ['snat', 'dnat'].map((status) => `ct state related ct status ${status}`);
+
 export const managementPortForward: Feature<ZoneFacts> = {
   name: 'nft/management-port-forward',
   over: () => ONE,
@@ -41,11 +44,11 @@ export const managementPortForward: Feature<ZoneFacts> = {
       source: 'reference/node.md §3.9',
     },
     'own-address': {
-      text: "From a primary network the host forwards what has the network's masquerade address, and replies.",
+      text: "From a primary network the host forwards what has the network's masquerade address, and replies to what it translated: nothing leaves with a pod's own address, whoever began.",
       source: 'reference/node.md §3.9, §1.1',
     },
     'default-network': {
-      text: 'In shared gateway mode the host forwards from the default network what is for a service by a node port or external address, what egress marked, and replies: pods leave by their gateway router.',
+      text: 'In shared gateway mode the host forwards from the default network what is for a service by a node port or external address, replies to that, and what egress marked: pods leave by their gateway router.',
       source: 'reference/node.md §3.9',
     },
   },
@@ -63,16 +66,15 @@ export const managementPortForward: Feature<ZoneFacts> = {
       rows.rule(text, { chain: CHAIN, text, order: (order += 1) });
     };
     for (const from of FROM_PODS) add(between, `${from} oifname "${MANAGEMENT_DEVICES}" drop`);
-    for (const passes of ['ct direction reply', 'ct state related'])
+    for (const passes of ['ct direction reply ct status dnat', ...RELATED])
       add(networks, `${FROM_NETWORKS} ${passes} accept`);
     for (const family of families)
       add(networks, `meta sdifname . ${ipWord(family)} saddr @${own(family)} accept`);
     add(networks, `${FROM_NETWORKS} drop`);
     if (facts.own('gateway')?.mode !== 'shared') return;
     for (const passes of [
-      'ct direction reply',
-      'ct state related',
       'ct status dnat',
+      ...RELATED,
       ...[Number(MARK_TO_NODE_ADDRESS), MARK_SECONDARY_EGRESS].map((mark) => `meta mark ${mark}`),
     ])
       add(pods, `${FROM_DEFAULT} ${passes} accept`);

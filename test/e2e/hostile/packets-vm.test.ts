@@ -13,6 +13,9 @@ import {
 } from '../../support/lab/hostile-attacks.ts';
 import { sayHeld } from '../../support/lab/held-table.ts';
 import { HostileLab } from '../../support/lab/hostile-lab.ts';
+import { lieToNeighbours } from '../../support/lab/hostile-neighbours.ts';
+import { answerAPartner, askAPartner } from '../../support/lab/hostile-partner.ts';
+import { takeWhatIsNotTheirs } from '../../support/lab/hostile-services.ts';
 import { whyNoVirtualMachine } from '../../support/lab/lab.ts';
 
 const LIMIT = 2_400_000;
@@ -50,11 +53,23 @@ describe.skipIf(whyNoVirtualMachine !== undefined)(
       test("nor do pods on the host's network, which reach pods on other nodes all the same", async () => {
         await lab.prove("tunnels from pods on the host's network", await tunnelsFromHostPods(lab));
       });
+      test('services take no address of nodes, gateway, API server, cluster DNS or other services from pods, nodes and the outside', async () => {
+        await takeWhatIsNotTheirs(lab);
+      });
+      test("what pods say of others' addresses and of next hops comes to nobody, and nobody goes by it", async () => {
+        await lieToNeighbours(lab);
+      });
       test("the host's port on the default network leads to no pod", async () => {
         await lab.prove("the host's port on the default network", await pastTheRouter(lab));
       });
       test("the host's port on a primary network leads to no service of the default network, to no other network, and not out of the node", async () => {
         await lab.prove("the host's port on a primary network", await pastTheRouterOfANetwork(lab));
+      });
+      test("a partner outside who answers gets nothing by the host's ports that is not theirs to send", async () => {
+        await askAPartner(lab, mode);
+      });
+      test("nor does one who asks a pod at its own address get that pod's answer by the host's port", async () => {
+        await answerAPartner(lab, mode);
       });
       test("pods on the host's network send by the devices of their own networks alone", async () => {
         await lab.prove("devices of others' networks", await boundToDevices(lab));

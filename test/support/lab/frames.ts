@@ -30,6 +30,7 @@ export type Send = {
         readonly port: number;
         readonly payload: string;
         readonly device?: string;
+        readonly sourcePort?: number;
       };
     }
 );

@@ -313,7 +313,7 @@ export async function boundPastOvn(lab: HostileLab): Promise<readonly Send[]> {
 }
 
 /** What pods may do: reach each other by their router, and what is outside. */
-const byTheRouter = (lab: HostileLab): readonly Send[] => {
+export const byTheRouter = (lab: HostileLab): readonly Send[] => {
   const { namespace } = lab.on('plain/attacker');
   const beside = lab.on('plain/beside');
   return [

@@ -4,13 +4,14 @@ import { join } from 'node:path';
 import { stringify } from 'yaml';
 import { expect } from 'vitest';
 import { familyOf, macOf } from '../../../src/allocators/addresses.ts';
-import type { Endpoint } from '../../../src/lab/connectivity.ts';
+import { probe, type Endpoint, type Probe } from '../../../src/lab/connectivity.ts';
 import { daemonProcess, startDaemons } from '../../../src/lab/daemons.ts';
 import { stopDaemon } from './lab-daemons.ts';
 import type { UnderlayReport } from '../../../src/node/chassis/underlay-report.ts';
 import { heddleCommand, outputInside, runInside } from '../../../src/lab/exec.ts';
 import { marker, sendFrames, type Send } from './frames.ts';
 import { readObjects } from '../../../src/lab/objects.ts';
+import { serveOutward } from '../../../src/lab/outward.ts';
 import { nodeNames, stateFolder, type LabKind } from '../../../src/lab/paths.ts';
 import type { LabRecord } from '../../../src/lab/state-file.ts';
 import { podPort } from '../../../src/model/rules/names.ts';
@@ -20,7 +21,7 @@ import type { Attack } from './held-table.ts';
 import { network } from './host-tenants.ts';
 import { testLab, type TestLab } from './lab.ts';
 import { ownFolder } from '../run/left-behind.ts';
-import { nodeAddresses, service, sliceObjects, systemObjects } from './matrix-tenants.ts';
+import { type DNS, nodeAddresses, service, sliceObjects, systemObjects } from './matrix-tenants.ts';
 import { Tenants } from './tenants.ts';
 import { until } from '../run/until.ts';
 
@@ -114,6 +115,19 @@ asked.sendall(b'{"jsonrpc":"2.0","id":1,"method":"underlay","params":{}}\\n')
 print(json.dumps(json.loads(asked.makefile().readline())['result']))
 `;
 
+/** Where nobody answers. */
+export const NOBODY = 'nobody';
+/** What an answer may take there. */
+const ANSWER_SECONDS = 4;
+
+/** A way to a server, and who should answer there: pods and nodes by their names, the host outside as `outside`. */
+export interface Way extends Probe {
+  readonly expected: string;
+}
+
+const wayText = ({ from, protocol = 'tcp', to, port = 0 }: Way, who: string): string =>
+  `${from} ${protocol} ${to} ${port}: ${who}`;
+
 interface TunnelKeys {
   readonly vni: number;
   readonly outPort: number;
@@ -190,17 +204,23 @@ export class HostileLab implements AsyncDisposable {
         ports: UDP_PORT.map(({ targetPort: port, protocol }) => ({ name: 'udp', port, protocol })),
       }));
     });
-    writeFileSync(join(this.#tenants.manifests, 'slices.yaml'), manifest(slices));
+    this.write('slices', slices);
+    await serveOutward(this.record);
+  }
+
+  /** Writes a file of those that the daemons follow. */
+  write(name: string, objects: readonly object[]): void {
+    writeFileSync(join(this.#tenants.manifests, `${name}.yaml`), manifest(objects));
   }
 
   /** A pod's end of the network that it talks on, and of the default network. */
   on(key: HostilePod): Endpoint {
     return this.#end(this.#primary, key);
   }
-  onDefault(key: HostilePod): Endpoint {
+  onDefault(key: HostilePod | typeof DNS.pod): Endpoint {
     return this.#end(this.#onDefault, key);
   }
-  #end(ends: ReadonlyMap<string, Endpoint>, key: HostilePod): Endpoint {
+  #end(ends: ReadonlyMap<string, Endpoint>, key: string): Endpoint {
     const end = ends.get(key);
     if (end === undefined) throw new Error(`${key} has no address`);
     return end;
@@ -327,6 +347,37 @@ export class HostileLab implements AsyncDisposable {
     const packet = this.packet(id, source, to).toString('hex');
     const frame = { device: by, to: mac, type: ethertypeOf(to), packet };
     return { id, from: end.namespace, frame };
+  }
+
+  /** Who answers on each way, asked several times: two who share it show. */
+  async answers(ways: readonly Way[], seconds = ANSWER_SECONDS): Promise<readonly string[]> {
+    const times = 4;
+    const asked = ways.flatMap((way) => Array.from({ length: times }, () => way));
+    const probes = asked.map((way) => ({ ...way, ping: false }));
+    const results = await probe(this.record, probes, seconds);
+    return ways.map((way, n) => {
+      const found = results.slice(n * times, (n + 1) * times);
+      const who = new Set(found.map(({ answer }) => answer?.server ?? NOBODY));
+      return wayText(way, [...who].toSorted().join(', '));
+    });
+  }
+
+  /** Waits until those answer who should. */
+  async untilAnswered(ways: readonly Way[]): Promise<void> {
+    await expect
+      .poll(() => this.answers(ways), { timeout: this.#seconds * 1000, interval: 200 })
+      .toEqual(ways.map((way) => wayText(way, way.expected)));
+  }
+
+  /** Proves that those answer who should, at the first try. */
+  async proveAnswers(kind: string, ways: readonly Way[]): Promise<void> {
+    // An answer ends the wait for it, so only what should not come costs all of that time.
+    const isSilent = ways.some(({ expected }) => expected === NOBODY);
+    const found = await this.answers(ways, isSilent ? ANSWER_SECONDS : PACKET_SECONDS);
+    const right = ways.map((way) => wayText(way, way.expected));
+    for (const [n, text] of right.entries())
+      this.attacks.push({ kind, by: `${this.#mode} mode`, isHeld: found[n] === text });
+    expect(found).toEqual(right);
   }
 
   /** Sends all, and proves that what should arrive did, and nothing else. `kind`: of what should not, in the table. */

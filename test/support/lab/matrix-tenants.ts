@@ -179,10 +179,10 @@ export function serviceObjects(tenant: Tenant): object[] {
   ];
 }
 
-/** A pod, or a node where it has no name, behind a service. */
+/** A pod, a node where it has no name, or a host outside where it has no node, behind a service. */
 export interface ServiceEndpoint {
   readonly pod?: string;
-  readonly node: string;
+  readonly node?: string;
   readonly addresses: readonly string[];
 }
 
@@ -212,7 +212,7 @@ export const sliceObjects = (key: string, endpoints: readonly ServiceEndpoint[])
       const [ns, podName] = target?.split('/') ?? [];
       return {
         addresses: [address],
-        nodeName: node,
+        ...(node === undefined ? {} : { nodeName: node }),
         conditions: { ready: true },
         ...(target === undefined
           ? {}

@@ -125,12 +125,13 @@ describe('what leaves the node (reference/node.md §3.2)', () => {
 describe("the host's ports on networks", () => {
   const networks = 'meta sdifname "ovn-k8s-mp*"';
 
-  test('lead to no other one; from a primary network they forward its masquerade address and replies', () => {
+  test('lead to no other one; from a primary network they forward its masquerade address, and replies to what the host translated', () => {
     expect(chain('mgmtport-forward')).toEqual([
       'iifname "ovn-k8s-mp*" oifname "ovn-k8s-mp*" drop',
       `${networks} oifname "ovn-k8s-mp*" drop`,
-      `${networks} ct direction reply accept`,
-      `${networks} ct state related accept`,
+      `${networks} ct direction reply ct status dnat accept`,
+      `${networks} ct state related ct status snat accept`,
+      `${networks} ct state related ct status dnat accept`,
       'meta sdifname . ip saddr @udn-forwarded-v4 accept',
       'meta sdifname . ip6 saddr @udn-forwarded-v6 accept',
       `${networks} drop`,
@@ -139,13 +140,13 @@ describe("the host's ports on networks", () => {
     expect(elements('udn-forwarded-v6')).toEqual(['ovn-k8s-mp1 . fd69::c']);
   });
 
-  test('forward of the default network, in shared gateway mode, what is for services and egress, and replies', () => {
+  test('forward of the default network, in shared gateway mode, what is for services, replies to that, and egress', () => {
     const local = chain('mgmtport-forward');
     const own = 'iifname "ovn-k8s-mp0"';
     expect(chain('mgmtport-forward', shared).slice(local.length)).toEqual([
-      `${own} ct direction reply accept`,
-      `${own} ct state related accept`,
       `${own} ct status dnat accept`,
+      `${own} ct state related ct status snat accept`,
+      `${own} ct state related ct status dnat accept`,
       `${own} meta mark 1008 accept`,
       `${own} meta mark 1009 accept`,
       `${own} drop`,

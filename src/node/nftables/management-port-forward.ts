@@ -31,8 +31,13 @@ const FROM_NETWORKS = `meta sdifname "${MANAGEMENT_DEVICES}"`;
 /** What matches packets from any of them. */
 export const FROM_PODS = [`iifname "${MANAGEMENT_DEVICES}"`, FROM_NETWORKS] as const;
 
-/** Errors about what the host has translated. About what it has not, somebody outside sent to a pod's own address, and the pod would answer with that. */
-const RELATED = ['snat', 'dnat'].map((status) => `ct state related ct status ${status}`);
+/**
+ * Replies to, and errors about, what the host has translated: what it led to a pod, and what has its own address in the network (containers of its own,
+ * whoever else it gives its address to). Of what it has not, somebody outside sent to a pod's own address, and the pod would answer with that.
+ */
+const ANSWERS = ['ct direction reply', 'ct state related'].flatMap((answer) =>
+  ['snat', 'dnat'].map((status) => `${answer} ct status ${status}`),
+);
 
 export const managementPortForward: Feature<ZoneFacts> = {
   name: 'nft/management-port-forward',
@@ -48,7 +53,7 @@ export const managementPortForward: Feature<ZoneFacts> = {
       source: 'reference/node.md §3.9, §1.1',
     },
     'default-network': {
-      text: 'In shared gateway mode the host forwards from the default network what is for a service by a node port or external address, replies to that, and what egress marked: pods leave by their gateway router.',
+      text: 'In shared gateway mode the host forwards from the default network what is for a service by a node port or external address, replies to what it translated, and what egress marked: pods leave by their gateway router.',
       source: 'reference/node.md §3.9',
     },
   },
@@ -66,15 +71,14 @@ export const managementPortForward: Feature<ZoneFacts> = {
       rows.rule(text, { chain: CHAIN, text, order: (order += 1) });
     };
     for (const from of FROM_PODS) add(between, `${from} oifname "${MANAGEMENT_DEVICES}" drop`);
-    for (const passes of ['ct direction reply ct status dnat', ...RELATED])
-      add(networks, `${FROM_NETWORKS} ${passes} accept`);
+    for (const passes of ANSWERS) add(networks, `${FROM_NETWORKS} ${passes} accept`);
     for (const family of families)
       add(networks, `meta sdifname . ${ipWord(family)} saddr @${own(family)} accept`);
     add(networks, `${FROM_NETWORKS} drop`);
     if (facts.own('gateway')?.mode !== 'shared') return;
     for (const passes of [
       'ct status dnat',
-      ...RELATED,
+      ...ANSWERS,
       ...[Number(MARK_TO_NODE_ADDRESS), MARK_SECONDARY_EGRESS].map((mark) => `meta mark ${mark}`),
     ])
       add(pods, `${FROM_DEFAULT} ${passes} accept`);

@@ -377,6 +377,7 @@ describe.skipIf(whyNoRealKubernetes !== undefined)(
         'install',
         `\\[sig-network\\].*(${SPECS.map(escaped).join('|')})`,
         'Provider:|Disruptive|Serial',
+        LIMIT / 1000 - 120,
       );
       expect(said).toMatch(/SUCCESS/);
       expect(Number(/Ran (\d+) of/.exec(said)?.[1])).toBe(SPECS.length);

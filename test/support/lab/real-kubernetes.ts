@@ -446,12 +446,16 @@ export class RealKubernetes implements AsyncDisposable {
     await this.kubectl('apply', '-f', join(kit, 'e2e/dns.yaml'));
   }
 
-  /** Runs upstream's specs whose names match; returns what it says of them. */
-  async specs(name: string, focus: string, skip: string): Promise<string> {
+  /** Runs upstream's specs whose names match, for at most so many seconds; returns what it says of them. At the end nothing of them is left, as far as they clean up. */
+  async specs(name: string, focus: string, skip: string, seconds: number): Promise<string> {
     const { code, stdout, stderr } = await command('env', [
       '-C',
       checkout,
       ...Object.entries(this.#environment).map(([key, value]) => `${key}=${value}`),
+      'timeout',
+      '--signal=INT',
+      '--kill-after=60',
+      String(seconds),
       'bash',
       join(kit, 'e2e/specs'),
       name,
@@ -459,8 +463,13 @@ export class RealKubernetes implements AsyncDisposable {
       '2',
       skip,
     ]);
-    if (code !== 0)
-      throw new Error(`specs ${name}: see .heddle/results/${name}/log\n${stdout}\n${stderr}`);
+    if (code !== 0) {
+      const log = readFileSync(join(checkout, '.heddle/results', name, 'log'), 'utf8');
+      const reasons = log.split('\n').filter((line) => /\[FAILED\]|\[It\]/.test(line));
+      throw new Error(
+        `specs ${name} (exit code ${code}): see .heddle/results/${name}/log\n${stdout}\n${stderr}\n${reasons.slice(-30).join('\n')}`,
+      );
+    }
     return stdout;
   }
 

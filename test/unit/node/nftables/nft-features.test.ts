@@ -129,6 +129,7 @@ describe("the host's ports on networks", () => {
     expect(chain('mgmtport-forward')).toEqual([
       'iifname "ovn-k8s-mp*" oifname "ovn-k8s-mp*" drop',
       `${networks} oifname "ovn-k8s-mp*" drop`,
+      `${networks} ct direction reply ct status snat accept`,
       `${networks} ct direction reply ct status dnat accept`,
       `${networks} ct state related ct status snat accept`,
       `${networks} ct state related ct status dnat accept`,
@@ -145,6 +146,8 @@ describe("the host's ports on networks", () => {
     const own = 'iifname "ovn-k8s-mp0"';
     expect(chain('mgmtport-forward', shared).slice(local.length)).toEqual([
       `${own} ct status dnat accept`,
+      `${own} ct direction reply ct status snat accept`,
+      `${own} ct direction reply ct status dnat accept`,
       `${own} ct state related ct status snat accept`,
       `${own} ct state related ct status dnat accept`,
       `${own} meta mark 1008 accept`,

@@ -6,7 +6,7 @@ import { createLogger } from '../process/logger.ts';
 import { unprogrammedProblems } from '../views/overview-objects.ts';
 import { until, within } from '../process/waiting.ts';
 import { ZoneRuntime, type ZoneConfiguration } from '../zone/zone-runtime.ts';
-import type { CommitRecord } from '../zone/zone-controller.ts';
+import type { CommitRecord } from '../zone/database-target.ts';
 import { ZoneStatusWriter, zoneReport } from '../zone/zone-status-writer.ts';
 import { addSettings, configurationOf, needed } from './options.ts';
 import {

@@ -6,31 +6,28 @@ import type { ZoneProblem } from '../api/zone-status.ts';
 import { claimsOf, Engine, type RowTarget, type WantedUnit } from '../desired/engine.ts';
 import type { Feature } from '../desired/features.ts';
 import { connectObject } from '../topology/connect/connect-rows.ts';
-import type { Plan, PlanProblem } from '../desired/ovsdb/changes.ts';
-import { commitPlan } from '../desired/ovsdb/commit.ts';
-import { Reconciler, type MayBeWanted, type UnmarkedRow } from '../desired/ovsdb/reconciler.ts';
+import type { Plan } from '../desired/ovsdb/changes.ts';
+import type { MayBeWanted, UnmarkedRow } from '../desired/ovsdb/reconciler.ts';
 import { SETTINGS, type FoundRow } from '../desired/rows.ts';
 import type { ZoneFacts } from '../model/zone/zone.ts';
 import type { Topology } from '../model/model.ts';
-import { networkObject } from '../model/zone/failed-facts.ts';
 import { unknownOf, type Unknown } from '../model/zone/unknown.ts';
 import type { MayBeWanted as HostMayBeWanted } from '../node/reconcile/host-plan.ts';
 import { hostOfUnknown } from '../node/unknown-host.ts';
 import { zoneFeatures } from '../topology/features.ts';
 import { rowsOfUnknown } from '../topology/unknown-rows.ts';
-import {
-  isReferenceRow,
-  networkOfReferenceRow,
-  objectsOfReferenceRow,
-} from '../topology/rows/reference-rows.ts';
-import { backoffDelay, type Backoff } from '../store/backoff.ts';
 import { createGlobalRow, raiseConfiguration } from './confirmation.ts';
+import {
+  DatabaseTarget,
+  type CommitRecord,
+  type Database,
+  type FlushResult,
+} from './database-target.ts';
 import { FailedFacts } from './failed-fact-report.ts';
+import { isLeftOver } from './left-over-rows.ts';
 import type { Logger } from '../process/logger.ts';
 import type { ZoneDatabase } from '../databases/zone-database.ts';
 import { ZoneProgress, type UnitProblem } from './zone-progress.ts';
-
-export type Database = 'Northbound' | 'Southbound';
 
 export interface ZoneControllerOptions {
   readonly facts: ZoneFacts;
@@ -61,25 +58,6 @@ export interface NetworkWritten {
   readonly duration: number;
 }
 
-export interface CommitRecord {
-  readonly database: Database;
-  /** `success`, `retry`, `not-locked`, `server-failed`, `unknown`. */
-  readonly outcome: string;
-  readonly rows: number;
-  /** Units that the server refused, or that could not go without one of those. */
-  readonly refused: number;
-  /** Rows that the plan looked at. */
-  readonly examined: number;
-  /** Milliseconds from the plan to the last answer. */
-  readonly duration: number;
-}
-
-/** How a pass over the databases ended. */
-export type FlushResult =
-  | { readonly kind: 'settled'; readonly committed: number }
-  /** Not everything could be written now; a later pass may do it. */
-  | { readonly kind: 'again'; readonly reason: string };
-
 /** What is kept beside the databases of the zone: the host of its node. */
 export interface ZoneHost {
   readonly features: readonly Feature<ZoneFacts>[];
@@ -88,45 +66,16 @@ export interface ZoneHost {
   problems(): readonly UnitProblem[];
 }
 
-/** A server that can't write: a full disk, no memory. */
-interface ServerFailure {
-  readonly attempt: number;
-  /** Milliseconds on the controller's clock; when it is tried again. */
-  readonly until: number;
-  readonly reason: string;
-}
-
-/** While a server can't write. */
-const SERVER_BACKOFF: Backoff = { first: 1000, longest: 30_000 };
-
-interface Target {
-  readonly name: Database;
-  readonly database: ZoneDatabase;
-  readonly reconciler: Reconciler;
-  problems: readonly PlanProblem[];
-  failure: ServerFailure | undefined;
-  /** Rows of ours that nobody wants and that stay, as they may be there for something that can't be read or built. */
-  heldBack: number;
-  readonly unsupported: Set<string>;
-  /** UUIDs of rows that could not be read, and the tables that had any. */
-  readonly unread: Set<string>;
-  readonly faultyTables: Set<string>;
-}
-
-/** A plan made on a replica that moved meanwhile is made again this often before the pass is given up. */
-const MAX_ATTEMPTS = 10;
-
 export class ZoneController {
   /** How far networks and connections are. */
   readonly progress: ZoneProgress;
   readonly #options: ZoneControllerOptions;
   readonly #engine: Engine<ZoneFacts>;
-  #targets: readonly Target[] = [];
+  #targets: readonly DatabaseTarget[] = [];
   #hasWritten = false;
   #isAnnounced = false;
   /** Networks that came into use after the start and are not all written, by when that was. */
   readonly #firstUsed = new Map<string, number>();
-  #stopFollowing: (() => void)[] = [];
   /** Nothing is left to be taken over, or nothing is to be. */
   #isTakenOver: boolean;
   readonly #now: () => number;
@@ -152,7 +101,7 @@ export class ZoneController {
       wallClock: options.wallClock ?? ((): Date => new Date()),
       isStarted: () => this.isStarted,
       problems: () => ({
-        ofRows: this.#targets.flatMap(({ problems }) => problems),
+        ofRows: this.#targets.flatMap(({ rowProblems }) => rowProblems),
         ofHost: options.host?.problems() ?? [],
       }),
     });
@@ -197,7 +146,7 @@ export class ZoneController {
 
   /** What a pass would change now, Northbound first. */
   plans(): readonly Plan[] {
-    return this.#targets.map((target) => this.#plan(target));
+    return this.#targets.map((target) => target.plan());
   }
 
   /** Rows that an ovn-kubernetes left, that nobody wants and that stay unless they are taken over, by database. */
@@ -247,7 +196,7 @@ export class ZoneController {
     const unwritten = new Map<Database, FlushResult & { readonly kind: 'again' }>();
     // Chassis of remote nodes come before the ports that ask for them, where both can be written.
     for (const target of this.#targets.toReversed()) {
-      const result = await this.#flushTarget(target, signal);
+      const result = await target.flush(signal);
       if (result.kind === 'again') unwritten.set(target.name, result);
       else committed += result.committed;
     }
@@ -286,7 +235,7 @@ export class ZoneController {
         });
     }
     const ofRows = [
-      ...this.#targets.flatMap((target) => target.problems),
+      ...this.#targets.flatMap(({ rowProblems }) => rowProblems),
       ...(this.#options.host?.problems() ?? []),
     ];
     for (const { kind, table, key, object, message } of ofRows) {
@@ -295,16 +244,7 @@ export class ZoneController {
       const isOfObject = object !== undefined && object !== SETTINGS;
       problems.push({ object: isOfObject ? object : `${table} "${key}"`, message });
     }
-    for (const { name, failure } of this.#targets)
-      if (failure !== undefined)
-        problems.push({ object: `database ${name}`, message: failure.reason });
-    for (const { name, heldBack } of this.#targets) {
-      if (heldBack > 0)
-        problems.push({
-          object: `database ${name}`,
-          message: `${heldBack} rows that nobody wants stay, as they may be there for something that can't be read or built: see what else is reported`,
-        });
-    }
+    for (const target of this.#targets) problems.push(...target.problems());
     return problems;
   }
 
@@ -329,8 +269,7 @@ export class ZoneController {
   }
 
   close(): void {
-    for (const stop of this.#stopFollowing) stop();
-    this.#stopFollowing = [];
+    for (const target of this.#targets) target.close();
   }
 
   /** Units are built for the databases that are there; once more when Southbound comes later. */
@@ -344,27 +283,34 @@ export class ZoneController {
     ];
     const added = databases.slice(this.#targets.length);
     if (added.length === 0) return;
-    const target = (name: Database, database: ZoneDatabase): Target => {
-      const claims = claimsOf(zoneFeatures, database.replica.schema.name);
-      const reconciler = new Reconciler(database.replica, claims);
-      this.#stopFollowing.push(reconciler.follow());
-      return {
-        name,
-        database,
-        reconciler,
-        problems: [],
-        failure: undefined,
-        heldBack: 0,
-        unsupported: new Set(),
-        unread: new Set(),
-        faultyTables: new Set(),
-      };
-    };
-    this.#targets = [...this.#targets, ...added.map(([name, database]) => target(name, database))];
+    this.#targets = [
+      ...this.#targets,
+      ...added.map(([name, database]) => this.#target(name, database)),
+    ];
     this.#engine.connect([
       ...this.#targets.map(({ reconciler }) => reconciler),
       ...(this.#options.host?.targets ?? []),
     ]);
+  }
+
+  #target(name: Database, database: ZoneDatabase): DatabaseTarget {
+    const { name: schema } = database.replica.schema;
+    return new DatabaseTarget({
+      name,
+      database,
+      claims: claimsOf(zoneFeatures, schema),
+      log: this.#options.log,
+      now: this.#now,
+      wants: () => {
+        this.#takeOver();
+        return { isComplete: !this.#engine.isDirty, mayBeWanted: this.#mayBeWanted(schema) };
+      },
+      onCommit: (commit, plan) => {
+        for (const { unit } of plan.changes)
+          this.progress.changed(this.#engine.subjectOf(unit) ?? '');
+        this.#options.onCommit?.(commit);
+      },
+    });
   }
 
   #unknown(): Unknown | undefined {
@@ -378,29 +324,8 @@ export class ZoneController {
     return hostOfUnknown(facts, this.#unknown(), this.#engine.unbuiltOf(host?.features ?? []));
   }
 
-  /**
-   * Tells a row of an ovn-kubernetes that no object asks for, nor anything that is not known. What belongs to a network that is declared and not
-   * rendered here may carry its pods: it is not Heddle's to end.
-   */
   #isLeft(database: string): (row: FoundRow, table: string) => boolean {
-    const { facts } = this.#options;
-    const { networks, rendered, registrations } = facts;
-    const mayBeWanted = this.#mayBeWanted(database);
-    const hasUnreadNads = this.#unknown()?.nads.size !== 0;
-    return (row, table) => {
-      if (!isReferenceRow(row, table)) return false;
-      const network = networkOfReferenceRow(row);
-      const isDeclared = network !== undefined && networks.peek(network) !== undefined;
-      if (isDeclared && rendered.peek(network) === undefined) return false;
-      const objects = [...objectsOfReferenceRow(row, table)];
-      if (network !== undefined) {
-        const isOfUnread =
-          hasUnreadNads && !isDeclared && registrations.peek(network) === undefined;
-        objects.push(isOfUnread ? '' : networkObject(facts, network));
-      }
-      if (objects.length === 0) objects.push('');
-      return !objects.some((object) => mayBeWanted(row, table, object));
-    };
+    return isLeftOver(this.#options.facts, this.#unknown(), this.#mayBeWanted(database));
   }
 
   /** What an ovn-kubernetes left is ours to remove, as soon as it is known that nobody wants it. */
@@ -429,46 +354,10 @@ export class ZoneController {
   /** Rows that a fault of ours keeps from being read, by table. */
   unread(): ReadonlyMap<string, number> {
     const counts = new Map<string, number>();
-    for (const target of this.#targets) {
-      for (const table of target.faultyTables) counts.set(table, 0);
-      for (const { table } of target.reconciler.unread)
-        counts.set(table.name, (counts.get(table.name) ?? 0) + 1);
-    }
+    for (const target of this.#targets)
+      for (const [table, rows] of target.unread())
+        counts.set(table, (counts.get(table) ?? 0) + rows);
     return counts;
-  }
-
-  /** Each once, with the stack: what a plan says of it is for users. */
-  #logUnread({ name, reconciler, unread, faultyTables }: Target): void {
-    const known = new Set(unread);
-    unread.clear();
-    for (const { table, uuid, error } of reconciler.unread) {
-      unread.add(uuid);
-      faultyTables.add(table.name);
-      if (known.has(uuid)) continue;
-      const stack = error instanceof Error ? error.stack : undefined;
-      this.#options.log.error(
-        { component: 'zone', database: name, table: table.name, row: uuid, error, stack },
-        'a row could not be read; it is left alone, and tried again',
-      );
-    }
-  }
-
-  #plan(target: Target): Plan {
-    this.#takeOver();
-    const plan = target.reconciler.plan({
-      now: this.#now(),
-      isComplete: !this.#engine.isDirty,
-      mayBeWanted: this.#mayBeWanted(target.reconciler.database),
-    });
-    this.#logUnread(target);
-    target.problems = plan.problems;
-    target.heldBack = plan.heldBack;
-    for (const sentence of plan.unsupported) {
-      if (target.unsupported.has(sentence)) continue;
-      target.unsupported.add(sentence);
-      this.#options.log.warn({ database: target.name }, sentence);
-    }
-    return plan;
   }
 
   /** Worked out at the first row that is asked about: mostly there is none. */
@@ -484,70 +373,6 @@ export class ZoneController {
         ];
       }
       return rules.some((mayBeWanted) => mayBeWanted(...found));
-    };
-  }
-
-  #serverFailure({ name, failure }: Target, what: string): ServerFailure {
-    const attempt = (failure?.attempt ?? 0) + 1;
-    return {
-      attempt,
-      until: this.#now() + backoffDelay(SERVER_BACKOFF, attempt, Math.random),
-      reason: `the server of ${name} can't write, whatever the rows are (${what}): what differs is written as soon as it can; see its log and the space on its file system`,
-    };
-  }
-
-  async #flushTarget(target: Target, signal: AbortSignal): Promise<FlushResult> {
-    const { database, reconciler, name } = target;
-    let committed = 0;
-    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
-      const unavailable = database.unavailable();
-      if (unavailable !== undefined) return { kind: 'again', reason: unavailable };
-      const plan = this.#plan(target);
-      if (plan.isEmpty) {
-        target.failure = undefined;
-        return { kind: 'settled', committed };
-      }
-      if (target.failure !== undefined && target.failure.until > this.#now())
-        return { kind: 'again', reason: target.failure.reason };
-      const began = this.#now();
-      const result = await commitPlan(database.transactor, plan, {
-        ...(database.lock === undefined ? {} : { lock: database.lock }),
-        comment: 'heddle',
-        signal,
-      });
-      this.#options.onCommit?.({
-        database: name,
-        outcome: result.kind,
-        rows: result.committed,
-        refused: result.refused.length,
-        examined: plan.examined,
-        duration: this.#now() - began,
-      });
-      committed += result.committed;
-      for (const { unit } of plan.changes)
-        this.progress.changed(this.#engine.subjectOf(unit) ?? '');
-      reconciler.refused(result.refused, this.#now());
-      for (const { table, key, message } of result.refused)
-        this.#options.log.error({ database: name, table, key }, message);
-      switch (result.kind) {
-        case 'unchanged':
-        case 'success':
-          target.failure = undefined;
-          break;
-        case 'server-failed':
-          target.failure = this.#serverFailure(target, result.reason ?? result.kind);
-          return { kind: 'again', reason: target.failure.reason };
-        case 'retry':
-          this.#options.log.debug({ database: name, reason: result.reason }, 'planning again');
-          break;
-        case 'not-locked':
-        case 'unknown':
-          return { kind: 'again', reason: result.reason ?? result.kind };
-      }
-    }
-    return {
-      kind: 'again',
-      reason: `${name}: the database changes faster than it can be followed`,
     };
   }
 }

@@ -10,7 +10,8 @@ import {
 import type { DropLimit } from '../store/event-writer.ts';
 import type { NetworkState, ZoneNetworkStatus } from '../api/zone-status.ts';
 import type { HostChange } from '../node/node-agent.ts';
-import type { CommitRecord, NetworkWritten } from './zone-controller.ts';
+import type { CommitRecord } from './database-target.ts';
+import type { NetworkWritten } from './zone-controller.ts';
 
 const STATES: readonly NetworkState[] = ['Pending', 'Committed', 'Programmed', 'Failed', 'Unused'];
 

@@ -38,7 +38,8 @@ import type { Logger } from '../process/logger.ts';
 import { objectSource, openStore, type OpenObjects } from '../settings/object-store.ts';
 import { NodeKeepers } from './node-keepers.ts';
 import { ZoneAllocations } from './zone-allocations.ts';
-import { ZoneController, type CommitRecord, type NetworkWritten } from './zone-controller.ts';
+import type { CommitRecord } from './database-target.ts';
+import { ZoneController, type NetworkWritten } from './zone-controller.ts';
 import {
   foreignDatabase,
   isKnownByNorthbound,

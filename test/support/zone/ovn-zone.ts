@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { northboundTables, southboundTables } from '../../../src/zone/monitored-columns.ts';
-import type { Database } from '../../../src/zone/zone-controller.ts';
+import type { Database } from '../../../src/zone/database-target.ts';
 import type { Plan } from '../../../src/desired/ovsdb/changes.ts';
 import { commitPlan } from '../../../src/desired/ovsdb/commit.ts';
 import { OvsdbClient } from 'ovsdb-client-ts';

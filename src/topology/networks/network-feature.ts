@@ -24,9 +24,9 @@ export function networkFeature<Names extends LocalNames>(
     build(facts, [name], out) {
       const network = facts.rendered.get(name);
       if (network === undefined) return;
-      const on = onNode(facts, network, out);
       const rows = Rows.northbound(out, network.object);
-      for (const part of parts) part.build(rows, on);
+      const seen = onNode(facts, network, out);
+      for (const part of parts) part.build(rows, seen);
     },
   });
 }

@@ -13,16 +13,16 @@ export const distributedRouter: NetworkPart = {
     },
   },
   claims: [ROUTER_CLAIM],
-  build(rows, on) {
-    const { names, settings } = on;
+  build(rows, onNode) {
+    const { names, settings } = onNode;
     rows.by('distributed-router').named('Logical_Router', names.clusterRouter, {
       copp: new RowReference('Copp', COPP),
       options: {
         always_learn_from_arp_request: 'false',
-        ...(settings.features.multicast && on.isPrimary ? { mcast_relay: 'true' } : {}),
-        ...(on.mode === 'local' && !on.isDefault ? { 'ct-commit-all': 'true' } : {}),
+        ...(settings.features.multicast && onNode.isPrimary ? { mcast_relay: 'true' } : {}),
+        ...(onNode.mode === 'local' && !onNode.isDefault ? { 'ct-commit-all': 'true' } : {}),
       },
-      external_ids: { ...on.networkIds, 'k8s-cluster-router': 'yes' },
+      external_ids: { ...onNode.networkIds, 'k8s-cluster-router': 'yes' },
     });
   },
 };

@@ -58,77 +58,78 @@ export const egressIpBase: NetworkPart = {
     },
   },
   claims: [POLICY_CLAIM, QOS_CLAIM, ADDRESS_SET_CLAIM, ROUTE_CLAIM],
-  build(rows, on) {
-    if (!on.settings.features.egressIp || !on.isPrimary || on.podRanges.length === 0) return;
+  build(rows, onNode) {
+    if (!onNode.settings.features.egressIp || !onNode.isPrimary || onNode.podRanges.length === 0)
+      return;
     const keepWay = rows.by('keep-way');
-    addNoReroute(keepWay, on, 'reply-traffic', 'ip', `pkt.mark == ${MARK_EGRESS_REPLY}`);
-    for (const { cidr } of on.network.subnets) addSubnetPolicies(keepWay, on, cidr);
+    addNoReroute(keepWay, onNode, 'reply-traffic', 'ip', `pkt.mark == ${MARK_EGRESS_REPLY}`);
+    for (const { cidr } of onNode.network.subnets) addSubnetPolicies(keepWay, onNode, cidr);
     // Families of the cluster, whatever those of the network: pods have an egress IP of either.
-    for (const family of on.clusterFamilies) {
-      addFamilyPolicies(keepWay, on, family);
-      addReplyMark(rows.by('mark-replies'), on, family);
-      addOpenAddressSet(rows.by('served-pods'), egressIpPods(family, on.network.name));
+    for (const family of onNode.clusterFamilies) {
+      addFamilyPolicies(keepWay, onNode, family);
+      addReplyMark(rows.by('mark-replies'), onNode, family);
+      addOpenAddressSet(rows.by('served-pods'), egressIpPods(family, onNode.network.name));
     }
-    addRoutesForReroutedPods(rows.by('rerouted-pods'), on);
+    addRoutesForReroutedPods(rows.by('rerouted-pods'), onNode);
   },
 };
 
 function addNoReroute(
   rows: Rows,
-  on: NetworkOnNode,
+  onNode: NetworkOnNode,
   name: string,
   family: 'ip' | 'ip4' | 'ip6',
   match: string,
   options?: Readonly<Record<string, string>>,
 ): void {
-  addAllowPolicy(rows, on.names.clusterRouter, {
-    ids: egressIpIds(POLICY_NO_REROUTE, `EIP-No-Reroute-${name}`, family, on.network.name),
+  addAllowPolicy(rows, onNode.names.clusterRouter, {
+    ids: egressIpIds(POLICY_NO_REROUTE, `EIP-No-Reroute-${name}`, family, onNode.network.name),
     priority: POLICY_NO_REROUTE,
     match,
     options,
   });
 }
 
-function addSubnetPolicies(rows: Rows, on: NetworkOnNode, cidr: string): void {
+function addSubnetPolicies(rows: Rows, onNode: NetworkOnNode, cidr: string): void {
   const family = familyOf(cidr);
   const ip = protocolOf(family);
   const pods = `${ip}.src == ${cidr}`;
-  addNoReroute(rows, on, 'Pod-To-Pod', ip, `${pods} && ${ip}.dst == ${cidr}`);
+  addNoReroute(rows, onNode, 'Pod-To-Pod', ip, `${pods} && ${ip}.dst == ${cidr}`);
   // Always the default network's join subnet, also for networks that have their own.
-  const join = on.settings.joinSubnets[family];
+  const join = onNode.settings.joinSubnets[family];
   if (join === undefined) return;
-  addNoReroute(rows, on, 'Pod-To-Join', ip, `${pods} && ${ip}.dst == ${join}`);
+  addNoReroute(rows, onNode, 'Pod-To-Join', ip, `${pods} && ${ip}.dst == ${join}`);
 }
 
-function addFamilyPolicies(rows: Rows, on: NetworkOnNode, family: Family): void {
+function addFamilyPolicies(rows: Rows, onNode: NetworkOnNode, family: Family): void {
   const ip = protocolOf(family);
-  const served = [egressIpPods(family, on.network.name), egressServicePods(family)]
+  const served = [egressIpPods(family, onNode.network.name), egressServicePods(family)]
     .map((set) => `${ip}.src == $${set.name}`)
     .join(' || ');
   addNoReroute(
     rows,
-    on,
+    onNode,
     'Pod-To-Node',
     ip,
     `(${served}) && ${ip}.dst == $${nodeIps(family).name}`,
     { pkt_mark: String(MARK_EGRESS_TO_NODE) },
   );
-  if (on.isDefault) return;
+  if (onNode.isDefault) return;
   addNoReroute(
     rows,
-    on,
+    onNode,
     'Pod-To-CDN-Svc',
     ip,
     `(${served}) && ${ip}.dst == $${enabledServiceIps(family).name}`,
   );
 }
 
-function addReplyMark(rows: Rows, on: NetworkOnNode, family: Family): void {
+function addReplyMark(rows: Rows, onNode: NetworkOnNode, family: Family): void {
   const ids = egressIpIds(
     QOS_EGRESS_IP_REPLY,
     'EgressIP-Mark-Reply-Traffic',
     protocolOf(family),
-    on.network.name,
+    onNode.network.name,
   );
   rows.keyed(
     'QoS',
@@ -136,21 +137,21 @@ function addReplyMark(rows: Rows, on: NetworkOnNode, family: Family): void {
     {
       direction: 'from-lport',
       priority: QOS_EGRESS_IP_REPLY,
-      match: `${protocolOf(family)}.src == $${egressIpPods(family, on.network.name).name} && ct.trk && ct.rpl`,
+      match: `${protocolOf(family)}.src == $${egressIpPods(family, onNode.network.name).name} && ct.trk && ct.rpl`,
       action: new Map([['mark', MARK_EGRESS_REPLY]]),
       external_ids: ids,
     },
-    holds('Logical_Switch', on.names.nodeSwitch, 'qos_rules'),
+    holds('Logical_Switch', onNode.names.nodeSwitch, 'qos_rules'),
   );
 }
 
-function addRoutesForReroutedPods(rows: Rows, on: NetworkOnNode): void {
-  if (on.gateway === undefined) return;
-  for (const { cidr } of on.network.subnets) {
-    const link = on.links.find((link) => link.family === familyOf(cidr));
+function addRoutesForReroutedPods(rows: Rows, onNode: NetworkOnNode): void {
+  if (onNode.gateway === undefined) return;
+  for (const { cidr } of onNode.network.subnets) {
+    const link = onNode.links.find((link) => link.family === familyOf(cidr));
     // A network of one node, or of one subnet for all: the route of its pods (management-port.ts, routes.ts) is the route of all pods.
-    if (link === undefined || on.podRanges.some((range) => range.cidr === cidr)) continue;
-    addRoute(rows, on.names.clusterRouter, {
+    if (link === undefined || onNode.podRanges.some((range) => range.cidr === cidr)) continue;
+    addRoute(rows, onNode.names.clusterRouter, {
       prefix: cidr,
       nexthop: link.gateway,
       policy: 'src-ip',

@@ -13,17 +13,17 @@ export const enabledServiceRoutes: NetworkPart = {
     },
   },
   claims: [ROUTE_CLAIM],
-  build(rows, on) {
-    if (on.isDefault || !on.isPrimary || on.mode === 'local') return;
-    for (const service of on.facts.enabledServices.all()) {
+  build(rows, onNode) {
+    if (onNode.isDefault || !onNode.isPrimary || onNode.mode === 'local') return;
+    for (const service of onNode.facts.enabledServices.all()) {
       for (const address of service.clusterIps) {
-        const range = on.podRanges.find((range) => range.family === familyOf(address));
+        const range = onNode.podRanges.find((range) => range.family === familyOf(address));
         if (range === undefined) continue;
-        addRoute(rows.by('enabled-services'), on.names.clusterRouter, {
+        addRoute(rows.by('enabled-services'), onNode.names.clusterRouter, {
           prefix: address,
           nexthop: range.management,
           policy: 'dst-ip',
-          externalIds: { ...on.networkIds, [ENABLED_SERVICE_ID]: service.key },
+          externalIds: { ...onNode.networkIds, [ENABLED_SERVICE_ID]: service.key },
         });
       }
     }

@@ -35,21 +35,21 @@ export const externalSwitch: NetworkPart = {
     },
   },
   claims: [ROUTER_PORT_CLAIM, SWITCH_CLAIM, SWITCH_PORT_CLAIM, MAC_BINDING_CLAIM],
-  build(all, on) {
+  build(all, onNode) {
     const rows = all.by('external-switch');
-    const { gateway, names, node } = on;
+    const { gateway, names, node } = onNode;
     if (gateway === undefined) return;
     rows.named(
       'Logical_Router_Port',
       names.gatewayToExternal,
       {
         mac: gateway.macAddress,
-        networks: [...gateway.addresses, ...gatewayMasquerade(on).map(asHost)],
-        external_ids: on.isDefault ? { 'gateway-physical-ip': 'yes' } : on.networkIds,
+        networks: [...gateway.addresses, ...gatewayMasquerade(onNode).map(asHost)],
+        external_ids: onNode.isDefault ? { 'gateway-physical-ip': 'yes' } : onNode.networkIds,
       },
       holds('Logical_Router', names.gatewayRouter, 'ports'),
     );
-    rows.named('Logical_Switch', names.externalSwitch, { external_ids: on.networkRoleIds });
+    rows.named('Logical_Switch', names.externalSwitch, { external_ids: onNode.networkRoleIds });
     rows.named(
       'Logical_Switch_Port',
       bridgePort(gateway.bridge, names.prefix, node.name),
@@ -58,27 +58,27 @@ export const externalSwitch: NetworkPart = {
         addresses: ['unknown'],
         options: { network_name: PHYSICAL_NETWORK },
         tag_request: gateway.vlan === 0 ? undefined : gateway.vlan,
-        external_ids: on.networkIds,
+        external_ids: onNode.networkIds,
       },
       holds('Logical_Switch', names.externalSwitch, 'ports'),
     );
     addRouterPeer(rows, names.externalToGateway, names.gatewayToExternal, names.externalSwitch, {
       addresses: gateway.macAddress,
       // Only the default network announces itself: networks share the address and MAC of the bridge.
-      options: on.isDefault
+      options: onNode.isDefault
         ? { 'nat-addresses': 'router', 'exclude-lb-vips-from-garp': 'true' }
         : {},
-      external_ids: on.networkIds,
+      external_ids: onNode.networkIds,
     });
-    addNeighbours(all.by('masquerade-neighbours'), on);
+    addNeighbours(all.by('masquerade-neighbours'), onNode);
   },
 };
 
-function addNeighbours(rows: Rows, on: NetworkOnNode): void {
-  const port = on.names.gatewayToExternal;
+function addNeighbours(rows: Rows, onNode: NetworkOnNode): void {
+  const port = onNode.names.gatewayToExternal;
   const neighbours = [
-    ...masqueradeAddresses(on, MASQUERADE_OFFSETS.dummyNextHop),
-    ...(on.isDefault ? [] : masqueradeAddresses(on, MASQUERADE_OFFSETS.host)),
+    ...masqueradeAddresses(onNode, MASQUERADE_OFFSETS.dummyNextHop),
+    ...(onNode.isDefault ? [] : masqueradeAddresses(onNode, MASQUERADE_OFFSETS.host)),
   ];
   for (const ip of neighbours) {
     rows.keyed('Static_MAC_Binding', macBindingKey(port, ip), {

@@ -16,12 +16,12 @@ export const gatewayLink: NetworkPart<Layer2Names> = {
     },
   },
   claims: [ROUTER_PORT_CLAIM],
-  build(all, on) {
+  build(all, onNode) {
     const rows = all.by('gateway-link');
-    const { names, node, joins, links } = on;
+    const { names, node, joins, links } = onNode;
     const [link] = links;
     const [join] = joins;
-    if (on.gateway === undefined || link === undefined || join === undefined) return;
+    if (onNode.gateway === undefined || link === undefined || join === undefined) return;
     rows.named(
       'Logical_Router_Port',
       names.routerToGateway,
@@ -30,7 +30,7 @@ export const gatewayLink: NetworkPart<Layer2Names> = {
         networks: links.map((one) => one.routerInterface),
         options: { 'requested-tnl-key': String(transitRouterGatewayPort(node.id)) },
         peer: names.gatewayToRouter,
-        external_ids: on.networkIds,
+        external_ids: onNode.networkIds,
       },
       holds('Logical_Router', names.clusterRouter, 'ports'),
     );
@@ -43,9 +43,9 @@ export const gatewayLink: NetworkPart<Layer2Names> = {
           ...joins.map((one) => one.interface),
           ...links.map((one) => one.gatewayInterface),
         ],
-        options: gatewayMtu(on),
+        options: gatewayMtu(onNode),
         peer: names.routerToGateway,
-        external_ids: on.networkIds,
+        external_ids: onNode.networkIds,
       },
       holds('Logical_Router', names.gatewayRouter, 'ports'),
     );

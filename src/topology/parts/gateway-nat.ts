@@ -13,17 +13,22 @@ export const gatewayNat: NetworkPart = {
     },
   },
   claims: [NAT_CLAIM],
-  build(rows, on) {
-    if (on.gateway === undefined) return;
-    const externalAddresses = on.isDefault ? on.gateway.addresses : gatewayMasquerade(on);
+  build(rows, onNode) {
+    if (onNode.gateway === undefined) return;
+    const externalAddresses = onNode.isDefault
+      ? onNode.gateway.addresses
+      : gatewayMasquerade(onNode);
     const sources = [
-      ...on.joins.map((join) => join.address),
-      ...on.network.subnets.map((subnet) => subnet.cidr),
+      ...onNode.joins.map((join) => join.address),
+      ...onNode.network.subnets.map((subnet) => subnet.cidr),
     ];
     for (const logicalIp of sources) {
       const externalIp = firstOf(externalAddresses, familyOf(logicalIp));
       if (externalIp === undefined) continue;
-      addNat(rows.by('gateway-snat'), on, on.names.gatewayRouter, { logicalIp, externalIp });
+      addNat(rows.by('gateway-snat'), onNode, onNode.names.gatewayRouter, {
+        logicalIp,
+        externalIp,
+      });
     }
   },
 };

@@ -16,9 +16,9 @@ export const gatewayRouter: NetworkPart = {
     },
   },
   claims: [ROUTER_CLAIM],
-  build(all, on) {
+  build(all, onNode) {
     const rows = all.by('gateway-router');
-    const { gateway, names, node } = on;
+    const { gateway, names, node } = onNode;
     if (gateway === undefined) return;
     const own = gateway.addresses.map(withoutPrefix);
     rows.named('Logical_Router', names.gatewayRouter, {
@@ -27,19 +27,21 @@ export const gatewayRouter: NetworkPart = {
         always_learn_from_arp_request: 'false',
         dynamic_neigh_routers: 'false',
         chassis: node.chassisId,
-        lb_force_snat_ip: serviceSource(on),
+        lb_force_snat_ip: serviceSource(onNode),
         mac_binding_age_threshold: String(NEIGHBOUR_AGE),
-        ...(on.isDefault ? { 'snat-ct-zone': '0' } : { disable_garp_rarp: 'true' }),
+        ...(onNode.isDefault ? { 'snat-ct-zone': '0' } : { disable_garp_rarp: 'true' }),
       },
       external_ids: {
-        ...on.networkRoleIds,
+        ...onNode.networkRoleIds,
         physical_ip: own[0] ?? '',
-        physical_ips: [...own, ...gatewayMasquerade(on)].join(','),
+        physical_ips: [...own, ...gatewayMasquerade(onNode)].join(','),
       },
     });
   },
 };
 
 /** What services' clients are to their backends. The Layer2 link has several networks: only one of them is right. */
-const serviceSource = (on: NetworkOnNode): string =>
-  on.network.topology === 'layer2' ? on.joins.map(({ address }) => address).join(' ') : 'router_ip';
+const serviceSource = (onNode: NetworkOnNode): string =>
+  onNode.network.topology === 'layer2'
+    ? onNode.joins.map(({ address }) => address).join(' ')
+    : 'router_ip';

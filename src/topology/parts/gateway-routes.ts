@@ -33,34 +33,34 @@ export const gatewayRoutes: NetworkPart = {
     },
   },
   claims: [ROUTE_CLAIM],
-  build(rows, on) {
-    if (on.gateway === undefined) return;
-    addGatewayRouterRoutes(rows, on, on.gateway);
-    addDistributedRouterRoutes(rows, on);
+  build(rows, onNode) {
+    if (onNode.gateway === undefined) return;
+    addGatewayRouterRoutes(rows, onNode, onNode.gateway);
+    addDistributedRouterRoutes(rows, onNode);
   },
 };
 
-function addGatewayRouterRoutes(rows: Rows, on: NetworkOnNode, gateway: NodeGateway): void {
-  const { names, network, settings } = on;
+function addGatewayRouterRoutes(rows: Rows, onNode: NetworkOnNode, gateway: NodeGateway): void {
+  const { names, network, settings } = onNode;
   for (const { cidr } of network.subnets) {
-    const link = on.links.find((link) => link.family === familyOf(cidr));
+    const link = onNode.links.find((link) => link.family === familyOf(cidr));
     if (link === undefined) continue;
     addRoute(rows.by('routes-to-pods'), names.gatewayRouter, {
       prefix: cidr,
       nexthop: link.router,
       // Its port has several networks there: the next hop alone does not tell which is meant.
       ...(network.topology === 'layer2' ? { outputPort: names.gatewayToRouter } : {}),
-      externalIds: on.networkIds,
+      externalIds: onNode.networkIds,
     });
   }
-  for (const nexthop of masqueradeAddresses(on, MASQUERADE_OFFSETS.dummyNextHop)) {
+  for (const nexthop of masqueradeAddresses(onNode, MASQUERADE_OFFSETS.dummyNextHop)) {
     const prefix = settings.masqueradeSubnets[familyOf(nexthop)];
     if (prefix === undefined) continue;
     addRoute(rows.by('masquerade-route'), names.gatewayRouter, {
       prefix,
       nexthop,
       outputPort: names.gatewayToExternal,
-      externalIds: on.isDefault ? { [MASQUERADE_ROUTE_ID]: '' } : on.networkIds,
+      externalIds: onNode.isDefault ? { [MASQUERADE_ROUTE_ID]: '' } : onNode.networkIds,
     });
   }
   for (const nexthop of new Set(gateway.nextHops)) {
@@ -68,32 +68,32 @@ function addGatewayRouterRoutes(rows: Rows, on: NetworkOnNode, gateway: NodeGate
       prefix: familyOf(nexthop) === 'v4' ? '0.0.0.0/0' : '::/0',
       nexthop,
       outputPort: names.gatewayToExternal,
-      externalIds: on.networkIds,
+      externalIds: onNode.networkIds,
     });
   }
 }
 
-function addDistributedRouterRoutes(rows: Rows, on: NetworkOnNode): void {
-  const { clusterRouter } = on.names;
-  for (const { family, address } of on.joins) {
-    const link = on.links.find((link) => link.family === family);
+function addDistributedRouterRoutes(rows: Rows, onNode: NetworkOnNode): void {
+  const { clusterRouter } = onNode.names;
+  for (const { family, address } of onNode.joins) {
+    const link = onNode.links.find((link) => link.family === family);
     if (link === undefined) continue;
     addRoute(rows.by('gateway-route'), clusterRouter, {
       prefix: address,
       nexthop: link.gateway,
-      externalIds: on.networkIds,
+      externalIds: onNode.networkIds,
     });
   }
   // Pods leave through the management port there: management-port.ts has that route.
-  if (on.mode === 'local') return;
-  for (const range of on.podRanges) {
-    const link = on.links.find((link) => link.family === range.family);
+  if (onNode.mode === 'local') return;
+  for (const range of onNode.podRanges) {
+    const link = onNode.links.find((link) => link.family === range.family);
     if (link === undefined) continue;
     addRoute(rows.by('exit-through-gateway'), clusterRouter, {
       prefix: range.cidr,
       nexthop: link.gateway,
       policy: 'src-ip',
-      externalIds: on.networkIds,
+      externalIds: onNode.networkIds,
     });
   }
 }

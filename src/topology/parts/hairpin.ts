@@ -19,11 +19,11 @@ export const hairpin: NetworkPart = {
     },
   },
   claims: [ACL_CLAIM],
-  build(rows, on) {
-    if (!on.isPrimary) return;
-    const controller = controllerOf(on.network.name);
+  build(rows, onNode) {
+    if (!onNode.isPrimary) return;
+    const controller = controllerOf(onNode.network.name);
     const match = anyOf(
-      masqueradeAddresses(on, MASQUERADE_OFFSETS.serviceHairpin).map(
+      masqueradeAddresses(onNode, MASQUERADE_OFFSETS.serviceHairpin).map(
         (address) => `${ipOf(address)}.src == ${address}`,
       ),
     );

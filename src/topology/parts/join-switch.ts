@@ -20,40 +20,40 @@ export const joinSwitch: NetworkPart<Layer3Names> = {
     },
   },
   claims: [ROUTER_PORT_CLAIM, SWITCH_CLAIM, SWITCH_PORT_CLAIM],
-  build(all, on) {
+  build(all, onNode) {
     const rows = all.by('join-switch');
-    const { names } = on;
-    if (!on.isPrimary) return;
-    rows.named('Logical_Switch', names.joinSwitch, { external_ids: on.networkIds });
-    const [firstLink] = on.links;
+    const { names } = onNode;
+    if (!onNode.isPrimary) return;
+    rows.named('Logical_Switch', names.joinSwitch, { external_ids: onNode.networkIds });
+    const [firstLink] = onNode.links;
     if (firstLink === undefined) return;
     rows.named(
       'Logical_Router_Port',
       names.routerToJoin,
       {
         mac: macOf(firstLink.router),
-        networks: on.links.map((link) => link.routerInterface),
-        external_ids: on.networkIds,
+        networks: onNode.links.map((link) => link.routerInterface),
+        external_ids: onNode.networkIds,
       },
       holds('Logical_Router', names.clusterRouter, 'ports'),
     );
     addRouterPeer(rows, names.joinToRouter, names.routerToJoin, names.joinSwitch, {});
-    if (on.gateway === undefined) return;
+    if (onNode.gateway === undefined) return;
     addRouterPeer(
       all.by('gateway-link'),
       names.joinToGateway,
       names.gatewayToRouter,
       names.joinSwitch,
-      { external_ids: on.networkIds },
+      { external_ids: onNode.networkIds },
     );
     all.by('gateway-link').named(
       'Logical_Router_Port',
       names.gatewayToRouter,
       {
         mac: macOf(firstLink.gateway),
-        networks: on.links.map((link) => link.gatewayInterface),
-        options: gatewayMtu(on),
-        external_ids: on.networkIds,
+        networks: onNode.links.map((link) => link.gatewayInterface),
+        options: gatewayMtu(onNode),
+        external_ids: onNode.networkIds,
       },
       holds('Logical_Router', names.gatewayRouter, 'ports'),
     );

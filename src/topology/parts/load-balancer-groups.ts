@@ -37,25 +37,25 @@ export const loadBalancerGroups: NetworkPart = {
     },
   },
   claims: [LOAD_BALANCER_GROUP_CLAIM],
-  build(all, on) {
+  build(all, onNode) {
     const rows = all.by('load-balancer-groups');
-    const groups = groupsOf(on.names.prefix);
+    const groups = groupsOf(onNode.names.prefix);
     // Without a subnet on this node a Layer3 network has no switch here.
     const onSwitch =
-      on.network.topology === 'layer3' && on.podRanges.length === 0
+      onNode.network.topology === 'layer3' && onNode.podRanges.length === 0
         ? []
-        : [holds('Logical_Switch', on.names.nodeSwitch, 'load_balancer_group')];
+        : [holds('Logical_Switch', onNode.names.nodeSwitch, 'load_balancer_group')];
     const onGateway =
-      on.gateway === undefined
+      onNode.gateway === undefined
         ? []
-        : [holds('Logical_Router', on.names.gatewayRouter, 'load_balancer_group')];
+        : [holds('Logical_Router', onNode.names.gatewayRouter, 'load_balancer_group')];
     rows.named('Load_Balancer_Group', groups.all, {}, ...onSwitch, ...onGateway);
     rows.named('Load_Balancer_Group', groups.switches, {}, ...onSwitch);
     rows.named(
       'Load_Balancer_Group',
       groups.routers,
       {},
-      ...(on.gateway?.nodePortEnable === true ? onGateway : []),
+      ...(onNode.gateway?.nodePortEnable === true ? onGateway : []),
     );
   },
 };

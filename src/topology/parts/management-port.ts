@@ -33,42 +33,42 @@ export const managementPort: NetworkPart = {
     },
   },
   claims: [SWITCH_PORT_CLAIM, ACL_CLAIM, NAT_CLAIM, ROUTE_CLAIM],
-  build(rows, on) {
-    const { names } = on;
-    const [first] = on.podRanges;
-    if (!on.isPrimary || first === undefined) return;
-    const controller = controllerOf(on.network.name);
-    const mac = managementMac(on, first);
+  build(rows, onNode) {
+    const { names } = onNode;
+    const [first] = onNode.podRanges;
+    if (!onNode.isPrimary || first === undefined) return;
+    const controller = controllerOf(onNode.network.name);
+    const mac = managementMac(onNode, first);
     rows.by('management-port').named(
       'Logical_Switch_Port',
       names.managementPort,
       {
-        addresses: [[mac, ...on.podRanges.map((range) => range.management)].join(' ')],
+        addresses: [[mac, ...onNode.podRanges.map((range) => range.management)].join(' ')],
         options:
-          on.network.topology === 'layer2'
+          onNode.network.topology === 'layer2'
             ? { 'requested-tnl-key': String(LAYER2_HOST_PORT) }
             : undefined,
       },
       holds('Logical_Switch', names.nodeSwitch, 'ports'),
       holds('Port_Group', clusterPortGroup(controller).name, 'ports'),
     );
-    for (const range of on.podRanges) {
-      addHostAcl(rows.by('allow-host'), on, controller, range);
-      const externalIp = managementMasquerade(on, range.family);
+    for (const range of onNode.podRanges) {
+      addHostAcl(rows.by('allow-host'), onNode, controller, range);
+      const externalIp = managementMasquerade(onNode, range.family);
       if (externalIp !== undefined) {
-        addNat(rows.by('host-snat'), on, names.clusterRouter, {
+        addNat(rows.by('host-snat'), onNode, names.clusterRouter, {
           logicalIp: range.cidr,
           externalIp,
           logicalPort: names.routerToSwitch,
           match: `eth.dst == ${mac}`,
         });
       }
-      if (on.mode === 'local') {
+      if (onNode.mode === 'local') {
         addRoute(rows.by('exit-through-host'), names.clusterRouter, {
           prefix: range.cidr,
           nexthop: range.management,
           policy: 'src-ip',
-          externalIds: on.networkIds,
+          externalIds: onNode.networkIds,
         });
       }
     }
@@ -76,15 +76,15 @@ export const managementPort: NetworkPart = {
 };
 
 /** MAC of the host on this network: derived from its first address, unless the node announced another one. */
-const managementMac = (on: NetworkOnNode, first: PodRange): string =>
-  (on.isDefault ? on.facts.own('managementPortMac') : undefined) ?? macOf(first.management);
+const managementMac = (onNode: NetworkOnNode, first: PodRange): string =>
+  (onNode.isDefault ? onNode.facts.own('managementPortMac') : undefined) ?? macOf(first.management);
 
-function addHostAcl(rows: Rows, on: NetworkOnNode, controller: string, range: PodRange): void {
+function addHostAcl(rows: Rows, onNode: NetworkOnNode, controller: string, range: PodRange): void {
   addAcl(
     rows,
     {
       ids: objectIds(controller, 'NetpolNode', {
-        name: on.names.nodeSwitch,
+        name: onNode.names.nodeSwitch,
         ip: range.management,
       }),
       direction: 'Ingress',
@@ -93,6 +93,6 @@ function addHostAcl(rows: Rows, on: NetworkOnNode, controller: string, range: Po
       action: 'allow-related',
       match: `${ipOf(range.management)}.src==${range.management}`,
     },
-    holds('Logical_Switch', on.names.nodeSwitch, 'acls'),
+    holds('Logical_Switch', onNode.names.nodeSwitch, 'acls'),
   );
 }

@@ -21,9 +21,9 @@ export const multicastDeny: NetworkPart = {
     },
   },
   claims: [ACL_CLAIM],
-  build(rows, on) {
-    if (!on.settings.features.multicast || !on.isPrimary) return;
-    const controller = controllerOf(on.network.name);
+  build(rows, onNode) {
+    if (!onNode.settings.features.multicast || !onNode.isPrimary) return;
+    const controller = controllerOf(onNode.network.name);
     const pods = clusterPortGroup(controller).name;
     const routers = clusterRouterPortGroup(controller).name;
     for (const direction of DIRECTIONS) {

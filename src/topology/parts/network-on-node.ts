@@ -136,41 +136,41 @@ export function networkOnNode<Names extends LocalNames>(
 }
 
 /** Address of the masquerade subnet at an offset, per family in use in the cluster. */
-export function masqueradeAddresses(on: NetworkOnNode, offset: number): string[] {
-  return on.clusterFamilies.flatMap((family) => {
-    const subnet = on.settings.masqueradeSubnets[family];
+export function masqueradeAddresses(onNode: NetworkOnNode, offset: number): string[] {
+  return onNode.clusterFamilies.flatMap((family) => {
+    const subnet = onNode.settings.masqueradeSubnets[family];
     return subnet === undefined ? [] : [nthAddress(subnet, offset)];
   });
 }
 
 /** Addresses by which the host knows the network's gateway router; none for the default network. */
-export function gatewayMasquerade(on: NetworkOnNode): string[] {
-  if (on.isDefault) return [];
-  return on.clusterFamilies.flatMap((family) => {
-    const subnet = on.settings.masqueradeSubnets[family];
-    const own = on.network.masquerade[family]?.gatewayRouter;
+export function gatewayMasquerade(onNode: NetworkOnNode): string[] {
+  if (onNode.isDefault) return [];
+  return onNode.clusterFamilies.flatMap((family) => {
+    const subnet = onNode.settings.masqueradeSubnets[family];
+    const own = onNode.network.masquerade[family]?.gatewayRouter;
     if (own !== undefined) return [own];
     return subnet === undefined
       ? []
-      : [nthAddress(subnet, networkMasqueradeOffsets(on.network.id).gatewayRouter)];
+      : [nthAddress(subnet, networkMasqueradeOffsets(onNode.network.id).gatewayRouter)];
   });
 }
 
 /** Address that pods of a family have on their way through the management port; none for the default network. */
-export function managementMasquerade(on: NetworkOnNode, family: Family): string | undefined {
-  if (on.isDefault) return undefined;
-  const subnet = on.settings.masqueradeSubnets[family];
+export function managementMasquerade(onNode: NetworkOnNode, family: Family): string | undefined {
+  if (onNode.isDefault) return undefined;
+  const subnet = onNode.settings.masqueradeSubnets[family];
   return (
-    on.network.masquerade[family]?.managementPort ??
+    onNode.network.masquerade[family]?.managementPort ??
     (subnet === undefined
       ? undefined
-      : nthAddress(subnet, networkMasqueradeOffsets(on.network.id).managementPort))
+      : nthAddress(subnet, networkMasqueradeOffsets(onNode.network.id).managementPort))
   );
 }
 
 /** `gateway_mtu` of router ports that lead to pods and to gateway routers, unless the node reports that OVN must not check sizes. */
-export const gatewayMtu = (on: NetworkOnNode): Readonly<Record<string, string>> =>
-  on.node.gatewayMtuSupport ? { gateway_mtu: String(on.settings.mtu) } : {};
+export const gatewayMtu = (onNode: NetworkOnNode): Readonly<Record<string, string>> =>
+  onNode.node.gatewayMtuSupport ? { gateway_mtu: String(onNode.settings.mtu) } : {};
 
 /** First address of a family among addresses with or without prefix length, without it. */
 export function firstOf(addresses: readonly string[], family: Family): string | undefined {

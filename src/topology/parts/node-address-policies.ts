@@ -14,15 +14,15 @@ export const nodeAddressPolicies: NetworkPart = {
     },
   },
   claims: [POLICY_CLAIM],
-  build(rows, on) {
-    if (on.gateway === undefined) return;
-    for (const range of on.podRanges) {
-      const nodeAddress = firstOf(on.gateway.addresses, range.family);
-      const others = otherAddresses(on).filter((address) => familyOf(address) === range.family);
+  build(rows, onNode) {
+    if (onNode.gateway === undefined) return;
+    for (const range of onNode.podRanges) {
+      const nodeAddress = firstOf(onNode.gateway.addresses, range.family);
+      const others = otherAddresses(onNode).filter((address) => familyOf(address) === range.family);
       for (const address of new Set(nodeAddress === undefined ? others : [nodeAddress, ...others]))
         addNodeAddressPolicy(
           rows.by('node-addresses'),
-          on,
+          onNode,
           address,
           range.management,
           POLICY_NODE_ADDRESS,
@@ -32,16 +32,16 @@ export const nodeAddressPolicies: NetworkPart = {
 };
 
 /** What pods reach through the host beside the node's address. On Layer2 that is nothing (reference/topology.md §9.3). */
-function otherAddresses(on: NetworkOnNode): string[] {
-  if (on.isDefault) return hostAddresses(on);
-  return on.network.topology === 'layer2' ? [] : gatewayMasquerade(on);
+function otherAddresses(onNode: NetworkOnNode): string[] {
+  if (onNode.isDefault) return hostAddresses(onNode);
+  return onNode.network.topology === 'layer2' ? [] : gatewayMasquerade(onNode);
 }
 
 /** Other addresses of the host that pods of the default network reach through it; masquerade addresses are not real. */
-function hostAddresses(on: NetworkOnNode): string[] {
-  if (on.mode === 'local') return [];
-  const masquerade = Object.values(on.settings.masqueradeSubnets) as readonly string[];
-  return on.facts
+function hostAddresses(onNode: NetworkOnNode): string[] {
+  if (onNode.mode === 'local') return [];
+  const masquerade = Object.values(onNode.settings.masqueradeSubnets) as readonly string[];
+  return onNode.facts
     .own('hostAddresses')
     .map(withoutPrefix)
     .filter((address) => !masquerade.some((subnet) => contains(subnet, address)));

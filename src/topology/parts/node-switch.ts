@@ -25,26 +25,26 @@ export const nodeSwitch: NetworkPart = {
     },
   },
   claims: [SWITCH_CLAIM, SWITCH_PORT_CLAIM, ROUTER_PORT_CLAIM, GATEWAY_CHASSIS_CLAIM],
-  build(all, on) {
+  build(all, onNode) {
     const rows = all.by('node-switch');
-    const { names, node, settings } = on;
-    const [first] = on.podRanges;
+    const { names, node, settings } = onNode;
+    const [first] = onNode.podRanges;
     if (first === undefined) return;
     const mac = macOf(first.gateway);
-    const multicast = settings.features.multicast && on.isPrimary;
+    const multicast = settings.features.multicast && onNode.isPrimary;
     rows.named('Logical_Switch', names.nodeSwitch, {
       copp: new RowReference('Copp', SWITCH_COPP),
       other_config: {
-        ...subnetConfig(on.podRanges.map(({ cidr }) => cidr)),
-        ...(on.isPrimary ? {} : excludedAddresses(on.podRanges)),
-        ...(multicast ? multicastConfig(on.podRanges, mac) : {}),
+        ...subnetConfig(onNode.podRanges.map(({ cidr }) => cidr)),
+        ...(onNode.isPrimary ? {} : excludedAddresses(onNode.podRanges)),
+        ...(multicast ? multicastConfig(onNode.podRanges, mac) : {}),
       },
-      external_ids: on.networkRoleIds,
+      external_ids: onNode.networkRoleIds,
     });
     addRouterPeer(rows, names.switchToRouter, names.routerToSwitch, names.nodeSwitch, {
-      ...(on.isDefault ? { options: { arp_proxy: arpProxy(on) } } : {}),
+      ...(onNode.isDefault ? { options: { arp_proxy: arpProxy(onNode) } } : {}),
       ...(multicast
-        ? { groups: [clusterRouterPortGroup(controllerOf(on.network.name)).name] }
+        ? { groups: [clusterRouterPortGroup(controllerOf(onNode.network.name)).name] }
         : {}),
     });
     rows.named(
@@ -52,8 +52,8 @@ export const nodeSwitch: NetworkPart = {
       names.routerToSwitch,
       {
         mac,
-        networks: on.podRanges.map((range) => range.gatewayInterface),
-        options: gatewayMtu(on),
+        networks: onNode.podRanges.map((range) => range.gatewayInterface),
+        options: gatewayMtu(onNode),
       },
       holds('Logical_Router', names.clusterRouter, 'ports'),
     );
@@ -85,10 +85,10 @@ function multicastConfig(ranges: readonly PodRange[], mac: string): Record<strin
 }
 
 /** Addresses that the default network answers for: those of migrating virtual machines' gateways. */
-const arpProxy = (on: NetworkOnNode): string =>
+const arpProxy = (onNode: NetworkOnNode): string =>
   [
     macOf('169.254.1.1'),
     '169.254.1.1',
     'fe80::1',
-    ...on.settings.clusterSubnets.map((subnet) => subnet.cidr),
+    ...onNode.settings.clusterSubnets.map((subnet) => subnet.cidr),
   ].join(' ');

@@ -8,5 +8,5 @@ import type { NetworkOnNode } from './network-on-node.ts';
 export interface NetworkPart<Names extends LocalNames = LocalNames> {
   readonly rules: Rules;
   readonly claims: readonly TableClaim[];
-  build(rows: Rows, on: NetworkOnNode<Names>): void;
+  build(rows: Rows, onNode: NetworkOnNode<Names>): void;
 }

@@ -17,9 +17,9 @@ export const podGroups: NetworkPart = {
     },
   },
   claims: [PORT_GROUP_CLAIM],
-  build(rows, on) {
-    if (!on.isPrimary) return;
-    const controller = controllerOf(on.network.name);
+  build(rows, onNode) {
+    if (!onNode.isPrimary) return;
+    const controller = controllerOf(onNode.network.name);
     addPortGroup(rows.by('cluster-port-groups'), clusterPortGroup(controller));
     addPortGroup(rows.by('cluster-port-groups'), clusterRouterPortGroup(controller));
   },

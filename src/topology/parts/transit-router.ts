@@ -28,32 +28,32 @@ export const transitRouter: NetworkPart<Layer2Names> = {
     },
   },
   claims: [ROUTER_CLAIM, ROUTER_PORT_CLAIM, GATEWAY_CHASSIS_CLAIM, SWITCH_PORT_CLAIM],
-  build(all, on) {
-    const { names, node } = on;
-    const key = transitRouterKey(on.network);
-    const [first] = on.podRanges;
-    if (!on.isPrimary || key === undefined || first === undefined) return;
+  build(all, onNode) {
+    const { names, node } = onNode;
+    const key = transitRouterKey(onNode.network);
+    const [first] = onNode.podRanges;
+    if (!onNode.isPrimary || key === undefined || first === undefined) return;
     all.by('transit-router').named('Logical_Router', names.clusterRouter, {
       copp: new RowReference('Copp', COPP),
       options: {
         'requested-tnl-key': String(key),
-        ...(on.mode === 'local' ? { 'ct-commit-all': 'true' } : {}),
+        ...(onNode.mode === 'local' ? { 'ct-commit-all': 'true' } : {}),
       },
-      external_ids: { ...on.networkIds, 'k8s-cluster-router': 'yes' },
+      external_ids: { ...onNode.networkIds, 'k8s-cluster-router': 'yes' },
     });
     const rows = all.by('router-to-pods');
     addRouterPeer(rows, names.switchToRouter, names.routerToSwitch, names.nodeSwitch, {
       options: { 'requested-tnl-key': String(LAYER2_ROUTER_PORT) },
-      external_ids: on.networkIds,
+      external_ids: onNode.networkIds,
     });
     rows.named(
       'Logical_Router_Port',
       names.routerToSwitch,
       {
         mac: macOf(first.gateway),
-        networks: on.podRanges.map((range) => range.gatewayInterface),
-        options: { ...gatewayMtu(on), 'requested-tnl-key': String(TRANSIT_ROUTER_SWITCH_PORT) },
-        ipv6_ra_configs: routerAdvertisement(on),
+        networks: onNode.podRanges.map((range) => range.gatewayInterface),
+        options: { ...gatewayMtu(onNode), 'requested-tnl-key': String(TRANSIT_ROUTER_SWITCH_PORT) },
+        ipv6_ra_configs: routerAdvertisement(onNode),
       },
       holds('Logical_Router', names.clusterRouter, 'ports'),
     );
@@ -67,7 +67,7 @@ export const transitRouter: NetworkPart<Layer2Names> = {
 };
 
 /** IPv6 pods learn gateway and MTU from the router; their addresses they have from elsewhere. */
-const routerAdvertisement = (on: NetworkOnNode): Readonly<Record<string, string>> =>
-  on.podRanges.some(({ family }) => family === 'v6')
-    ? { ...ROUTER_ADVERTISEMENT, mtu: String(on.network.mtu) }
+const routerAdvertisement = (onNode: NetworkOnNode): Readonly<Record<string, string>> =>
+  onNode.podRanges.some(({ family }) => family === 'v6')
+    ? { ...ROUTER_ADVERTISEMENT, mtu: String(onNode.network.mtu) }
     : {};

@@ -21,12 +21,12 @@ export const transitSwitch: NetworkPart<Layer3Names> = {
     },
   },
   claims: [SWITCH_CLAIM, SWITCH_PORT_CLAIM, ROUTER_PORT_CLAIM],
-  build(all, on) {
+  build(all, onNode) {
     const rows = all.by('transit-switch');
-    const { names, node, network } = on;
+    const { names, node, network } = onNode;
     rows.named('Logical_Switch', names.transitSwitch, {
       other_config: sharedSwitchConfig(names.transitSwitch, transitSwitchKey(network.id)),
-      external_ids: on.networkRoleIds,
+      external_ids: onNode.networkRoleIds,
     });
     const end = transitEnd(node.transitAddresses);
     if (end === undefined) return;

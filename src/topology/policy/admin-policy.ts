@@ -125,8 +125,8 @@ interface AdminOnNetwork {
   readonly families: readonly Family[];
 }
 
-function addRule(rows: Rows, on: AdminOnNetwork, rule: AdminRule): void {
-  const { facts, network, controller, policy, families } = on;
+function addRule(rows: Rows, onNetwork: AdminOnNetwork, rule: AdminRule): void {
+  const { facts, network, controller, policy, families } = onNetwork;
   const { kind, name } = policy;
   if (families.length === 0) return;
   const port = ofGroup(rule.direction, adminPortGroup(controller, kind, name).name);
@@ -136,16 +136,16 @@ function addRule(rows: Rows, on: AdminOnNetwork, rule: AdminRule): void {
     (family, i) => `${family === 'v4' ? 'ip4' : 'ip6'}.${end} == $${sets[i]}`,
   );
   const peers = `((${terms.join(' || ')}))`;
-  if (rule.ports.length === 0) addRow(rows, on, rule, 'None', `${port} && ${peers}`, sets);
+  if (rule.ports.length === 0) addRow(rows, onNetwork, rule, 'None', `${port} && ${peers}`, sets);
   for (const [protocol, match] of byProtocol(rule.ports))
-    addRow(rows, on, rule, protocol, `${port} && ${peers} && ${match}`, sets);
+    addRow(rows, onNetwork, rule, protocol, `${port} && ${peers} && ${match}`, sets);
   const queries = adminPortQueries(policy, rule);
   if (queries.length > 0) facts.requireOtherPods();
   const named = namedPortMatches(facts, network, controller, families, queries);
   for (const [protocol, { match, sets: more }] of named)
     addRow(
       rows,
-      on,
+      onNetwork,
       rule,
       `${protocol}-namedPort`,
       rule.direction === 'Egress' ? `${port} && ${match}` : `${port} && ${peers} && ${match}`,

@@ -111,7 +111,7 @@ export const policyRules = feature({
     const policy = facts.policies.get(...key);
     if (policy === undefined) return;
     const rows = Rows.northbound(out, policyObject(policy));
-    const on = { facts, network, controller: controllerOf(network), policy };
+    const onNetwork = { facts, network, controller: controllerOf(network), policy };
     const families = familiesOf(facts, network);
     if (families.length === 0 && policy.rules.some(({ peers }) => peers.length > 0))
       out.problem(
@@ -121,7 +121,7 @@ export const policyRules = feature({
     const { mostFlows } = facts.settings.policies;
     const found: (Allow | BlockSet)[] = [];
     let flows = 0;
-    for (const one of contentsOf(on, families, mostFlows)) {
+    for (const one of contentsOf(onNetwork, families, mostFlows)) {
       found.push(one);
       flows += 'terms' in one ? FLOWS_PER_TERM * one.terms : 0;
       if (flows <= mostFlows) continue;
@@ -133,7 +133,7 @@ export const policyRules = feature({
     }
     for (const one of found) {
       if ('addresses' in one) addAddressSet(rows.by('blocks'), one.set, one.addresses);
-      else addAllow(rows.by(one.named ? 'allow-named' : 'allow'), on, one);
+      else addAllow(rows.by(one.named ? 'allow-named' : 'allow'), onNetwork, one);
     }
   },
 });
@@ -147,20 +147,20 @@ interface PolicyOnNetwork {
 
 /** What the rules come to, one after the other: who counts can stop. More than `most` prefixes of one rule are not worked out. */
 function* contentsOf(
-  on: PolicyOnNetwork,
+  onNetwork: PolicyOnNetwork,
   families: readonly Family[],
   most: number,
 ): Generator<Allow | BlockSet, void> {
-  for (const rule of on.policy.rules) {
+  for (const rule of onNetwork.policy.rules) {
     const peers = new Map<number, Match>();
     if (rule.blocks.length > 0) {
-      const { match, sets } = blocksOf(on, rule, most);
+      const { match, sets } = blocksOf(onNetwork, rule, most);
       peers.set(BLOCKS, match);
       yield* sets;
     }
-    const selectors = selectorsOf(on, rule, families);
+    const selectors = selectorsOf(onNetwork, rule, families);
     if (selectors !== undefined) peers.set(SELECTORS, selectors);
-    yield* allowsOf(on, rule, peers, families);
+    yield* allowsOf(onNetwork, rule, peers, families);
   }
 }
 

@@ -107,9 +107,9 @@ export interface Snat {
   readonly match?: string;
 }
 
-export function addNat(rows: Rows, on: NetworkOnNode, router: string, nat: Snat): void {
+export function addNat(rows: Rows, onNode: NetworkOnNode, router: string, nat: Snat): void {
   const { logicalIp, externalIp, logicalPort, match } = nat;
-  const range = on.settings.ephemeralPortRange;
+  const range = onNode.settings.ephemeralPortRange;
   rows.keyed(
     'NAT',
     natKey(router, { type: 'snat', logicalIp, logicalPort, limited: false }),
@@ -121,7 +121,7 @@ export function addNat(rows: Rows, on: NetworkOnNode, router: string, nat: Snat)
       match,
       options: { stateless: 'false' },
       external_port_range: range === '' ? undefined : range,
-      external_ids: on.networkIds,
+      external_ids: onNode.networkIds,
     },
     holds('Logical_Router', router, 'nat'),
   );
@@ -130,18 +130,18 @@ export function addNat(rows: Rows, on: NetworkOnNode, router: string, nat: Snat)
 /** Sends what this node's pods have for an address of the node to the host (reference/topology.md §7.5). */
 export function addNodeAddressPolicy(
   rows: Rows,
-  on: NetworkOnNode,
+  onNode: NetworkOnNode,
   address: string,
   nexthop: string,
   priority: number,
 ): void {
-  const { clusterRouter, nodeSwitch, routerToSwitch } = on.names;
+  const { clusterRouter, nodeSwitch, routerToSwitch } = onNode.names;
   // The comment names the switch: by it ovn-kubernetes recognises rows of a node that is gone.
   const match = `inport == "${routerToSwitch}" && ${ipOf(address)}.dst == ${address} /* ${nodeSwitch} */`;
   rows.keyed(
     'Logical_Router_Policy',
     policyKey(clusterRouter, priority, match),
-    { priority, match, action: 'reroute', nexthops: [nexthop], external_ids: on.networkIds },
+    { priority, match, action: 'reroute', nexthops: [nexthop], external_ids: onNode.networkIds },
     holds('Logical_Router', clusterRouter, 'policies'),
   );
 }

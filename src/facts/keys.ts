@@ -28,7 +28,7 @@ export interface KeySource<K extends Key = Key> {
   keys(): Iterable<K>;
   /** What the keys come from, as far as it is worked out. */
   readonly steps: readonly Step[];
-  /** Hears of each key that comes or goes from now on. */
+  /** Subscribes to keys that come and go from now on. */
   onKeys(listener: (key: K, isPresent: boolean) => void): void;
 }
 

@@ -133,13 +133,15 @@ class CircleSearch {
 
   #close(first: Node): void {
     const members = this.#open.splice(this.#open.lastIndexOf(first));
-    const needed = members.flatMap((member) => member.needs);
-    const obstacle = [...members, ...needed].find((node) => node.obstacle !== undefined)?.obstacle;
+    const needed = members.length === 1 ? first.needs : members.flatMap((member) => member.needs);
+    const blocked = (node: Node): boolean => node.obstacle !== undefined;
+    const obstacle = (members.find(blocked) ?? needed.find(blocked))?.obstacle;
     if (obstacle !== undefined) for (const member of members) member.block(obstacle);
     const needs = new Set(needed.map((need) => need.group));
     const group: PlannedGroup = {
       units: members.map(({ plan }) => plan.owned.owner.id),
-      changes: members.flatMap(({ plan }) => plan.changes),
+      changes:
+        members.length === 1 ? first.plan.changes : members.flatMap(({ plan }) => plan.changes),
       needs: [...needs].filter((need) => need !== undefined),
     };
     for (const member of members) member.group = group;

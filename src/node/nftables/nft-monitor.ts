@@ -1,4 +1,4 @@
-/** Hears of changes of our nftables table from `nft monitor`. What it prints is a trigger alone. */
+/** Reports changes of our nftables table from `nft monitor`. What it prints is a trigger alone. */
 import { NFT_TABLE } from './nft-rows.ts';
 import type { Argv } from '../programs/program.ts';
 import { ProgramMonitor } from '../programs/program-monitor.ts';

@@ -1,4 +1,4 @@
-/** Hears of changed flows of a bridge from `ovs-ofctl monitor`. What it prints is a trigger alone. */
+/** Reports changed flows of a bridge from `ovs-ofctl monitor`. What it prints is a trigger alone. */
 import { FLOW_TABLES } from '../numbers.ts';
 import type { OfctlProgram } from './ofctl-program.ts';
 import { ProgramMonitor } from '../programs/program-monitor.ts';

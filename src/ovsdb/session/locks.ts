@@ -23,7 +23,7 @@ export class Lock {
     return this.#isHeld;
   }
 
-  /** Hears when the lock is won, lost, stolen or won again. Returns the unsubscribe function. */
+  /** Subscribes to the lock: won, lost, stolen, won again. Returns the unsubscribe function. */
   onChange(listener: (isHeld: boolean) => void): () => void {
     this.#listeners.add(listener);
     return () => {

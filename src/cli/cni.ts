@@ -15,7 +15,6 @@ interface Folders {
 
 interface InstallOptions extends Folders {
   readonly cniSocket: string;
-  readonly withNode?: boolean;
   readonly conf: boolean;
 }
 
@@ -26,13 +25,12 @@ export function register(program: Command): void {
   withFolders(cni.command('install'))
     .description('put the plugin and its configuration where the container runtime looks')
     .option('--cni-socket <PATH>', 'socket of heddle node --cni-socket', CNI_SOCKET)
-    .option('--with-node', 'with Node.js, for a host that has no curl (120 MB)')
     .option(
       '--no-conf',
       'the plugin alone: heddle node --cni-conf-dir writes the configuration once it answers',
     )
-    .action(({ binDir, confDir, cniSocket, withNode, conf }: InstallOptions) => {
-      installPlugin(binDir, cniSocket, withNode);
+    .action(({ binDir, confDir, cniSocket, conf }: InstallOptions) => {
+      installPlugin(binDir, cniSocket);
       if (conf) installConflist(confDir, '--conf-dir');
     });
   withFolders(cni.command('uninstall'))

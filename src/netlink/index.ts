@@ -1,4 +1,4 @@
-/** rtnetlink and ctnetlink in process: see README.md. */
+/** rtnetlink, ctnetlink and what of generic netlink is needed, in process: see README.md. */
 export * from './route/address.ts';
 export * from './route/event.ts';
 export * from './route/link.ts';
@@ -6,6 +6,7 @@ export * from './route/neighbour.ts';
 export * from './route/route.ts';
 export * from './route/rule.ts';
 export * from './conntrack/connection.ts';
+export * from './generic/ethtool.ts';
 export { NetlinkError } from './socket/netlink-error.ts';
 export { NetlinkMonitor, type NetlinkMonitorOptions } from './socket/netlink-monitor.ts';
 export {

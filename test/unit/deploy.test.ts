@@ -142,9 +142,7 @@ describe('the image', () => {
       nftables: 'nft',
       netbase: '/etc/protocols, which nft reads',
       conntrack: 'connections of addresses that go',
-      ethtool: 'checksums of pods on the userspace datapath',
       openssl: 'the certificate of the conversion webhook',
-      'util-linux': 'nsenter, setpriv',
       'libstdc++6': 'node',
     };
     expect(packages.trim().split(/\s+/)).toEqual(expect.arrayContaining(Object.keys(needed)));

@@ -130,8 +130,9 @@ const NETLINK_MAY_IMPORT: Record<string, readonly string[]> = {
   wire: [],
   route: ['wire'],
   conntrack: ['wire'],
+  generic: ['wire'],
   socket: ['wire'],
-  '': ['wire', 'route', 'conntrack', 'socket'],
+  '': ['wire', 'route', 'conntrack', 'generic', 'socket'],
 };
 
 /** Packages of their own, by the names of their entries for the product. */

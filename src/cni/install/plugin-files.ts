@@ -13,19 +13,10 @@ import {
 import { join } from 'node:path';
 import { errorText } from '../../api/error-text.ts';
 import { ConfigurationError } from '../../process/configuration-error.ts';
-import {
-  conflist,
-  CONFLIST_NAME,
-  NODE_NAME,
-  NODE_SCRIPT_NAME,
-  nodeScript,
-  PLUGIN_MARK,
-  PLUGIN_NAMES,
-  shimScript,
-} from './shim.ts';
+import { conflist, CONFLIST_NAME, PLUGIN_MARK, PLUGIN_NAMES, shimScript } from './shim.ts';
 
-/** Writes the plugin, which asks on `socket`; `withNode` with Node.js beside it. Throws ConfigurationError. */
-export function installPlugin(binDir: string, socket: string, withNode = false): void {
+/** Writes the plugin, which asks on `socket`. Throws ConfigurationError. */
+export function installPlugin(binDir: string, socket: string): void {
   let script: string;
   try {
     script = shimScript(socket);
@@ -39,10 +30,6 @@ export function installPlugin(binDir: string, socket: string, withNode = false):
         '--bin-dir',
         `${path} is another plugin: remove it with what installed it, or name another folder`,
       );
-  if (withNode) {
-    replace(join(binDir, NODE_NAME), readFileSync(process.execPath), 0o755, '--bin-dir');
-    replace(join(binDir, NODE_SCRIPT_NAME), nodeScript(), 0o644, '--bin-dir');
-  }
   for (const path of plugins) replace(path, script, 0o755, '--bin-dir');
 }
 
@@ -59,7 +46,6 @@ export function removePlugin(binDir: string): void {
     const path = join(binDir, name);
     if (existsSync(path) && isOurs(path)) rmSync(path, { force: true });
   }
-  for (const name of [NODE_NAME, NODE_SCRIPT_NAME]) rmSync(join(binDir, name), { force: true });
 }
 
 const isOurs = (path: string): boolean => readFileSync(path, 'utf8').startsWith(PLUGIN_MARK);

@@ -8,16 +8,17 @@ import {
   addresses,
   changeInBackground,
   deleteLink,
+  genericFamily,
   getLink,
   inNetworkNamespace,
   links,
   NetlinkError,
   NetlinkSocket,
+  setFeatures,
   setLink,
 } from 'rtnetlink-ts';
 import { errorText } from '../../api/error-text.ts';
 import { POD_LINK_GROUP } from '../../node/numbers.ts';
-import { Program, type Argv } from '../../node/programs/program.ts';
 import { CNI_CODE, CniError } from '../protocol/cni-error.ts';
 import type { CniInterface } from '../protocol/result.ts';
 import {
@@ -44,8 +45,6 @@ export interface PodLinksOptions {
   readonly host?: string;
   /** Where settings of the kernel are; default /proc/sys. */
   readonly sysctlFolder?: string;
-  /** What changes how devices send; default `ethtool` of the PATH. */
-  readonly ethtool?: Argv;
 }
 
 /** Of the process, which is the host's: the daemon is on its network. */
@@ -66,16 +65,10 @@ function withNamespace<T>(path: string, work: (descriptor: number) => T): T {
 export class PodLinks {
   readonly #host: string;
   readonly #sysctlFolder: string;
-  readonly #ethtool: Argv;
 
-  constructor({
-    host = OWN_NAMESPACE,
-    sysctlFolder = '/proc/sys',
-    ethtool = ['ethtool'],
-  }: PodLinksOptions = {}) {
+  constructor({ host = OWN_NAMESPACE, sysctlFolder = '/proc/sys' }: PodLinksOptions = {}) {
     this.#host = host;
     this.#sysctlFolder = sysctlFolder;
-    this.#ethtool = ethtool;
   }
 
   /** Throws CniError for a path that is no network namespace, or that of the host. */
@@ -127,13 +120,8 @@ export class PodLinks {
    * Gives the pod's ends of links their addresses and routes. `isUserspace`: packets are forwarded by ovs-vswitchd, which takes them as they are,
    * where a kernel's switch would have the checksums filled in that a veth leaves out. Throws CniError.
    */
-  async configure(
-    interfaces: readonly CniInterface[],
-    netns: string,
-    isUserspace = false,
-  ): Promise<void> {
+  configure(interfaces: readonly CniInterface[], netns: string, isUserspace = false): void {
     try {
-      if (isUserspace) await this.#fillInChecksums(interfaces, netns);
       inside(netns, (socket) => {
         for (const [path, value] of interfaces.flatMap(podSysctls)) {
           const file = join(this.#sysctlFolder, path);
@@ -143,6 +131,7 @@ export class PodLinks {
         socket.change(setLink('lo', { isUp: true }));
         for (const one of interfaces) {
           const { index } = socket.get(getLink(one.device));
+          if (isUserspace) fillInChecksums(index);
           for (const request of podRequests(one, index)) socket.change(request);
         }
       });
@@ -213,15 +202,15 @@ export class PodLinks {
   #open(): NetlinkSocket {
     return withNamespace(this.#host, (namespace) => new NetlinkSocket('route', { namespace }));
   }
+}
 
-  async #fillInChecksums(interfaces: readonly CniInterface[], netns: string): Promise<void> {
-    const program = ['nsenter', `--net=${netns}`, ...this.#ethtool];
-    const ethtool = new Program(program, {}, 'ethtool', CniError);
-    for (const { device } of interfaces) {
-      const { code, stderr } = await ethtool.run(['-K', device, 'tx', 'off']);
-      if (code !== 0) throw new CniError(`ethtool -K ${device} tx off: ${stderr.trim()}`);
-    }
-  }
+/** Checksums that a veth leaves out, for the other end is in the same machine's memory. */
+const LEFT_OUT = { 'tx-checksum-ip-generic': false, 'tx-checksum-sctp': false } as const;
+
+/** Of the calling thread's network namespace. */
+function fillInChecksums(device: number): void {
+  using socket = new NetlinkSocket('generic');
+  socket.change(setFeatures(socket.get(genericFamily('ethtool')), device, LEFT_OUT));
 }
 
 /** Calls `work` in the network namespace `netns`, with a socket there. */

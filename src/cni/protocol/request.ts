@@ -13,7 +13,7 @@ import {
   type Command,
 } from './versions.ts';
 
-/** In the order in which the shim sends them, each ended by a NUL; standard input follows. */
+/** In the order in which a request has them, each ended by a NUL; standard input follows. */
 export const VARIABLES = [
   'CNI_COMMAND',
   'CNI_CONTAINERID',
@@ -101,7 +101,11 @@ export type CniRequest =
 
 type Environment = Readonly<Record<Variable, string>>;
 
-/** Splits what the shim sends. Throws CniError. */
+/** A request as one text, from variables that came apart from standard input. */
+export const joinRequest = (value: (name: Variable) => string, input: string): string =>
+  [...VARIABLES.map(value), input].join('\0');
+
+/** Splits it. Throws CniError. */
 export function splitRequest(text: string): { environment: Environment; input: string } {
   const values: string[] = [];
   let from = 0;

@@ -154,7 +154,10 @@ export class CniPlugin {
     try {
       signal.throwIfAborted();
       // ovn-controller works on the ports while the pod's ends get their addresses. What failed waits for the other to end.
-      const both = [ports.add(interfaces), links.configure(interfaces, netns, ports.isUserspace)];
+      const both = [
+        ports.add(interfaces),
+        Promise.try(() => links.configure(interfaces, netns, ports.isUserspace)),
+      ];
       await Promise.allSettled(both);
       await Promise.all(both);
       await this.#installed(request, interfaces, signal);

@@ -2,7 +2,8 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { CNI_CODE, CniError } from '../protocol/cni-error.ts';
-import { LONGEST_CNI_REQUEST } from '../protocol/request.ts';
+import { REQUEST_PATH, variableHeader } from '../install/shim.ts';
+import { joinRequest, LONGEST_CNI_REQUEST } from '../protocol/request.ts';
 import { errorResult } from '../protocol/result.ts';
 import { NEWEST_VERSION } from '../protocol/versions.ts';
 import type { CniAnswer } from './cni-plugin.ts';
@@ -21,6 +22,8 @@ const MOST_CONNECTIONS = 512;
 /** Milliseconds for a request to be there, and how often it is looked whether one is late. */
 const ARRIVAL_LIMIT = 10_000;
 const ARRIVAL_LOOK = 5000;
+/** Bytes of its headers: more than the kernel takes of the variables of a process. */
+const MOST_HEADERS = 1 << 20;
 /** Bytes that are read of a request that is too long, so that its answer is. */
 const MOST_READ = 4 * LONGEST_CNI_REQUEST;
 
@@ -34,21 +37,24 @@ export async function serveCni({ path, answer, log }: CniSocketOptions): Promise
     requestTimeout: ARRIVAL_LIMIT,
     connectionsCheckingInterval: ARRIVAL_LOOK,
   };
-  const server = createServer({ keepAlive: false, ...limits }, (request, response) => {
-    const answered = (text: string, signal: AbortSignal): Promise<CniAnswer> => {
-      atWork.add(request.socket);
-      return answer(text, signal);
-    };
-    const task = converse(request, response, answered, stop.signal).catch((error: unknown) => {
-      log.debug({ component: 'cni', error }, 'a connection broke');
-      response.destroy();
-    });
-    running.add(task);
-    void task.finally(() => {
-      running.delete(task);
-      atWork.delete(request.socket);
-    });
-  });
+  const server = createServer(
+    { keepAlive: false, maxHeaderSize: MOST_HEADERS, ...limits },
+    (request, response) => {
+      const answered = (text: string, signal: AbortSignal): Promise<CniAnswer> => {
+        atWork.add(request.socket);
+        return answer(text, signal);
+      };
+      const task = converse(request, response, answered, stop.signal).catch((error: unknown) => {
+        log.debug({ component: 'cni', error }, 'a connection broke');
+        response.destroy();
+      });
+      running.add(task);
+      void task.finally(() => {
+        running.delete(task);
+        atWork.delete(request.socket);
+      });
+    },
+  );
   const isAtWork = (socket: Socket): boolean => atWork.has(socket);
   const connections = limitConnections(server, MOST_CONNECTIONS, isAtWork);
   await listenPrivately(server, path, '--cni-socket');
@@ -87,13 +93,23 @@ async function answerTo(
   request: IncomingMessage,
   answer: (text: string) => Promise<CniAnswer>,
 ): Promise<CniAnswer> {
-  const text = await bodyOf(request);
-  if (text !== undefined) return answer(text);
+  const body = await bodyOf(request);
+  if (body !== undefined)
+    return answer(request.url === REQUEST_PATH ? withHeaders(request, body) : body);
   const error = new CniError(
     `the request has more than ${LONGEST_CNI_REQUEST} bytes`,
     CNI_CODE.undecodable,
   );
   return { isError: true, body: JSON.stringify(errorResult(NEWEST_VERSION, error)) };
+}
+
+/** Headers are bytes to Node.js, a character each. */
+function withHeaders({ headers }: IncomingMessage, input: string): string {
+  const value = (name: string): string => String(headers[name.toLowerCase()] ?? '');
+  return joinRequest(
+    (name) => Buffer.from(value(variableHeader(name)), 'latin1').toString(),
+    input,
+  );
 }
 
 /** Undefined when it is too long: it is read to its end, so that the answer is, too, unless it has none. */

@@ -6,8 +6,8 @@ import { libc, type Libc } from './libc.ts';
 import { NetlinkError, systemError } from './netlink-error.ts';
 import { inNetworkNamespace } from './network-namespace.ts';
 
-/** NETLINK_ROUTE, NETLINK_NETFILTER (linux/netlink.h). */
-const PROTOCOL = { route: 0, netfilter: 12 } as const;
+/** NETLINK_ROUTE, NETLINK_NETFILTER, NETLINK_GENERIC (linux/netlink.h). */
+const PROTOCOL = { route: 0, netfilter: 12, generic: 16 } as const;
 export type Protocol = keyof typeof PROTOCOL;
 
 const SOL_SOCKET = 1;

@@ -1,6 +1,7 @@
 /** The CNI plugin as a runtime calls it: the shim, the daemon's socket, a real ovsdb-server and the kernel. ovn-controller is the test. */
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { request, type IncomingMessage } from 'node:http';
 import {
   chmodSync,
   mkdirSync,
@@ -11,7 +12,7 @@ import {
 } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { pods } from '../../../src/api/kinds.ts';
 import type { KubeObject } from '../../../src/api/objects.ts';
 import {
@@ -161,7 +162,6 @@ describe.skipIf(whyNoNamespace !== undefined)('the CNI plugin', () => {
     path = process.env['PATH'] ?? '';
   });
   afterEach(async () => {
-    vi.unstubAllEnvs();
     await node?.[Symbol.asyncDispose]();
     node = undefined;
     host[Symbol.dispose]();
@@ -236,12 +236,6 @@ describe.skipIf(whyNoNamespace !== undefined)('the CNI plugin', () => {
   test("with Open vSwitch's userspace datapath the pod's kernel fills in checksums", async () => {
     const ethtool = ovsProgram('ethtool');
     const words = [ethtool.command, ...ethtool.args];
-    const programs = join(server.folder, 'programs');
-    mkdirSync(programs);
-    writeFileSync(join(programs, 'ethtool'), `#!/bin/sh\nexec ${words.join(' ')} "$@"\n`, {
-      mode: 0o755,
-    });
-    vi.stubEnv('PATH', `${programs}:${process.env['PATH']}`);
     const checksums = (device: string): string => {
       const [nsenter = '', ...inNamespace] = inside.inside;
       const shown = execFileSync(nsenter, [...inNamespace, ...words, '-k', device]).toString();
@@ -577,30 +571,45 @@ describe.skipIf(whyNoNamespace !== undefined)('the CNI plugin', () => {
     ]);
   });
 
-  test('a host without curl needs the plugin with Node.js, which says the same', async () => {
+  test('the plugin runs curl alone, and says so where a host has none', async () => {
     const programs = join(server.folder, 'programs');
     mkdirSync(programs);
-    symlinkSync('/bin/cat', join(programs, 'cat'));
     path = programs;
     node = await startCniNode(options);
     expect(await call('STATUS')).toMatchObject({
       code: 1,
-      body: { msg: 'this host has no curl: install it, or run heddle cni install --with-node' },
+      body: { code: 50, msg: 'this host has no curl: install it' },
     });
-    const folders = { binDir: join(server.folder, 'bin'), confDir: join(server.folder, 'conf') };
-    installPlugin(folders.binDir, options.socket, true);
+    symlinkSync('/usr/bin/curl', join(programs, 'curl'));
     expect(await call('STATUS')).toEqual({ code: 0, body: undefined });
-    expect(await call('VERSION')).toMatchObject({ code: 0, body: { cniVersion: '1.1.0' } });
     expect(await call('ADD', { variables: { CNI_ARGS: '' } })).toMatchObject({
       code: 1,
       body: { code: 4, msg: 'CNI_ARGS has no K8S_POD_NAMESPACE' },
     });
     expect(await call('DEL', { config: { more: 'é'.repeat(1 << 20) } })).toMatchObject({ code: 0 });
-    await node[Symbol.asyncDispose]();
-    node = undefined;
-    expect(await call('DEL')).toMatchObject({ code: 1, body: { code: 11 } });
-    removePlugin(folders.binDir);
-    expect(readdirSync(folders.binDir)).toEqual([]);
+  });
+
+  test('variables of any length and script arrive as they are; a control character does not', async () => {
+    node = await startCniNode(options);
+    const long = `K8S_POD_NAME=${'é'.repeat(30_000)}`;
+    const { body } = await call('ADD', { variables: { CNI_ARGS: long } });
+    expect(body).toMatchObject({ code: 4, msg: 'CNI_ARGS has no K8S_POD_NAMESPACE' });
+    const { body: refused } = await call('ADD', { variables: { CNI_NETNS: '/run/é' } });
+    expect(JSON.stringify(refused)).toContain('CNI_NETNS \\"/run/é\\"');
+    for (const value of ['a\nCNI-Netns: /proc/self/ns/net', 'a\rb', 'a\u0007'])
+      expect(await call('ADD', { variables: { CNI_ARGS: value } })).toEqual({
+        code: 1,
+        body: { cniVersion: '1.0.0', code: 4, msg: 'a variable CNI_… has a control character' },
+      });
+  });
+
+  test('the plugin of an older installation is understood', async () => {
+    node = await startCniNode(options);
+    const body = ['STATUS', '', '', '', '', '', JSON.stringify(EVERYTHING)].join('\0');
+    const sent = request({ socketPath: options.socket, path: '/', method: 'POST' }).end(body);
+    const [answer] = (await once(sent, 'response')) as [IncomingMessage];
+    expect(answer.statusCode).toBe(200);
+    answer.destroy();
   });
 
   test('DEL works when the namespace is gone, and for what was never there', async () => {

@@ -18,6 +18,7 @@ import {
   deleteNeighbour,
   deleteRoute,
   deleteRule,
+  genericFamily,
   getLink,
   inNetworkNamespace,
   links,
@@ -30,9 +31,11 @@ import {
   ROUTE_GROUP,
   routes,
   rules,
+  setFeatures,
   setLink,
   type RouteEvent,
 } from '../../../src/netlink/index.ts';
+import { ovsProgram } from '../../support/host/ovs-programs.ts';
 import { NetworkNamespace, whyNoNamespace } from '../../support/host/network-namespace.ts';
 import { until } from '../../support/run/until.ts';
 
@@ -74,6 +77,32 @@ describe.skipIf(withoutNamespace)('the kernel', () => {
   });
 
   const h0 = (): number => socket.get(getLink('h0')).index;
+
+  test('features of a device go and come back by name; one that the kernel does not know is named', () => {
+    using generic = new NetlinkSocket('generic', { namespace });
+    const family = generic.get(genericFamily('ethtool'));
+    const { command, args } = ovsProgram('ethtool');
+    const [enter = '', ...inNamespace] = here.inside;
+    const feature = (name: string): string | undefined =>
+      new RegExp(`\\s${name}: (\\w+)`).exec(
+        spawnSync(enter, [...inNamespace, command, ...args, '-k', 'h0'], {
+          encoding: 'utf8',
+        }).stdout,
+      )?.[1];
+    const change = (features: Readonly<Record<string, boolean>>): void =>
+      generic.change(setFeatures(family, h0(), features));
+    change({ 'tx-checksum-ip-generic': false, 'tx-checksum-sctp': false });
+    expect([feature('tx-checksum-ip-generic'), feature('tx-checksum-sctp')]).toEqual([
+      'off',
+      'off',
+    ]);
+    change({ 'tx-checksum-ip-generic': true });
+    expect([feature('tx-checksum-ip-generic'), feature('tx-checksum-sctp')]).toEqual(['on', 'off']);
+    expect(() => change({ 'no-such-feature': true })).toThrow(/device \d+: no-such-feature on: /);
+    expect(() => generic.get(genericFamily('no-such-family'))).toThrow(
+      /no-such-family of generic netlink: no such file/,
+    );
+  });
 
   test('a veth pair has its other end in the other namespace from the beginning', () => {
     using remote = new NetlinkSocket('route', { namespace: other });

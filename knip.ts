@@ -5,7 +5,9 @@ export default {
       entry: [
         'src/cli/main.ts!',
         'src/cluster-daemon/conversion-server.ts!',
-        'schemas/*.ts',
+        // It writes pages of what the node keeps, which is there to be read.
+        'schemas/generate-host-pages.ts!',
+        'schemas/generate-{crds,kinds,types}.ts',
         'deploy/*.ts',
         'test/all.ts',
         'test/bench/**/*.ts',
@@ -17,7 +19,8 @@ export default {
         '!src/netlink/**',
         'test/**/*.ts',
         'deploy/*.ts',
-        'schemas/*.ts',
+        'schemas/generate-host-pages.ts!',
+        'schemas/generate-{crds,kinds,types}.ts',
       ],
     },
     'src/netlink': { entry: ['packing.ts!'], project: ['**/*.ts!'] },

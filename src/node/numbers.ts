@@ -1,5 +1,4 @@
 /** Numbers of the host's state, each with where it comes from. */
-import { SETTINGS } from '../desired/rows.ts';
 
 /** `protocol` of every route, rule, address and neighbour of ours: what does not have it is never changed (reference/node.md §2.3). */
 export const PROTOCOL = 85;
@@ -38,76 +37,17 @@ export const UNREACHABLE_METRIC = 4_278_198_272;
 /** Reverse path filter: any way back counts, as replies take another one than requests (reference/node.md §2.5). */
 export const RP_FILTER_LOOSE = '2';
 
-/** Conntrack mark of a network in the zone of what leaves the node, added to its id (reference/node.md §1.2). */
-const CONNTRACK_MARK = 3;
-const CONNTRACK_MARK_DEFAULT = '0x1';
-/** Mark of the host's own connections. */
-export const CONNTRACK_MARK_HOST = '0x2';
-/** As Open vSwitch prints it. */
-export const conntrackMark = (networkId: number): string =>
-  networkId === 0 ? CONNTRACK_MARK_DEFAULT : `0x${(CONNTRACK_MARK + networkId).toString(16)}`;
-
 /** Packet mark of what the bridge gives the node's address: pods' traffic for egress (reference/node.md §1.2). */
 export const MARK_TO_NODE_ADDRESS = '0x3f0';
 
 /** Packet mark of what is to leave by a network card of its own (reference/node.md §1.2). */
 export const MARK_SECONDARY_EGRESS = 1009;
 
-/** Conntrack zones of the external bridge (reference/node.md §1.2). */
-export const ZONES = {
-  /** What leaves the node, of OVN and of the host, and the replies to it. */
-  uplink: 64_000,
-  /** The host's traffic to services. */
-  services: 64_001,
-  /** OVN's traffic to the host. */
-  hairpin: 64_002,
-  /** From outside to endpoints of services that are the host's own. */
-  hostEndpoint: 64_003,
-  /** Fragments are put together. */
-  fragments: 64_004,
-} as const;
-
-/** OpenFlow tables of the external bridge (reference/node.md §4.2); that of neighbours is our own. */
-export const FLOW_TABLES = {
-  classify: 0,
-  replies: 1,
-  toOvn: 2,
-  toHost: 3,
-  hairpin: 4,
-  hairpinReplies: 5,
-  toHostEndpoint: 6,
-  fromHostEndpoint: 7,
-  tooLarge: 11,
-  neighbours: 20,
-} as const;
-
-/** Cookies of our flows (reference/node.md §4.1); no other flow is ever changed. That of a flow for an object has a mark of it in the upper half. */
-export const COOKIE = '0xdeff105';
-const COOKIE_MARKED = new RegExp(`^0x[0-9a-f]+0${COOKIE.slice(2)}$`);
-/** Hash of an object's name: FNV-1a, of which one bit is left for masks. */
-export function cookieOf(object: string): string {
-  if (object === SETTINGS) return COOKIE;
-  let hash = 0x811c9dc5;
-  for (const byte of Buffer.from(object)) hash = Math.imul(hash ^ byte, 0x01000193);
-  return `0x${((BigInt(hash & 0x7fffffff) << 32n) | BigInt(COOKIE)).toString(16)}`;
-}
-/** True for a cookie that says for which object a flow is there. */
-export const isMarkedCookie = (cookie: string): boolean => COOKIE_MARKED.test(cookie);
-export const COOKIE_PATH_MTU = '0x304';
-/** Cookie of what a network learns of neighbours: it has a limit of its own. */
-export const learnedCookie = (networkId: number): string =>
-  `0x${((0xdeff105n << 32n) | BigInt(networkId)).toString(16)}`;
-
 /** Port of BFD (RFC 5881 §4), and of Geneve (RFC 8926 §3.3). */
 export const BFD_PORT = 3784;
 export const GENEVE_PORT = 6081;
 /** Bytes of an Ethernet header. */
 export const ETHERNET_HEADER = 14;
-
-/** Seconds for which a gateway router that asked for a neighbour gets the answer. */
-export const NEIGHBOUR_WAIT = 3;
-/** Neighbours that one network can ask for within that time. */
-export const NEIGHBOUR_LIMIT = 256;
 
 /** Id of the cluster default network: its management port is `ovn-k8s-mp0` (reference/node.md §1.3). */
 export const DEFAULT_NETWORK_ID = 0;

@@ -9,7 +9,7 @@ import { HEALTH_CHECKS, type HealthCheckRow } from './health-checks/health-check
 import { OPENFLOW } from './openflow/flow-rows.ts';
 import { LINUX, ruleArguments, type LinuxRow } from './linux/linux-rows.ts';
 import { NFTABLES } from './nftables/nft-rows.ts';
-import { conntrackMark, ZONES } from './numbers.ts';
+import { conntrackMark, ZONES } from './openflow/pipeline.ts';
 import type { SwitchBridge } from './uplink/state.ts';
 import type { HostPlans } from './node-agent.ts';
 

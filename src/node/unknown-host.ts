@@ -3,7 +3,7 @@ import type { ZoneFacts } from '../model/zone/zone.ts';
 import { networkObjects } from '../model/zone/failed-facts.ts';
 import type { Unknown } from '../model/zone/unknown.ts';
 import { commentOf } from './nftables/nft-rows.ts';
-import { cookieOf } from './numbers.ts';
+import { cookieOf } from './openflow/pipeline.ts';
 import { markOf, type MayBeWanted } from './reconcile/host-plan.ts';
 
 /**

@@ -2,21 +2,15 @@
 import type { BridgePart } from './bridge-network.ts';
 import { familyOf } from '../../allocators/addresses.ts';
 import { DROP, NORMAL } from './flow-actions.ts';
-import { COOKIE_PATH_MTU, FLOW_TABLES } from '../numbers.ts';
+import { COOKIE_PATH_MTU, NO_COOKIE, PIPELINE } from './pipeline.ts';
 
-const { classify } = FLOW_TABLES;
+const { classify } = PIPELINE;
 
 /** "Packet is too big" (RFC 792, RFC 4443 §3.2). */
 const TOO_BIG = {
   v4: ['icmp', 'icmp_type=3', 'icmp_code=4'],
   v6: ['icmp6', 'icmp_type=2', 'icmp_code=0'],
 } as const;
-
-/** After every way that a primary network has, before what the bridge does for all: nothing of such a network gets there. */
-const BELOW_WAYS_OUT = 60;
-
-/** An unmanaged flow. */
-const NOBODYS = '0x0';
 
 export const dropFlows: BridgePart = {
   rules: {
@@ -42,7 +36,7 @@ export const dropFlows: BridgePart = {
     },
   },
   common(rows) {
-    rows.by('normal').flow(classify, 0, [], [NORMAL], NOBODYS);
+    rows.by('normal').flow(classify.at.normal, [], [NORMAL], NO_COOKIE);
   },
   network(rows, { on, port, network, isDefault }) {
     const from = `in_port=${port}`;
@@ -53,18 +47,21 @@ export const dropFlows: BridgePart = {
           rows
             .by('path-mtu')
             .flow(
-              classify,
-              700,
+              classify.at.pathMtu,
               [...TOO_BIG[family], from, `${dst}=${address}`],
               [DROP],
               COOKIE_PATH_MTU,
             );
       for (const service of services)
-        rows.by('services-outside').flow(classify, 115, [ip, from, `${dst}=${service}`], [DROP]);
+        rows
+          .by('services-outside')
+          .flow(classify.at.servicesOutside, [ip, from, `${dst}=${service}`], [DROP]);
       for (const { cidr } of network.subnets)
         if (familyOf(cidr) === family)
-          rows.by('pod-sources').flow(classify, 103, [ip, from, `${src}=${cidr}`], [DROP]);
+          rows.by('pod-sources').flow(classify.at.podSources, [ip, from, `${src}=${cidr}`], [DROP]);
     }
-    rows.by('nothing-else').flow(classify, isDefault ? 9 : BELOW_WAYS_OUT, [from], [DROP]);
+    rows
+      .by('nothing-else')
+      .flow(isDefault ? classify.at.nothingElseOfDefault : classify.at.nothingElse, [from], [DROP]);
   },
 };

@@ -1,11 +1,9 @@
 /** Traffic between the host and OVN: the host's way to services, and OVN's to the addresses of the node (reference/node.md §4.3, §4.4). */
 import type { BridgePart } from './bridge-network.ts';
 import { conntrack, destination, DROP, MARK_INTO_OVN, output } from './flow-actions.ts';
-import { FLOW_TABLES, ZONES } from '../numbers.ts';
+import { PIPELINE, ZONES } from './pipeline.ts';
 
-const { classify, toOvn, toHost, hairpin, hairpinReplies } = FLOW_TABLES;
-/** Priority of a flow that names none (OpenFlow 1.3, OFP_DEFAULT_PRIORITY). */
-const UNWRITTEN = 32_768;
+const { classify, toOvn, toHost, hairpin, hairpinReplies } = PIPELINE;
 
 export const hostFlows: BridgePart = {
   rules: {
@@ -40,60 +38,59 @@ export const hostFlows: BridgePart = {
       const { ip, src, dst } = fields;
       const toServices = rows.by('host-to-services');
       for (const service of services) {
-        const common = { commit: true, table: toOvn, zone: ZONES.services } as const;
+        const common = { commit: true, table: toOvn.id, zone: ZONES.services } as const;
         const match = [ip, ...fromHost, `${dst}=${service}`];
         toServices.flow(
-          classify,
-          550,
+          classify.at.masqueradedToServices,
           [...match, `${src}=${family.masquerade}`],
           [conntrack(common)],
         );
-        toServices.flow(classify, 500, match, [
+        toServices.flow(classify.at.hostAndOvn, match, [
           conntrack({ ...common, nat: `src=${family.hostMasquerade}` }),
         ]);
       }
       const back = rows.by('hairpin');
       back.flow(
-        classify,
-        500,
+        classify.at.hostAndOvn,
         [ip, ...fromHost, `${dst}=${family.ovnMasquerade}`],
-        [conntrack({ table: hairpinReplies, zone: ZONES.hairpin, nat: '' })],
+        [conntrack({ table: hairpinReplies.id, zone: ZONES.hairpin, nat: '' })],
       );
       back.flow(
-        hairpin,
-        0,
+        hairpin.at.all,
         [ip],
         [
           conntrack({
             commit: true,
-            table: toHost,
+            table: toHost.id,
             zone: ZONES.hairpin,
             nat: `src=${family.ovnMasquerade}`,
           }),
         ],
       );
       back.flow(
-        hairpinReplies,
-        0,
+        hairpinReplies.at.all,
         [ip],
-        [conntrack({ commit: true, table: toOvn, zone: ZONES.services, nat: '' })],
+        [conntrack({ commit: true, table: toOvn.id, zone: ZONES.services, nat: '' })],
       );
       for (const address of new Set(sharedServices))
         rows
           .by('shared-services')
           .flow(
-            toOvn,
-            300,
+            toOvn.at.sharedServices,
             [ip, `${dst}=${address}`],
             [MARK_INTO_OVN, destination(on.mac), ...push, output(on.defaultPort)],
           );
     }
     rows
       .by('choice-of-network')
-      .flow(toOvn, 100, [], [MARK_INTO_OVN, destination(on.mac), ...push, output(on.defaultPort)]);
+      .flow(
+        toOvn.at.defaultNetwork,
+        [],
+        [MARK_INTO_OVN, destination(on.mac), ...push, output(on.defaultPort)],
+      );
     rows
       .by('to-host')
-      .flow(toHost, UNWRITTEN, outside, [
+      .flow(toHost.at.all, outside, [
         'move:NXM_OF_ETH_DST[]->NXM_OF_ETH_SRC[]',
         destination(on.mac),
         ...onHost,
@@ -104,44 +101,42 @@ export const hostFlows: BridgePart = {
       const { ip, src, dst, tcp, udp, sctp } = fields;
       const back = rows.by('hairpin');
       const fromNode = [ip, ...from, `${src}=${nodeAddress}`];
-      const track = { commit: true, table: hairpin, zone: ZONES.services } as const;
+      const track = { commit: true, table: hairpin.id, zone: ZONES.services } as const;
       back.flow(
-        classify,
-        500,
+        classify.at.hostAndOvn,
         [...fromNode, `${dst}=${own.hostMasquerade}`],
         [conntrack({ ...track, nat: `dst=${nodeAddress}` })],
       );
       for (const address of otherAddresses)
-        back.flow(classify, 500, [...fromNode, `${dst}=${address}`], [conntrack(track)]);
+        back.flow(classify.at.hostAndOvn, [...fromNode, `${dst}=${address}`], [conntrack(track)]);
       for (const service of own.services)
         rows
           .by('host-to-services')
           .flow(
-            classify,
-            500,
+            classify.at.hostAndOvn,
             [ip, ...from, `${src}=${service}`, `${dst}=${own.masquerade}`],
-            [conntrack({ table: toHost, zone: ZONES.services, nat: '' })],
+            [conntrack({ table: toHost.id, zone: ZONES.services, nat: '' })],
           );
       if (on.mode === 'local')
         for (const protocol of [tcp, udp, sctp])
           back.flow(
-            classify,
-            175,
+            classify.at.toNodeLocally,
             [protocol, ...from, `${src}=${nodeAddress}`],
-            [conntrack({ table: hairpin, zone: ZONES.services })],
+            [conntrack({ table: hairpin.id, zone: ZONES.services })],
           );
       if (isDefault) continue;
       rows
         .by('choice-of-network')
         .flow(
-          toOvn,
-          250,
+          toOvn.at.networks,
           [ip, `pkt_mark=${packetMark}`],
           [MARK_INTO_OVN, destination(on.mac), ...on.vlan.push, output(port)],
         );
       const masquerade = network.masquerade[family]?.managementPort;
       if (masquerade !== undefined)
-        rows.by('other-networks-services').flow(toOvn, 200, [ip, `${src}=${masquerade}`], [DROP]);
+        rows
+          .by('other-networks-services')
+          .flow(toOvn.at.otherServices, [ip, `${src}=${masquerade}`], [DROP]);
     }
   },
 };

@@ -6,14 +6,14 @@ import type { BridgePart } from './bridge-network.ts';
 import { conntrack, resubmit, NORMAL, output } from './flow-actions.ts';
 import {
   CONNTRACK_MARK_HOST,
-  FLOW_TABLES,
   learnedCookie,
   NEIGHBOUR_LIMIT,
   NEIGHBOUR_WAIT,
+  PIPELINE,
   ZONES,
-} from '../numbers.ts';
+} from './pipeline.ts';
 
-const { classify, replies, neighbours } = FLOW_TABLES;
+const { classify, replies, neighbours } = PIPELINE;
 
 /** Types of ICMPv6 messages (RFC 4861 §4). */
 const ROUTER_ADVERTISEMENT = 134;
@@ -40,7 +40,7 @@ const QUESTIONS = {
 } as const;
 
 const learn = (networkId: number, answer: string): string =>
-  `learn(table=${neighbours},hard_timeout=${NEIGHBOUR_WAIT},priority=100,delete_learned,cookie=${learnedCookie(networkId)},limit=${NEIGHBOUR_LIMIT},${answer},output:NXM_OF_IN_PORT[])`;
+  `learn(table=${neighbours.id},hard_timeout=${NEIGHBOUR_WAIT},priority=${neighbours.at.learned.priority},delete_learned,cookie=${learnedCookie(networkId)},limit=${NEIGHBOUR_LIMIT},${answer},output:NXM_OF_IN_PORT[])`;
 
 export const neighbourFlows: BridgePart = {
   rules: {
@@ -71,44 +71,43 @@ export const neighbourFlows: BridgePart = {
   },
   common(rows, on) {
     const { outside, fromHostToAny, toHost } = on.vlan;
-    const toBoth = [resubmit(neighbours), output(on.defaultPort), ...toHost];
+    const toBoth = [resubmit(neighbours.id), output(on.defaultPort), ...toHost];
     for (const { family, addresses } of on.families) {
       const { match, target } = QUESTIONS[family];
       for (const address of addresses)
         rows
           .by('who-has-the-node')
           .flow(
-            classify,
-            12,
+            classify.at.whoHasTheNode,
             [...match, ...outside, `${target}=${address}`],
             [output(on.defaultPort), NORMAL],
           );
       if (family === 'v4') continue;
       for (const type of [ROUTER_ADVERTISEMENT, ADVERTISEMENT])
-        rows.by('answers').flow(replies, 14, ['icmp6', ...outside, `icmp_type=${type}`], toBoth);
+        rows
+          .by('answers')
+          .flow(replies.at.advertisements, ['icmp6', ...outside, `icmp_type=${type}`], toBoth);
       for (const type of [SOLICITATION, ADVERTISEMENT])
         rows
           .by('tracked')
           .flow(
-            classify,
-            102,
+            classify.at.nodeSubnets,
             ['icmp6', ...fromHostToAny, `dl_src=${on.mac}`, `icmp_type=${type}`],
             [conntrack({ commit: true, zone: ZONES.uplink, mark: CONNTRACK_MARK_HOST }), NORMAL],
           );
     }
-    rows.by('answers').flow(classify, 11, [...outside, `dl_dst=${on.mac}`], toBoth);
+    rows.by('answers').flow(classify.at.toTheBridge, [...outside, `dl_dst=${on.mac}`], toBoth);
   },
   network(rows, { on, port, from: fromPort, network, isDefault, conntrackMark }) {
     const from = [...fromPort, `dl_src=${on.mac}`];
     if (isDefault) {
-      rows.by('default-network').flow(classify, 10, from, [NORMAL]);
+      rows.by('default-network').flow(classify.at.defaultNetwork, from, [NORMAL]);
       if (on.mode === 'shared' && on.families.some(({ family }) => family === 'v6'))
         for (const type of [SOLICITATION, ADVERTISEMENT])
           rows
             .by('tracked')
             .flow(
-              classify,
-              102,
+              classify.at.nodeSubnets,
               ['icmp6', ...from, `icmp_type=${type}`],
               [conntrack({ commit: true, zone: ZONES.uplink, mark: conntrackMark }), NORMAL],
             );
@@ -118,7 +117,11 @@ export const neighbourFlows: BridgePart = {
       const { match, own, answer } = QUESTIONS[family];
       rows
         .by('questions')
-        .flow(classify, 110, [...match, ...own, ...from], [learn(network.id, answer), NORMAL]);
+        .flow(
+          classify.at.questions,
+          [...match, ...own, ...from],
+          [learn(network.id, answer), NORMAL],
+        );
     }
     rows.by('no-flood').noFlood(port);
   },

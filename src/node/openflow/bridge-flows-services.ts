@@ -6,12 +6,9 @@ import type { BridgeFamily, BridgePart, ExternalBridge } from './bridge-network.
 import type { ExposedPort, ExposedService, FamilyAddress, Target } from '../exposed-services.ts';
 import { conntrack, output } from './flow-actions.ts';
 import { UPLINK, type FlowRows } from './flow-rows.ts';
-import { FLOW_TABLES, ZONES } from '../numbers.ts';
+import { PIPELINE, ZONES } from './pipeline.ts';
 
-const { classify, replies, toHostEndpoint, fromHostEndpoint } = FLOW_TABLES;
-
-/** After what belongs to connections, before what is for the host. */
-const NEW_CONNECTIONS = 50;
+const { classify, replies, toHostEndpoint, fromHostEndpoint } = PIPELINE;
 
 /** Who asks for an address, and what says that a packet to it was too big, or that nobody is behind a port of it. */
 const MESSAGES = {
@@ -49,8 +46,8 @@ export const serviceWays: BridgePart = {
     },
   },
   common(rows, { vlan: { outside, toHost, push } }) {
-    rows.by('host-endpoint').flow(toHostEndpoint, 0, outside, toHost);
-    rows.by('host-endpoint').flow(fromHostEndpoint, 0, [], [...push, output(UPLINK)]);
+    rows.by('host-endpoint').flow(toHostEndpoint.at.all, outside, toHost);
+    rows.by('host-endpoint').flow(fromHostEndpoint.at.all, [], [...push, output(UPLINK)]);
   },
   network(rows, { on, from, isDefault }) {
     if (isDefault || on.mode !== 'shared') return;
@@ -70,8 +67,7 @@ function addRefusal(
   rows
     .by('refusal')
     .flow(
-      classify,
-      110,
+      classify.at.services,
       [...MESSAGES[family].refusal, ...from, `dl_src=${on.mac}`, `${fields.src}=${address}`],
       [output(UPLINK)],
     );
@@ -109,8 +105,7 @@ export function serviceFlows(
       rows
         .by('to-service')
         .flow(
-          replies,
-          NEW_CONNECTIONS,
+          replies.at.services,
           [
             ...MESSAGES[family.family].tooBig,
             ...on.vlan.fromUplink,
@@ -142,16 +137,14 @@ function addToNetwork(
   rows
     .by('to-service')
     .flow(
-      replies,
-      NEW_CONNECTIONS,
+      replies.at.services,
       [ip, ...on.vlan.fromUplink, `${fields.dst}=${address}`, `tp_dst=${number}`],
       [output(port)],
     );
   rows
     .by('to-service')
     .flow(
-      classify,
-      110,
+      classify.at.services,
       [
         ip,
         `in_port=${port}`,
@@ -173,13 +166,12 @@ function addToHost(
   const to =
     family === 'v6' ? `[${target.address}]:${target.port}` : `${target.address}:${target.port}`;
   rows.by('host-endpoint').flow(
-    replies,
-    NEW_CONNECTIONS,
+    replies.at.services,
     [fields[protocol], ...on.vlan.fromUplink, `${fields.dst}=${address}`, `tp_dst=${number}`],
     [
       conntrack({
         commit: true,
-        table: toHostEndpoint,
+        table: toHostEndpoint.id,
         zone: ZONES.hostEndpoint,
         nat: `dst=${to}`,
       }),
@@ -195,10 +187,9 @@ function addFromHost(
   rows
     .by('host-endpoint')
     .flow(
-      classify,
-      110,
+      classify.at.services,
       [fields[protocol], ...on.vlan.fromHost, `${fields.src}=${address}`, `tp_src=${port}`],
-      [conntrack({ table: fromHostEndpoint, zone: ZONES.hostEndpoint, nat: '' })],
+      [conntrack({ table: fromHostEndpoint.id, zone: ZONES.hostEndpoint, nat: '' })],
     );
 }
 
@@ -211,8 +202,7 @@ function addQuestion(
   rows
     .by('external-address')
     .flow(
-      classify,
-      110,
+      classify.at.services,
       [...question, ...on.vlan.fromUplink, `${target}=${address}`],
       on.vlan.toHost,
     );

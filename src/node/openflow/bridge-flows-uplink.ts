@@ -8,19 +8,11 @@ import {
 } from './bridge-network.ts';
 import { conntrack, DROP, resubmit, NORMAL, output } from './flow-actions.ts';
 import { LOCAL, UPLINK, type FlowRows } from './flow-rows.ts';
-import {
-  BFD_PORT,
-  CONNTRACK_MARK_HOST,
-  FLOW_TABLES,
-  GENEVE_PORT,
-  MARK_TO_NODE_ADDRESS,
-  ZONES,
-} from '../numbers.ts';
+import { CONNTRACK_MARK_HOST, PIPELINE, TOO_LARGE, ZONES, type FlowPlace } from './pipeline.ts';
+import { BFD_PORT, GENEVE_PORT, MARK_TO_NODE_ADDRESS } from '../numbers.ts';
 import { plainAddress } from '../plain-address.ts';
 
-const { classify, replies, toHostEndpoint, tooLarge } = FLOW_TABLES;
-/** Priority of what drops strangers' packets to the host's port of tunnels. */
-const STRANGERS = 204;
+const { classify, replies, toHostEndpoint, tooLarge } = PIPELINE;
 const TO_TUNNEL = `tp_dst=${GENEVE_PORT}`;
 /**
  * The first piece of a datagram: flows find no port in any piece (ovs-ofctl(8), set-frags), but conntrack, which puts them together, does. The kernel
@@ -84,59 +76,64 @@ export const uplinkFlows: BridgePart = {
       const { ip, udp, dst } = fields;
       const tunnels = rows.by('tunnels');
       addTunnelSources(rows, on, family);
-      tunnels.flow(classify, 200, [udp, ...fromUplink, TO_TUNNEL], [NORMAL]);
-      tunnels.flow(classify, 200, [udp, ...fromHost, TO_TUNNEL], [...push, output(UPLINK)]);
+      tunnels.flow(classify.at.tunnels, [udp, ...fromUplink, TO_TUNNEL], [NORMAL]);
+      tunnels.flow(classify.at.tunnels, [udp, ...fromHost, TO_TUNNEL], [...push, output(UPLINK)]);
       const alone = rows.by('tunnels-alone');
-      alone.flow(toHostEndpoint, 10, [udp, ...outside, TO_TUNNEL], [DROP]);
-      alone.flow(classify, 600, [udp, ...outside, ...PIECE_TO_TUNNEL], [DROP]);
+      alone.flow(toHostEndpoint.at.tunnels, [udp, ...outside, TO_TUNNEL], [DROP]);
+      alone.flow(classify.at.intoTunnels, [udp, ...outside, ...PIECE_TO_TUNNEL], [DROP]);
       if (on.mode === 'shared')
         rows
           .by('fragments')
           .flow(
-            classify,
-            110,
+            classify.at.fragments,
             [ip, ...fromUplink, 'nw_frag=yes'],
-            [conntrack({ table: classify, zone: ZONES.fragments })],
+            [conntrack({ table: classify.id, zone: ZONES.fragments })],
           );
       const track = conntrack({ commit: true, zone: ZONES.uplink, mark: CONNTRACK_MARK_HOST });
       const host = [...fromHostToAny, `dl_src=${on.mac}`];
       for (const subnet of hostSubnets)
-        rows.by('host-out').flow(classify, 102, [ip, ...host, `${dst}=${subnet}`], [track, NORMAL]);
-      rows.by('host-out').flow(classify, 100, [ip, ...fromHost], [track, ...push, output(UPLINK)]);
+        rows
+          .by('host-out')
+          .flow(classify.at.nodeSubnets, [ip, ...host, `${dst}=${subnet}`], [track, NORMAL]);
+      rows
+        .by('host-out')
+        .flow(classify.at.waysOut, [ip, ...fromHost], [track, ...push, output(UPLINK)]);
       rows
         .by('replies')
         .flow(
-          classify,
-          50,
+          classify.at.connections,
           [ip, ...outside, `dl_dst=${on.mac}`],
-          [conntrack({ table: replies, zone: ZONES.uplink, nat: '' })],
+          [conntrack({ table: replies.id, zone: ZONES.uplink, nat: '' })],
         );
       for (const state of OF_CONNECTION)
         rows
           .by('replies')
-          .flow(replies, 100, [ip, ...outside, state, `ct_mark=${CONNTRACK_MARK_HOST}`], toHost);
+          .flow(
+            replies.at.marked,
+            [ip, ...outside, state, `ct_mark=${CONNTRACK_MARK_HOST}`],
+            toHost,
+          );
       rows
         .by('bfd')
         .flow(
-          replies,
-          13,
+          replies.at.bfd,
           [udp, ...fromUplink, `tp_dst=${BFD_PORT}`],
           [output(on.defaultPort), ...toHost],
         );
     }
     const other = rows.by('other-traffic');
-    other.flow(replies, 10, [...outside, `dl_dst=${on.mac}`], toHost);
-    other.flow(replies, 0, [], [NORMAL]);
+    other.flow(replies.at.toHost, [...outside, `dl_dst=${on.mac}`], toHost);
+    other.flow(replies.at.normal, [], [NORMAL]);
     if (checksSizes(on)) {
-      rows.by('too-large').flow(tooLarge, 10, ['reg0=0x1'], [LOCAL]);
-      rows.by('too-large').flow(tooLarge, 1, [], [...push, output(on.defaultPort)]);
+      rows.by('too-large').flow(tooLarge.at.host, [TOO_LARGE.match], [LOCAL]);
+      rows.by('too-large').flow(tooLarge.at.defaultNetwork, [], [...push, output(on.defaultPort)]);
     }
   },
   node(rows, on, ends) {
     for (const { family } of on.families)
       for (const end of new Set(ends.map(plainAddress)))
         if (end !== undefined && familyOf(end) === family && on.tunnelSources !== 'any')
-          addTunnelSource(rows, on, { source: end, priority: 205 });
+          addTunnelSource(rows, on, { source: end, at: classify.at.tunnelPeers });
   },
   network(rows, to) {
     addNothingIntoTunnels(rows, to);
@@ -156,28 +153,29 @@ const toOwnTunnels = ({ vlan, mac }: ExternalBridge, udp: string): readonly stri
 function addTunnelSources(rows: FlowRows, on: ExternalBridge, family: Family): void {
   const match = toOwnTunnels(on, MATCH_FIELDS[family].udp);
   if (on.tunnelSources === 'any')
-    return rows.by('tunnels').flow(classify, 205, match, on.vlan.toHost);
-  rows.by('from-nodes').flow(classify, STRANGERS, match, [DROP]);
+    return rows.by('tunnels').flow(classify.at.tunnelPeers, match, on.vlan.toHost);
+  rows.by('from-nodes').flow(classify.at.strangers, match, [DROP]);
   for (const range of on.tunnelSources)
-    if (familyOf(range) === family) addTunnelSource(rows, on, { source: range, priority: 206 });
+    if (familyOf(range) === family)
+      addTunnelSource(rows, on, { source: range, at: classify.at.namedTunnelSources });
 }
 
 /** `source`: an address or a range. Those of settings have a priority of their own: a range may be what a node has. */
 function addTunnelSource(
   rows: FlowRows,
   on: ExternalBridge,
-  { source, priority }: { source: string; priority: number },
+  { source, at }: { source: string; at: FlowPlace },
 ): void {
   const { udp, src } = MATCH_FIELDS[familyOf(source)];
   const match = [...toOwnTunnels(on, udp), `${src}=${source}`];
-  rows.by('from-nodes').flow(classify, priority, match, on.vlan.toHost);
+  rows.by('from-nodes').flow(at, match, on.vlan.toHost);
 }
 
 /** Flows that drop strangers' packets to the port of tunnels, as `ovs-ofctl dump-flows` asks for them. */
 export const STRANGER_FLOWS = [MATCH_FIELDS.v4, MATCH_FIELDS.v6].map(({ udp }) => ({
-  table: classify,
+  table: classify.id,
   match: `${udp},${TO_TUNNEL}`,
-  priority: STRANGERS,
+  priority: classify.at.strangers.priority,
 }));
 
 const checksSizes = ({ mode, largestFrame }: ExternalBridge): boolean =>
@@ -186,14 +184,15 @@ const checksSizes = ({ mode, largestFrame }: ExternalBridge): boolean =>
 /** Before any way out. */
 function addNothingIntoTunnels(rows: FlowRows, { on, from }: BridgeNetwork): void {
   for (const { fields } of on.families) {
-    rows.by('tunnels-alone').flow(classify, 600, [fields.udp, ...from, TO_TUNNEL], [DROP]);
+    rows
+      .by('tunnels-alone')
+      .flow(classify.at.intoTunnels, [fields.udp, ...from, TO_TUNNEL], [DROP]);
     rows
       .by('fragments')
       .flow(
-        classify,
-        600,
+        classify.at.intoTunnels,
         [fields.ip, ...from, 'nw_frag=yes', 'ct_state=-trk'],
-        [conntrack({ table: classify, zone: ZONES.fragments })],
+        [conntrack({ table: classify.id, zone: ZONES.fragments })],
       );
   }
 }
@@ -207,16 +206,20 @@ function addWaysOut(
   for (const { family, fields, nodeAddress, hostSubnets } of on.families) {
     const asNode = [conntrack({ ...track, nat: `src=${nodeAddress}` }), output(UPLINK)];
     const { ip, src, dst } = fields;
-    rows.flow(classify, 105, [ip, ...out, `pkt_mark=${MARK_TO_NODE_ADDRESS}`], asNode);
+    rows.flow(classify.at.asNode, [ip, ...out, `pkt_mark=${MARK_TO_NODE_ADDRESS}`], asNode);
     if (!isDefault) {
       const own = network.masquerade[family]?.gatewayRouter;
-      if (own !== undefined) rows.flow(classify, 100, [ip, ...out, `${src}=${own}`], asNode);
+      if (own !== undefined) rows.flow(classify.at.waysOut, [ip, ...out, `${src}=${own}`], asNode);
       continue;
     }
     if (on.mode === 'shared')
       for (const subnet of hostSubnets)
-        rows.flow(classify, 102, [ip, ...out, `${dst}=${subnet}`], [conntrack(track), NORMAL]);
-    rows.flow(classify, 100, [ip, ...out], [conntrack(track), output(UPLINK)]);
+        rows.flow(
+          classify.at.nodeSubnets,
+          [ip, ...out, `${dst}=${subnet}`],
+          [conntrack(track), NORMAL],
+        );
+    rows.flow(classify.at.waysOut, [ip, ...out], [conntrack(track), output(UPLINK)]);
   }
 }
 
@@ -227,21 +230,22 @@ function addReplies(
   const { outside, pop, push } = on.vlan;
   const to = checksSizes(on)
     ? // Whether a tag counts is for the datapath to say: there is none.
-      [...pop, `check_pkt_larger(${on.largestFrame})->NXM_NX_REG0[0]`, resubmit(tooLarge)]
+      [...pop, `check_pkt_larger(${on.largestFrame})->${TOO_LARGE.bit}`, resubmit(tooLarge.id)]
     : [output(port)];
   for (const { fields } of on.families) {
     for (const state of OF_CONNECTION)
-      rows.by('replies').flow(replies, 100, [fields.ip, ...outside, state, `ct_mark=${mark}`], to);
+      rows
+        .by('replies')
+        .flow(replies.at.marked, [fields.ip, ...outside, state, `ct_mark=${mark}`], to);
     if (on.mode === 'local')
       rows
         .by('bfd')
         .flow(
-          classify,
-          650,
+          classify.at.bfd,
           [fields.udp, ...from, `dl_src=${on.mac}`, `tp_dst=${BFD_PORT}`],
           [output(UPLINK)],
         );
   }
   if (checksSizes(on) && !isDefault)
-    rows.by('too-large').flow(tooLarge, 5, [`ct_mark=${mark}`], [...push, output(port)]);
+    rows.by('too-large').flow(tooLarge.at.networks, [`ct_mark=${mark}`], [...push, output(port)]);
 }

@@ -20,7 +20,8 @@ import { clusterFamilies } from '../../model/rules/network-addresses.ts';
 import { bridgeVlan, type BridgeVlan } from './bridge-vlan.ts';
 import { portNamed, type FlowRows } from './flow-rows.ts';
 import { patchPort } from '../names.ts';
-import { conntrackMark, ETHERNET_HEADER, packetMark } from '../numbers.ts';
+import { ETHERNET_HEADER, packetMark } from '../numbers.ts';
+import { conntrackMark } from './pipeline.ts';
 
 /** How Open vSwitch calls what both families have. */
 export const MATCH_FIELDS = {

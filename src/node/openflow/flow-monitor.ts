@@ -1,10 +1,10 @@
 /** Reports changed flows of a bridge from `ovs-ofctl monitor`. What it prints is a trigger alone. */
-import { FLOW_TABLES } from '../numbers.ts';
+import { PIPELINE } from './pipeline.ts';
 import type { OfctlProgram } from './ofctl-program.ts';
 import { ProgramMonitor } from '../programs/program-monitor.ts';
 
 /** Changes of what the bridge learns by itself are none. */
-const IS_LEARNED = new RegExp(`\\bevent=\\w+ (?:reason=\\w+ )?table=${FLOW_TABLES.neighbours}\\b`);
+const IS_LEARNED = new RegExp(`\\bevent=\\w+ (?:reason=\\w+ )?table=${PIPELINE.neighbours.id}\\b`);
 const IS_EVENT = /\bevent=(ADDED|DELETED|MODIFIED)\b/;
 
 export const flowMonitor = (

@@ -13,7 +13,7 @@ import {
   type FlowColumns,
   type OpenFlowRow,
 } from './flow-rows.ts';
-import { COOKIE, COOKIE_PATH_MTU, isMarkedCookie } from '../numbers.ts';
+import { COOKIE, COOKIE_PATH_MTU, isMarkedCookie, NO_COOKIE } from './pipeline.ts';
 import type { Wanted } from '../reconcile/claims.ts';
 import {
   unwanted,
@@ -52,7 +52,6 @@ export const OUR_COOKIES: readonly string[] = [`${COOKIE}/0xffffffff`, `${COOKIE
 const isOurs = ({ cookie }: Pick<FlowColumns, 'cookie'>): boolean =>
   cookie === COOKIE || cookie === COOKIE_PATH_MTU || isMarkedCookie(cookie);
 
-const NO_COOKIE = '0x0';
 const DEFAULT_PRIORITY = 32_768;
 const ATTRIBUTE = /^(cookie|table|priority)=(.*)$/;
 

@@ -4,7 +4,7 @@
  */
 import type { Sink } from '../../desired/features.ts';
 import type { RowOf } from '../reconcile/claims.ts';
-import { cookieOf } from '../numbers.ts';
+import { cookieOf, type FlowPlace } from './pipeline.ts';
 
 /** Name of the "database" whose tables are the bridges'. */
 export const OPENFLOW = 'OpenFlow';
@@ -101,8 +101,7 @@ export class FlowRows {
   }
 
   flow(
-    table: number,
-    priority: number,
+    { table, priority }: FlowPlace,
     fields: readonly string[],
     actions: readonly string[],
     cookie: string = cookieOf(this.#object),

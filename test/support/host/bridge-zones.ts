@@ -1,5 +1,5 @@
 /** Zones whose external bridge is looked at: the node and the networks of reference/node.md §0, and any number of networks. */
-import { COOKIE, isMarkedCookie } from '../../../src/node/numbers.ts';
+import { COOKIE, isMarkedCookie } from '../../../src/node/openflow/pipeline.ts';
 import type { Feature } from '../../../src/desired/features.ts';
 import type { DesiredRow } from '../../../src/desired/rows.ts';
 import type { ZoneFacts } from '../../../src/model/zone/zone.ts';

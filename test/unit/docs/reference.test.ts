@@ -9,6 +9,7 @@ import * as ids from '../../../src/allocators/ids.ts';
 import { DEFAULT_SETTINGS } from '../../../src/model/settings.ts';
 import { hostFeatures } from '../../../src/node/features.ts';
 import * as hostNumbers from '../../../src/node/numbers.ts';
+import { COOKIE, COOKIE_PATH_MTU, PIPELINE, ZONES } from '../../../src/node/openflow/pipeline.ts';
 import { zoneFeatures } from '../../../src/topology/features.ts';
 import * as rowNumbers from '../../../src/topology/numbers.ts';
 
@@ -170,6 +171,7 @@ const { serviceLimits: _service, policies: _policies, ...addressing } = DEFAULT_
 test.each([
   ['topology.md', 'src/topology/numbers.ts', rowNumbers],
   ['node.md', 'src/node/numbers.ts', hostNumbers],
+  ['node.md', 'src/node/openflow/pipeline.ts', { COOKIE, COOKIE_PATH_MTU, PIPELINE, ZONES }],
   ['api.md', 'src/allocators/ids.ts', ids],
   ['api.md', 'src/model/settings.ts', addressing],
 ])('%s has the figures of %s', (page, _file, values) => {

@@ -6,7 +6,7 @@ import { FlowDriver } from '../../../../src/node/openflow/flow-driver.ts';
 import type { PortNumbers } from '../../../../src/node/openflow/bridge-ports.ts';
 import { OfctlProgram } from '../../../../src/node/openflow/ofctl-program.ts';
 import { flowKey, matchText, OPENFLOW } from '../../../../src/node/openflow/flow-rows.ts';
-import { COOKIE } from '../../../../src/node/numbers.ts';
+import { COOKIE } from '../../../../src/node/openflow/pipeline.ts';
 import { ovsProgram } from '../../../support/host/ovs-programs.ts';
 import { until } from '../../../support/run/until.ts';
 import { bridgeWords, Vswitchd } from '../../../support/host/vswitchd.ts';

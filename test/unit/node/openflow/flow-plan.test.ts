@@ -1,4 +1,4 @@
-import { cookieOf } from '../../../../src/node/numbers.ts';
+import { cookieOf } from '../../../../src/node/openflow/pipeline.ts';
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Wanted } from '../../../../src/node/reconcile/claims.ts';

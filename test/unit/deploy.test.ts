@@ -822,6 +822,17 @@ describe('admission policies', () => {
     },
   );
 
+  test.each([
+    ['default-network-annotation', 'v1.multus-cni.io/default-network'],
+    ['requested-primary-udn-annotation', 'k8s.ovn.org/requested-primary-udn'],
+  ])('%s: a binding asks for nothing in the name of its pod', (policy, key) => {
+    const asked = (annotations: Record<string, string>): number =>
+      verdict(policy, { oldObject: null, object: annotated(annotations) }).length;
+    expect(asked({ [key]: '1' })).toBe(1);
+    expect(asked({ a: 'b' })).toBe(0);
+    expect(verdict(policy, { oldObject: null, object: { metadata: {} } })).toEqual([]);
+  });
+
   const NODE = 'system:serviceaccount:heddle:heddle-node';
   const KUBELET = 'system:node:n1';
   const ADMIN = 'admin';
@@ -867,17 +878,23 @@ describe('admission policies', () => {
     expect(writers(policy, `k8s.ovn.org/${key}`, resource)).toEqual(expected);
   });
 
-  test('every way by which annotations get onto a pod or a node is watched', () => {
+  test('every way by which annotations get onto a pod or a node, and labels onto a namespace, is watched', () => {
     const resources = (name: string): string[] =>
       named<Policy & { spec: { matchConstraints: { resourceRules: { resources: string[] }[] } } }>(
         'ValidatingAdmissionPolicy',
         name,
       ).spec.matchConstraints.resourceRules.flatMap((rule) => rule.resources);
-    expect(resources('heddle-pod-networks')).toEqual([
-      'pods',
-      'pods/status',
-      'pods/binding',
-      'bindings',
+    for (const name of [
+      'heddle-pod-networks',
+      'selected-primary-udn-annotation',
+      'requested-primary-udn-annotation',
+      'default-network-annotation',
+    ])
+      expect(resources(name), name).toEqual(['pods', 'pods/status', 'pods/binding', 'bindings']);
+    expect(resources('user-defined-networks-namespace-label')).toEqual([
+      'namespaces',
+      'namespaces/status',
+      'namespaces/finalize',
     ]);
     for (const name of ['heddle-node-allocations', 'heddle-node-facts'])
       expect(resources(name)).toEqual(['nodes', 'nodes/status']);

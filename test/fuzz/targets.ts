@@ -549,7 +549,7 @@ const flows: FuzzTarget = {
 /** A value as a column of a database may have it: a text, a number, a set or a map of texts. */
 function columnValue(value: unknown): unknown {
   if (value === null) return undefined;
-  if (Array.isArray(value)) return value.map(String);
+  if (Array.isArray(value)) return value.map(textOf);
   if (!isPlainObject(value)) return value;
   return new Map(Object.entries(value).map(([key, one]) => [key, textOf(one)]));
 }

@@ -97,11 +97,15 @@ export function formatProblem({ type, value, detail }: FieldError): string {
   return cut(parts.filter((part) => part !== '').join(': '));
 }
 
-/** Details and paths may name what others wrote. */
+/** UTF-16 units. Details and paths may name what others wrote. */
 const LONGEST_TEXT = 1024;
-const cut = (text: string): string =>
-  text.length <= LONGEST_TEXT ? text : `${clipped(text, LONGEST_TEXT)}…`;
+const LONGEST_PATH = 512;
+const cut = (text: string, length = LONGEST_TEXT): string =>
+  text.length <= length ? text : `${clipped(text, length)}…`;
+
+/** A path as an error shows it, cut to a readable length. */
+export const shownPath = (path: FieldPath): string => cut(formatPath(path), LONGEST_PATH);
 
 /** `spec.layer3.mtu: Invalid value: 100: …`. */
 export const formatFieldError = (error: FieldError): string =>
-  `${cut(formatPath(error.path))}: ${formatProblem(error)}`;
+  `${shownPath(error.path)}: ${formatProblem(error)}`;

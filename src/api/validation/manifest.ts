@@ -3,7 +3,7 @@ import type { Document, Node as YamlNode, Scalar } from 'yaml';
 import { isAlias, isMap, isScalar, isSeq, LineCounter, parseAllDocuments, visit } from 'yaml';
 import { hasStatusSubresource } from './catalog.ts';
 import type { FieldError, FieldPath } from './field-errors.ts';
-import { formatPath, formatProblem, formatValue } from './field-errors.ts';
+import { formatProblem, formatValue, shownPath } from './field-errors.ts';
 import type { KubeObject, ResourceKind } from '../objects.ts';
 import type { PlainObject } from '../plain-object.ts';
 import { isPlainObject, own } from '../plain-object.ts';
@@ -211,7 +211,7 @@ class Reader {
     const unknown = result.warnings.map(({ path: field, remedy }) => ({
       ...positionOf(field),
       object,
-      field: formatPath(field),
+      field: shownPath(field),
       message: `unknown field: ${remedy || 'correct its name, or take it out'}`,
     }));
     const errors = result.kind === 'invalid' ? result.errors : [];
@@ -249,7 +249,7 @@ function manifestError(
   return {
     ...positionOf(error.path),
     object,
-    ...(error.path.length === 0 ? {} : { field: formatPath(error.path) }),
+    ...(error.path.length === 0 ? {} : { field: shownPath(error.path) }),
     ...(error.value === undefined ? {} : { value: error.value }),
     message: formatProblem(error),
   };

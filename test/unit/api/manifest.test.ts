@@ -380,3 +380,16 @@ ports: [{ port: 80, appProtocol: http }]`,
     );
   });
 });
+
+test('a field with a long name is told in a line that can be read', () => {
+  const manifest = JSON.stringify({
+    apiVersion: 'k8s.ovn.org/v1',
+    kind: 'UserDefinedNetwork',
+    metadata: { name: 'net', namespace: 'blue' },
+    spec: { topology: 'Layer3', ['subnets'.repeat(1000)]: [] },
+  });
+  const [line = ''] = parseManifest(manifest, 'a.yaml').errors.map(formatManifestError);
+  expect(line).toContain('a.yaml:1:');
+  expect(line).toContain('UserDefinedNetwork blue/net: spec.subnetssubnets');
+  expect(line.length).toBeLessThan(2048);
+});

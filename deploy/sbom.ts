@@ -1,8 +1,8 @@
 /**
- * dpkg-query --show --showformat '${Package} ${Version} ${Architecture}\n' | node deploy/sbom.ts package-lock.json
+ * dpkg-query --show --showformat '${Package} ${Version} ${Architecture}\n' | node deploy/sbom.ts package-lock.json dist/NOTICES
  *
- * What an image is made of (CycloneDX 1.5): the packages of the lock file that are shipped, Debian's, and Node.js. The same contents give the same text.
- * `npm sbom --omit dev` of npm 11 leaves out what a package for development names as an optional peer, too.
+ * What an image is made of (CycloneDX 1.5): the npm packages that were compiled into it, as the notices name them, Debian's, and Node.js. The same
+ * contents give the same text.
  */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -25,9 +25,6 @@ interface LockedPackage {
   readonly license?: string;
   /** `sha512-BASE64`. */
   readonly integrity?: string;
-  readonly dev?: boolean;
-  readonly optional?: boolean;
-  readonly link?: boolean;
 }
 
 const byReference = (a: Component, b: Component): number =>
@@ -36,28 +33,38 @@ const byReference = (a: Component, b: Component): number =>
 const npmPurl = (name: string, version: string): string =>
   `pkg:npm/${name.replace('@', '%40')}@${version}`;
 
-function npmComponents({ packages }: Lock): readonly Component[] {
-  return Object.entries(packages).flatMap(([path, locked]) => {
-    const { version = '', license, integrity = '', dev, optional, link } = locked;
-    // Heddle itself, and the folders of its workspace, which are compiled into it.
-    if (!path.startsWith('node_modules/') || link === true) return [];
-    if (dev === true || optional === true) return [];
-    const name = path.replace(/^.*node_modules\//, '');
+/** Packages in a compiled command, which its notices begin with the names of: `ajv 8.20.0 (MIT)`. */
+const compiledIn = (notices: string): readonly string[] =>
+  notices
+    .split(/^-{80}$/m)
+    .map((text) => /^(\S+ \S+) \(.*\)$/.exec(text.trim().split('\n', 1)[0] ?? '')?.[1] ?? '');
+
+/** Throws for a package that the lock file does not have. */
+function npmComponents({ packages }: Lock, notices: string): readonly Component[] {
+  const locked = new Map(
+    Object.entries(packages).map(([path, one]) => [
+      `${path.replace(/^.*node_modules\//, '')} ${one.version ?? ''}`,
+      one,
+    ]),
+  );
+  return compiledIn(notices).map((text) => {
+    const [name = '', version = ''] = text.split(' ');
+    const { license, integrity = '' } = locked.get(text) ?? {};
     const [algorithm, content] = integrity.split('-');
     if (algorithm !== 'sha512' || content === undefined)
-      throw new Error(`package-lock.json: ${path} has no sha512 integrity`);
+      throw new Error(
+        `package-lock.json has no sha512 integrity of ${JSON.stringify(text)}, which the notices name`,
+      );
     const purl = npmPurl(name, version);
-    return [
-      {
-        'bom-ref': purl,
-        type: 'library',
-        name,
-        version,
-        purl,
-        hashes: [{ alg: 'SHA-512', content: Buffer.from(content, 'base64').toString('hex') }],
-        ...(license === undefined ? {} : { licenses: [{ license: { id: license } }] }),
-      },
-    ];
+    return {
+      'bom-ref': purl,
+      type: 'library',
+      name,
+      version,
+      purl,
+      hashes: [{ alg: 'SHA-512', content: Buffer.from(content, 'base64').toString('hex') }],
+      ...(license === undefined ? {} : { licenses: [{ license: { id: license } }] }),
+    };
   });
 }
 
@@ -74,16 +81,17 @@ function debianComponents(listed: string): readonly Component[] {
   });
 }
 
-/** The bill of an image. `epoch`: seconds, the time that it says; it says none without. */
+/** The bill of an image. `notices`: of the compiled command; `epoch`: seconds, the time that it says; it says none without. */
 export function imageBom(
   lock: Lock,
+  notices: string,
   listed: string,
   node: string,
   epoch: number | undefined,
 ): object {
   const purl = `pkg:generic/node@${node}`;
   const components = [
-    ...npmComponents(lock),
+    ...npmComponents(lock, notices),
     ...debianComponents(listed),
     { 'bom-ref': purl, type: 'application', name: 'node', version: node, purl },
   ].toSorted(byReference);
@@ -111,11 +119,13 @@ export function imageBom(
 }
 
 if (import.meta.main) {
-  const [file] = process.argv.slice(2);
-  if (file === undefined) throw new Error('usage: sbom.ts package-lock.json < packages');
+  const [file, notices] = process.argv.slice(2);
+  if (file === undefined || notices === undefined)
+    throw new Error('usage: sbom.ts package-lock.json dist/NOTICES < packages');
   const { SOURCE_DATE_EPOCH: epoch = '' } = process.env;
   const bom = imageBom(
     JSON.parse(readFileSync(file, 'utf8')) as Lock,
+    readFileSync(notices, 'utf8'),
     readFileSync(0, 'utf8'),
     process.versions.node,
     epoch === '' ? undefined : Number(epoch),

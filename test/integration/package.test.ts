@@ -13,6 +13,7 @@ import {
 import { join, resolve } from 'node:path';
 import { Graphviz } from '@hpcc-js/wasm-graphviz';
 import { describe, expect, test } from 'vitest';
+import { imageBom } from '../../deploy/sbom.ts';
 import { ownFolder } from '../support/run/left-behind.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
@@ -54,13 +55,31 @@ describe('the package', () => {
         encoding: 'utf8',
       });
       const notices = readFileSync(join(folder, 'dist/NOTICES'), 'utf8');
+      execFileSync('tar', ['-xzf', join(folder, 'out', made), '-C', join(folder, 'out')]);
+      const help = ['--help', 'lab', 'node'].map((command) =>
+        execFileSync(
+          process.execPath,
+          [join(folder, 'out/package/dist/cli/main.js'), command, '--help'],
+          { encoding: 'utf8' },
+        ),
+      );
       rmSync(folder, { recursive: true });
-      return { hash, contents, notices };
+      return { hash, contents, notices, help };
     });
     expect(hashes[0]?.hash).toBe(hashes[1]?.hash);
     for (const part of ['dist/cli/main.js', 'dist/NOTICES', 'LICENSE', 'schemas/crds/'])
       expect(hashes[0]?.contents).toContain(`package/${part}`);
     expect(hashes[0]?.contents).not.toMatch(/\.test\.ts$|node_modules/m);
+    // Where it is installed none of its sources are.
+    for (const text of hashes[0]?.help ?? []) expect(text).toContain('Usage: heddle');
+    const lock = JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8')) as Parameters<
+      typeof imageBom
+    >[0];
+    const bill = JSON.stringify(
+      imageBom(lock, hashes[0]?.notices ?? '', 'libc6 2.41-12 amd64', '24.21.0', 0),
+    );
+    for (const name of ['@grpc/grpc-js', 'koffi', 'prom-client'])
+      expect(bill).toContain(`"name":"${name}"`);
     const graphviz = await Graphviz.load();
     expect(hashes[0]?.notices).toContain(
       `Graphviz ${graphviz.version()}, under the Eclipse Public License`,

@@ -97,11 +97,13 @@ type ClientClass = new (
   security: ReturnType<typeof credentials.createInsecure>,
 ) => Client;
 
-const definition = loadSync(join(checkout, 'src/lab/runtime/cri.proto'), {
-  defaults: true,
-  enums: String,
-  longs: Number,
-});
+/** Read when it is needed: where Heddle is installed without its sources, no runtime is called, and other commands of the lab explain themselves. */
+const definition = () =>
+  loadSync(join(checkout, 'src/lab/runtime/cri.proto'), {
+    defaults: true,
+    enums: String,
+    longs: Number,
+  });
 
 /** As kubelet has it for long calls. */
 const LIMIT_MS = 240_000;
@@ -115,7 +117,7 @@ export class ContainerRuntime implements Disposable {
 
   /** `socket` is the path of the runtime's; it is connected to with the first call. */
   constructor(socket: string) {
-    const { runtime } = loadPackageDefinition(definition) as unknown as {
+    const { runtime } = loadPackageDefinition(definition()) as unknown as {
       runtime: { v1: { RuntimeService: ClientClass } };
     };
     this.#client = new runtime.v1.RuntimeService(`unix:${socket}`, credentials.createInsecure());

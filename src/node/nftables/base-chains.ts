@@ -5,18 +5,12 @@ import type { Feature } from '../../desired/features.ts';
 import type { ZoneFacts } from '../../model/zone/zone.ts';
 import { clusterFamilies } from '../../model/rules/network-addresses.ts';
 import { MANAGEMENT_DEVICES, managementDevice } from '../names.ts';
-import { addressType, concatenated, ipWord, NftRows, ofFamily } from './nft-rows.ts';
-import {
-  DEFAULT_NETWORK_ID,
-  INTERNALLY_LOCAL_MARK,
-  PRIORITY_DESTINATION_NAT,
-  PRIORITY_FILTER,
-  PRIORITY_MANGLE,
-} from '../numbers.ts';
+import { ipWord, NftRows } from './nft-rows.ts';
+import { ofFamily } from './ruleset.ts';
+import { DEFAULT_NETWORK_ID, INTERNALLY_LOCAL_MARK } from '../numbers.ts';
 import { OTHER_ADDRESSES, OWN_ADDRESSES } from './node-addresses.ts';
 import { SETTINGS } from '../../desired/rows.ts';
 
-const SOCKET = ['inet_proto', 'inet_service'] as const;
 /** Protocol and port of a packet, whatever its family. */
 const PACKET_PORT = 'meta l4proto . th dport';
 const packetSocket = (family: Family): string => `${ipWord(family)} daddr . ${PACKET_PORT}`;
@@ -56,39 +50,33 @@ export const baseChains: Feature<ZoneFacts> = {
   },
 };
 
+const ADDRESS_SETS = [
+  OWN_ADDRESSES,
+  'nodeports',
+  'nodeports-etp-local',
+  'external-ips',
+  'external-ips-etp-local',
+  'itp-services-to-redirect',
+  'itp-services-to-mark',
+  'mgmtport-no-snat-services',
+] as const;
+
 function buildSets(rows: NftRows, families: readonly Family[]): void {
-  rows.set({ name: 'mgmtport-no-snat-nodeports', type: concatenated(...SOCKET) });
-  for (const family of families) {
-    const address = addressType(family);
-    const withAddress = concatenated(address, ...SOCKET);
-    const target = concatenated(address, 'inet_service');
-    rows.set({ name: ofFamily(OWN_ADDRESSES, family), type: address });
-    for (const name of ['nodeports', 'nodeports-etp-local'])
-      rows.set({ name: ofFamily(name, family), type: concatenated(...SOCKET), value: target });
-    for (const name of ['external-ips', 'external-ips-etp-local'])
-      rows.set({ name: ofFamily(name, family), type: withAddress, value: target });
-    rows.set({
-      name: ofFamily('itp-services-to-redirect', family),
-      type: withAddress,
-      value: 'inet_service',
-    });
-    for (const name of ['itp-services-to-mark', 'mgmtport-no-snat-services'])
-      rows.set({ name: ofFamily(name, family), type: withAddress });
-  }
+  rows.set('mgmtport-no-snat-nodeports');
+  for (const family of families) for (const name of ADDRESS_SETS) rows.set(name, family);
 }
 
 function buildServices(rows: NftRows, families: readonly Family[]): void {
-  const nat = { type: 'nat', priority: PRIORITY_DESTINATION_NAT } as const;
-  rows.chain({ name: 'services-prerouting', hook: 'prerouting', ...nat });
-  rows.chain({ name: 'services-output', hook: 'output', ...nat });
-  rows.chain({
-    name: 'services-itp-mark',
-    type: 'route',
-    hook: 'output',
-    priority: PRIORITY_MANGLE,
-  });
-  for (const name of ['services', 'services-etp', 'services-etp-no-nodeport', 'services-itp'])
-    rows.chain({ name });
+  for (const name of [
+    'services-prerouting',
+    'services-output',
+    'services-itp-mark',
+    'services',
+    'services-etp',
+    'services-etp-no-nodeport',
+    'services-itp',
+  ] as const)
+    rows.chain(name);
   // What pods send is not from outside; besides, out of the VRF of their network it would never get to the endpoints of another one.
   const fromOutside = `iifname != "${MANAGEMENT_DEVICES}"`;
   rows.rules(
@@ -98,12 +86,15 @@ function buildServices(rows: NftRows, families: readonly Family[]): void {
     'jump services',
   );
   rows.rules('services-output', 'jump services-itp', 'jump services');
-  const toExternal = (suffix: string): string[] =>
+  const toExternal = (suffix: '' | '-etp-local'): string[] =>
     families.map(
       (family) =>
         `dnat ${ipWord(family)} to ${packetSocket(family)} map @${ofFamily(`external-ips${suffix}`, family)}`,
     );
-  const toNodePorts = (isNode: (family: Family) => string, suffix = ''): string[] =>
+  const toNodePorts = (
+    isNode: (family: Family) => string,
+    suffix: '' | '-etp-local' = '',
+  ): string[] =>
     families.map(
       (family) =>
         `${isNode(family)} dnat ${ipWord(family)} to ${PACKET_PORT} map @${ofFamily(`nodeports${suffix}`, family)}`,
@@ -128,23 +119,12 @@ function buildServices(rows: NftRows, families: readonly Family[]): void {
 }
 
 function buildMarks(rows: NftRows, families: readonly Family[]): void {
-  const filter = { type: 'filter', priority: PRIORITY_MANGLE } as const;
-  rows.chain({ name: 'udn-service-prerouting', hook: 'prerouting', ...filter });
-  rows.chain({ name: 'udn-service-output', hook: 'output', ...filter });
-  rows.chain({ name: 'udn-service-mark' });
-  rows.set({ name: 'udn-mark-nodeports', type: concatenated(...SOCKET), value: 'verdict' });
-  for (const family of families) {
-    rows.set({
-      name: ofFamily('udn-mark-external-ips', family),
-      type: concatenated(addressType(family), ...SOCKET),
-      value: 'verdict',
-    });
-    rows.set({
-      name: ofFamily('udn-mark-cluster-ips', family),
-      type: addressType(family),
-      value: 'verdict',
-    });
-  }
+  for (const name of ['udn-service-prerouting', 'udn-service-output', 'udn-service-mark'] as const)
+    rows.chain(name);
+  rows.set('udn-mark-nodeports');
+  for (const family of families)
+    for (const name of ['udn-mark-external-ips', 'udn-mark-cluster-ips'] as const)
+      rows.set(name, family);
   rows.rules(
     'udn-service-prerouting',
     `iifname != "${managementDevice(DEFAULT_NETWORK_ID)}" jump udn-service-mark`,
@@ -174,9 +154,8 @@ const TOO_BIG = {
 } as const;
 
 function buildPathMtu(rows: NftRows, families: readonly Family[]): void {
-  rows.chain({ name: 'no-pmtud', type: 'filter', hook: 'output', priority: PRIORITY_FILTER });
-  for (const family of families)
-    rows.set({ name: ofFamily(OTHER_ADDRESSES, family), type: addressType(family) });
+  rows.chain('no-pmtud');
+  for (const family of families) rows.set(OTHER_ADDRESSES, family);
   rows.rules(
     'no-pmtud',
     ...families.map(

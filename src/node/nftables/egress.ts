@@ -5,14 +5,9 @@ import type { Feature } from '../../desired/features.ts';
 import type { ZoneFacts } from '../../model/zone/zone.ts';
 import { DEFAULT_NETWORK } from '../../model/read/networks.ts';
 import { clusterFamilies } from '../../model/rules/network-addresses.ts';
-import { addressType, concatenated, ipWord, NftRows, ofFamily } from './nft-rows.ts';
-import {
-  MARK_SECONDARY_EGRESS,
-  MARK_TO_NODE_ADDRESS,
-  PRIORITY_MANGLE,
-  PRIORITY_MASQUERADE,
-  PRIORITY_SOURCE_NAT,
-} from '../numbers.ts';
+import { ipWord, NftRows } from './nft-rows.ts';
+import { ofFamily } from './ruleset.ts';
+import { MARK_SECONDARY_EGRESS, MARK_TO_NODE_ADDRESS } from '../numbers.ts';
 import { SETTINGS } from '../../desired/rows.ts';
 
 const SERVICES = 'egress-services';
@@ -50,13 +45,9 @@ export const egressChains: Feature<ZoneFacts> = {
     const families = clusterFamilies(facts.settings);
     const by = (rule: string): NftRows => new NftRows(out, SETTINGS, rule);
     const { egressIp } = facts.settings.features;
-    const snat = { type: 'nat', hook: 'postrouting', priority: PRIORITY_SOURCE_NAT } as const;
     const services = by('egress-services');
-    services.chain({ name: SERVICES, ...snat });
-    for (const family of families) {
-      const type = addressType(family);
-      services.set({ name: ofFamily(SERVICE_SNAT, family), type, value: type });
-    }
+    services.chain(SERVICES);
+    for (const family of families) services.set(SERVICE_SNAT, family);
     services.rules(
       SERVICES,
       `meta mark ${TO_NODE_ADDRESS} return`,
@@ -67,12 +58,8 @@ export const egressChains: Feature<ZoneFacts> = {
     );
     if (!egressIp) return;
     const addresses = by('egress-addresses');
-    addresses.chain({ name: ADDRESSES, ...snat });
-    for (const family of families) {
-      const value = addressType(family);
-      const type = concatenated(value, 'ifname');
-      addresses.set({ name: ofFamily(ADDRESSES, family), type, value });
-    }
+    addresses.chain(ADDRESSES);
+    for (const family of families) addresses.set(ADDRESSES, family);
     addresses.rules(
       ADDRESSES,
       ...families.map((family) => {
@@ -83,12 +70,7 @@ export const egressChains: Feature<ZoneFacts> = {
     buildLeaks(by('egress-leaks'), facts);
     if (facts.own('gateway')?.mode !== 'local') return;
     const connections = by('egress-connections');
-    connections.chain({
-      name: CONNECTIONS,
-      type: 'filter',
-      hook: 'prerouting',
-      priority: PRIORITY_MANGLE,
-    });
+    connections.chain(CONNECTIONS);
     connections.rules(
       CONNECTIONS,
       'meta mark 0 meta mark set ct mark',
@@ -98,7 +80,7 @@ export const egressChains: Feature<ZoneFacts> = {
 };
 
 function buildLeaks(rows: NftRows, facts: ZoneFacts): void {
-  rows.chain({ name: LEAKS, type: 'filter', hook: 'postrouting', priority: PRIORITY_MASQUERADE });
+  rows.chain(LEAKS);
   const subnets = facts.networks.part(DEFAULT_NETWORK, 'subnets') ?? [];
   rows.rules(
     LEAKS,

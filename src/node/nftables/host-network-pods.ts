@@ -11,8 +11,9 @@ import { isDefault } from '../../model/rules/names.ts';
 import { clusterFamilies, hasGateway } from '../../model/rules/network-addresses.ts';
 import { podCgroup, PODS_CGROUP } from './cgroup-names.ts';
 import { MANAGEMENT_DEVICES, managementDevice } from '../names.ts';
-import { addressType, ipWord, NftRows, ofFamily } from './nft-rows.ts';
-import { DEFAULT_NETWORK_ID, packetMark, POD_LINK_GROUP, PRIORITY_FILTER } from '../numbers.ts';
+import { ipWord, NftRows } from './nft-rows.ts';
+import { ofFamily, type ChainName } from './ruleset.ts';
+import { DEFAULT_NETWORK_ID, packetMark, POD_LINK_GROUP } from '../numbers.ts';
 import { SETTINGS } from '../../desired/rows.ts';
 
 const SERVICES = 'udn-host-services';
@@ -27,7 +28,8 @@ const PORTS = 'udn-host-ports';
 const LAST = 1_000_000;
 
 /** Chain for what is sent to services of a network, and by the host's port on it. */
-export const hostPodChain = (networkId: number): string => `${SERVICES}-${packetMark(networkId)}`;
+export const hostPodChain = (networkId: number): ChainName =>
+  `${SERVICES}-${packetMark(networkId)}`;
 
 const SOURCE = 'reference/node.md §3.8';
 
@@ -59,14 +61,9 @@ export const hostPodChains: Feature<ZoneFacts> = {
     buildPastOvn(new NftRows(out, SETTINGS, 'pod-links'), new NftRows(out, SETTINGS, 'groups'));
     const rows = new NftRows(out, SETTINGS, 'services');
     const families = clusterFamilies(settings);
-    rows.chain({ name: SERVICES, type: 'filter', hook: 'output', priority: PRIORITY_FILTER });
-    rows.chain({ name: PODS });
-    for (const family of families)
-      rows.set({
-        name: ofFamily(SERVICE_ADDRESSES, family),
-        type: addressType(family),
-        value: 'verdict',
-      });
+    rows.chain(SERVICES);
+    rows.chain(PODS);
+    for (const family of families) rows.set(SERVICE_ADDRESSES, family);
     rows.rules(
       SERVICES,
       ...families.map(
@@ -77,8 +74,8 @@ export const hostPodChains: Feature<ZoneFacts> = {
 };
 
 function buildDevices(rows: NftRows): void {
-  rows.chain({ name: DEVICES, type: 'filter', hook: 'output', priority: PRIORITY_FILTER });
-  rows.set({ name: PORTS, type: 'ifname', value: 'verdict' });
+  rows.chain(DEVICES);
+  rows.set(PORTS);
   rows.rules(DEVICES, `oifname vmap @${PORTS}`);
   const text = `oifname "${MANAGEMENT_DEVICES}" oifname != "${managementDevice(DEFAULT_NETWORK_ID)}" socket cgroupv2 level 2 "${PODS_CGROUP}" drop`;
   rows.rule(text, { chain: DEVICES, text, order: LAST, cgroup: PODS_CGROUP });
@@ -113,7 +110,7 @@ export const networkHostPods = feature({
     if (network === undefined || isDefault(network) || !hasGateway(network)) return;
     const rows = new NftRows(out, network.object, 'others');
     const chain = hostPodChain(network.id);
-    rows.chain({ name: chain });
+    rows.chain(chain);
     const text = `jump ${PODS}`;
     rows.rule(text, { chain, text, order: LAST });
     rows.element({

@@ -6,8 +6,8 @@ import type { ZoneFacts } from '../../model/zone/zone.ts';
 import { DEFAULT_NETWORK } from '../../model/read/networks.ts';
 import { clusterFamilies } from '../../model/rules/network-addresses.ts';
 import { KUBELET_CGROUP } from './cgroup-names.ts';
-import { addressType, concatenated, ipWord, NftRows, ofFamily } from './nft-rows.ts';
-import { PRIORITY_FILTER } from '../numbers.ts';
+import { concatenated, ipWord, NftRows } from './nft-rows.ts';
+import { ofFamily } from './ruleset.ts';
 import { plainAddress } from '../plain-address.ts';
 import { SETTINGS } from '../../desired/rows.ts';
 
@@ -35,19 +35,14 @@ export const isolationChain: Feature<ZoneFacts> = {
   build({ settings }, _args, out) {
     const rows = new NftRows(out, SETTINGS, 'isolation');
     const kubelet = new NftRows(out, SETTINGS, 'kubelet');
-    rows.chain({ name: CHAIN, type: 'filter', hook: 'output', priority: PRIORITY_FILTER });
+    rows.chain(CHAIN);
     let order = 0;
     for (const family of clusterFamilies(settings)) {
       const daddr = `${ipWord(family)} daddr`;
       const pods = ofFamily(PODS, family);
       const open = ofFamily(OPEN_PORTS, family);
       const icmp = ofFamily(OPEN_ICMP, family);
-      rows.set({ name: pods, type: addressType(family) });
-      rows.set({ name: icmp, type: addressType(family) });
-      rows.set({
-        name: open,
-        type: concatenated(addressType(family), 'inet_proto', 'inet_service'),
-      });
+      for (const name of [PODS, OPEN_ICMP, OPEN_PORTS] as const) rows.set(name, family);
       const add = (text: string, cgroup?: string): void => {
         (cgroup === undefined ? rows : kubelet).rule(text, {
           chain: CHAIN,

@@ -8,7 +8,7 @@ import type { ClusterSettings } from '../../model/model.ts';
 import { clusterFamilies } from '../../model/rules/network-addresses.ts';
 import { DEFAULT_NETWORK } from '../../model/read/networks.ts';
 import { ipWord, NftRows } from './nft-rows.ts';
-import { NODE_MASQUERADE_BITS, PRIORITY_MASQUERADE } from '../numbers.ts';
+import { NODE_MASQUERADE_BITS } from '../numbers.ts';
 import { SETTINGS } from '../../desired/rows.ts';
 
 const ENTRY = 'ovn-kube-local-gw-masq';
@@ -33,9 +33,7 @@ export const masqueradeChains: Feature<ZoneFacts> = {
     const families = clusterFamilies(settings).filter(
       (family) => settings.masqueradeSubnets[family] !== undefined,
     );
-    rows.chain({ name: ENTRY, type: 'nat', hook: 'postrouting', priority: PRIORITY_MASQUERADE });
-    rows.chain({ name: PODS });
-    rows.chain({ name: NETWORKS });
+    for (const name of [ENTRY, PODS, NETWORKS] as const) rows.chain(name);
     rows.rules(
       ENTRY,
       ...families.map((family) => {

@@ -10,13 +10,9 @@ import type { ZoneFacts } from '../../model/zone/zone.ts';
 import { isDefault } from '../../model/rules/names.ts';
 import { clusterFamilies, hasGateway } from '../../model/rules/network-addresses.ts';
 import { MANAGEMENT_DEVICES, managementDevice } from '../names.ts';
-import { addressType, concatenated, ipWord, NftRows, ofFamily } from './nft-rows.ts';
-import {
-  DEFAULT_NETWORK_ID,
-  MARK_SECONDARY_EGRESS,
-  MARK_TO_NODE_ADDRESS,
-  PRIORITY_FILTER,
-} from '../numbers.ts';
+import { concatenated, ipWord, NftRows } from './nft-rows.ts';
+import { ofFamily } from './ruleset.ts';
+import { DEFAULT_NETWORK_ID, MARK_SECONDARY_EGRESS, MARK_TO_NODE_ADDRESS } from '../numbers.ts';
 import { SETTINGS } from '../../desired/rows.ts';
 
 const CHAIN = 'mgmtport-forward';
@@ -63,9 +59,8 @@ export const managementPortForward: Feature<ZoneFacts> = {
     const between = new NftRows(out, SETTINGS, 'between-ports');
     const networks = new NftRows(out, SETTINGS, 'own-address');
     const pods = new NftRows(out, SETTINGS, 'default-network');
-    between.chain({ name: CHAIN, type: 'filter', hook: 'forward', priority: PRIORITY_FILTER });
-    for (const family of families)
-      networks.set({ name: own(family), type: concatenated('ifname', addressType(family)) });
+    between.chain(CHAIN);
+    for (const family of families) networks.set(OWN, family);
     let order = 0;
     const add = (rows: NftRows, text: string): void => {
       rows.rule(text, { chain: CHAIN, text, order: (order += 1) });

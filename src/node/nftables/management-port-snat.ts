@@ -5,8 +5,9 @@ import type { ZoneFacts } from '../../model/zone/zone.ts';
 import { nodeRanges } from '../../model/rules/network-addresses.ts';
 import { DEFAULT_NETWORK } from '../../model/read/networks.ts';
 import { managementDevice } from '../names.ts';
-import { ipWord, NftRows, ofFamily } from './nft-rows.ts';
-import { DEFAULT_NETWORK_ID, PRIORITY_SOURCE_NAT } from '../numbers.ts';
+import { ipWord, NftRows } from './nft-rows.ts';
+import { ofFamily } from './ruleset.ts';
+import { DEFAULT_NETWORK_ID } from '../numbers.ts';
 import { SETTINGS } from '../../desired/rows.ts';
 
 const CHAIN = 'mgmtport-snat';
@@ -30,7 +31,7 @@ export const managementPortSnat: Feature<ZoneFacts> = {
       return;
     }
     const rows = new NftRows(out, SETTINGS, 'management-port-snat');
-    rows.chain({ name: CHAIN, type: 'nat', hook: 'postrouting', priority: PRIORITY_SOURCE_NAT });
+    rows.chain(CHAIN);
     rows.rules(
       CHAIN,
       `oifname != "${managementDevice(DEFAULT_NETWORK_ID)}" return`,

@@ -5,10 +5,11 @@ import type { ZoneFacts } from '../../model/zone/zone.ts';
 import { isDefault } from '../../model/rules/names.ts';
 import { hasGateway } from '../../model/rules/network-addresses.ts';
 import { NftRows } from './nft-rows.ts';
+import type { ChainName } from './ruleset.ts';
 import { packetMark } from '../numbers.ts';
 
 /** Chain that marks packets for a network (reference/node.md §1.3). */
-export const markChain = (networkId: number): string => `udn-mark-${packetMark(networkId)}`;
+export const markChain = (networkId: number): ChainName => `udn-mark-${packetMark(networkId)}`;
 
 export const networkMark = feature({
   name: 'nft/network-mark',
@@ -27,7 +28,7 @@ export const networkMark = feature({
     if (network === undefined || isDefault(network) || !hasGateway(network)) return;
     const rows = new NftRows(out, network.object, 'mark');
     const chain = markChain(network.id);
-    rows.chain({ name: chain });
+    rows.chain(chain);
     rows.rules(chain, `meta mark set ${packetMark(network.id)}`);
   },
 });

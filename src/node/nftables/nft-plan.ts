@@ -5,12 +5,13 @@
 import {
   commentOf,
   NFT_TABLE,
-  type ChainColumns,
+  objectOfComment,
+  ruleComment,
   type NftRow,
   type NftRuleColumns,
   type NftTable,
-  type SetColumns,
 } from './nft-rows.ts';
+import type { ChainColumns, SetColumns } from './ruleset.ts';
 import { inTable, type Wanted } from '../reconcile/claims.ts';
 import {
   unwanted,
@@ -18,6 +19,7 @@ import {
   type HostProblem,
   type PlannedChange,
 } from '../reconcile/host-plan.ts';
+import { featureOf } from '../../desired/engine.ts';
 import { SETTINGS } from '../../desired/rows.ts';
 import { keptRules } from './kept-rules.ts';
 import type { FoundNftTable, FoundRule } from './nft-state.ts';
@@ -68,8 +70,8 @@ const chainsOf = (texts: readonly (string | undefined)[]): readonly string[] =>
   texts.flatMap((text) => (targetOf(text) === undefined ? [] : [`chain ${targetOf(text)}`]));
 /** A chain or set goes with what is in it. */
 const marksOf = (inside: readonly { readonly comment?: string | undefined }[]): readonly string[] =>
-  inside.flatMap(({ comment }) => comment ?? []);
-const ruleLine = ({ text, comment }: { text: string; comment?: string | undefined }): string =>
+  inside.map(({ comment }) => objectOfComment(comment)).filter((mark) => mark !== SETTINGS);
+const ruleLine = ({ text, comment }: { text: string; comment: string | undefined }): string =>
   comment === undefined ? text : `${text} comment "${comment}"`;
 
 /** `cgroup` gives the path of a cgroup by its name. `isComplete`: nothing of what nobody wants has to stay. */
@@ -295,15 +297,17 @@ class Planner {
 
   /** With the path of its cgroup; undefined while there is none. */
   #resolved(one: WantedRule['one']): WantedRule | undefined {
-    const columns = one.row.columns;
-    if (columns.cgroup === undefined) return { one, columns, line: ruleLine(columns) };
+    const { columns, object, rule } = one.row;
+    const comment = ruleComment(object, featureOf(one.owner.id), rule);
+    if (columns.cgroup === undefined)
+      return { one, columns, line: ruleLine({ text: columns.text, comment }) };
     const path = this.#cgroup(columns.cgroup);
     if (path === undefined) return undefined;
     const text = columns.text.replace(
       `level 2 "${columns.cgroup}"`,
       `level ${path.split('/').length} "${path}"`,
     );
-    return { one, columns: { ...columns, text }, line: ruleLine({ ...columns, text }) };
+    return { one, columns: { ...columns, text }, line: ruleLine({ text, comment }) };
   }
 
   /** Rules that are there in the right order stay; what comes before one of them is inserted there, the rest is added at the end. */
@@ -327,7 +331,7 @@ class Planner {
         `chain ${chain}`,
         command,
         {
-          marks: [rule.comment ?? SETTINGS],
+          marks: [objectOfComment(rule.comment)],
           within: chainsOf([rule.text]),
         },
       );

@@ -2,8 +2,16 @@
 import type { Family } from '../../allocators/addresses.ts';
 import type { Sink } from '../../desired/features.ts';
 import type { RowOf } from '../reconcile/claims.ts';
-import { markOf } from '../reconcile/host-plan.ts';
 import { SETTINGS } from '../../desired/rows.ts';
+import { markOf } from '../reconcile/host-plan.ts';
+import {
+  chainColumns,
+  setColumns,
+  type ChainColumns,
+  type ChainName,
+  type SetColumns,
+  type SetName,
+} from './ruleset.ts';
 
 /** Name of the "database" whose tables are those of nftables. */
 export const NFTABLES = 'nftables';
@@ -11,28 +19,12 @@ export const NFTABLES = 'nftables';
 /** The table that is ours as a whole (reference/node.md §3). */
 export const NFT_TABLE = { family: 'inet', name: 'ovn-kubernetes' } as const;
 
-/** A chain; with a hook it is where packets come in. All policies accept. */
-export interface ChainColumns {
-  readonly name: string;
-  readonly type?: 'nat' | 'filter' | 'route';
-  readonly hook?: 'prerouting' | 'input' | 'forward' | 'output' | 'postrouting';
-  readonly priority?: number;
-}
-
-/** A set, or with `value` a map; types in the syntax of nft(8). */
-export interface SetColumns {
-  readonly name: string;
-  readonly type: string;
-  readonly value?: string;
-}
-
 export interface NftRuleColumns {
   readonly chain: string;
   /** In the syntax of nft(8), as `ruleText` of the driver reads it back. */
   readonly text: string;
   /** Rules of a chain are in this order. */
   readonly order: number;
-  readonly comment?: string;
   /** Name of a cgroup that stands in the text instead of its path: while there is none, the rule can't be. */
   readonly cgroup?: string;
 }
@@ -60,12 +52,17 @@ const LONGEST_COMMENT = 120;
 /** Comment of what is there for an object. */
 export const commentOf = (object: string): string => markOf(object).slice(0, LONGEST_COMMENT);
 
+/** Comment of a rule: for which object it is there, and, as far as it fits, the rule of which feature it follows. */
+export const ruleComment = (object: string, feature: string, rule: string): string =>
+  `${commentOf(object)} (${feature} ${rule})`.slice(0, LONGEST_COMMENT).trimEnd();
+
+/** The object, as `commentOf` has it, of a comment; `cluster` where there is none. */
+export const objectOfComment = (comment: string | undefined): string =>
+  comment?.split(' (', 1)[0] ?? SETTINGS;
+
 /** Parts of a set's elements, in the syntax of nft(8). */
 export const concatenated = (...parts: readonly (string | number)[]): string => parts.join(' . ');
 
-/** Name of the variant of a set for a family, and the type of its addresses. */
-export const ofFamily = (name: string, family: Family): string => `${name}-${family}`;
-export const addressType = (family: Family): string => `ip${family}_addr`;
 /** The family as rules name it. */
 export const ipWord = (family: Family): 'ip' | 'ip6' => (family === 'v4' ? 'ip' : 'ip6');
 
@@ -81,21 +78,19 @@ export class NftRows {
     this.#rule = rule;
   }
 
-  chain(columns: ChainColumns): void {
-    this.#row('chain', columns.name, columns);
+  chain(name: ChainName): void {
+    this.#row('chain', name, chainColumns(name));
   }
 
-  set(columns: SetColumns): void {
+  /** `family`: of a set that has one. */
+  set(name: SetName, family?: Family): void {
+    const columns = setColumns(name, family);
     this.#row('set', columns.name, columns);
   }
 
   /** `key` tells the rule from the others of its chain. */
-  rule(key: string, columns: Omit<NftRuleColumns, 'comment'>): void {
-    const comment = commentOf(this.#object);
-    this.#row('rule', `${columns.chain} ${key}`, {
-      ...columns,
-      ...(this.#object === SETTINGS ? {} : { comment }),
-    });
+  rule(key: string, columns: NftRuleColumns): void {
+    this.#row('rule', `${columns.chain} ${key}`, columns);
   }
 
   element(columns: ElementColumns): void {
@@ -103,7 +98,7 @@ export class NftRows {
   }
 
   /** Rules of a chain that stand for themselves, in their order. */
-  rules(chain: string, ...texts: readonly string[]): void {
+  rules(chain: ChainName, ...texts: readonly string[]): void {
     for (const [order, text] of texts.entries()) this.rule(text, { chain, text, order });
   }
 

@@ -1,6 +1,6 @@
 /** What nft lists of our table, in the syntax of rows. */
 import { isPlainObject } from '../../api/plain-object.ts';
-import type { ChainColumns, SetColumns } from './nft-rows.ts';
+import type { ChainColumns, SetColumns } from './ruleset.ts';
 import { elementText, ruleText, type ElementText } from './nft-text.ts';
 
 export interface FoundRule {

@@ -5,7 +5,8 @@ import { feature, type Feature } from '../../desired/features.ts';
 import type { ZoneFacts } from '../../model/zone/zone.ts';
 import type { ClusterSettings } from '../../model/model.ts';
 import { clusterFamilies } from '../../model/rules/network-addresses.ts';
-import { NftRows, ofFamily } from './nft-rows.ts';
+import { NftRows } from './nft-rows.ts';
+import { ofFamily, type SetName } from './ruleset.ts';
 import { plainAddress } from '../plain-address.ts';
 import { SETTINGS } from '../../desired/rows.ts';
 
@@ -16,7 +17,7 @@ export const OWN_ADDRESSES = 'local-node-ips';
 function addElements(
   rows: NftRows,
   settings: ClusterSettings,
-  set: string,
+  set: SetName,
   addresses: readonly string[],
 ): void {
   const families = clusterFamilies(settings);

@@ -10,7 +10,8 @@ import {
   type ExposedService,
   type Target,
 } from '../exposed-services.ts';
-import { concatenated, ipWord, NftRows, ofFamily } from './nft-rows.ts';
+import { concatenated, ipWord, NftRows } from './nft-rows.ts';
+import { ofFamily } from './ruleset.ts';
 import { hostPodChain, SERVICE_ADDRESSES } from './host-network-pods.ts';
 import { markChain } from './network-mark.ts';
 

@@ -10,8 +10,9 @@ import type { ZoneFacts } from '../../model/zone/zone.ts';
 import type { ClusterSettings } from '../../model/model.ts';
 import { PODS_CGROUP } from './cgroup-names.ts';
 import { MANAGEMENT_DEVICES } from '../names.ts';
-import { addressType, ipWord, NftRows, ofFamily } from './nft-rows.ts';
-import { GENEVE_PORT, INTO_OVN_MARK, PRIORITY_FILTER, PRIORITY_MASQUERADE } from '../numbers.ts';
+import { ipWord, NftRows } from './nft-rows.ts';
+import { ofFamily, type ChainName } from './ruleset.ts';
+import { GENEVE_PORT, INTO_OVN_MARK } from '../numbers.ts';
 import { plainAddress } from '../plain-address.ts';
 import { FROM_PODS } from './management-port-forward.ts';
 import { SETTINGS } from '../../desired/rows.ts';
@@ -54,20 +55,20 @@ export const tunnelChains: Feature<ZoneFacts> = {
   build({ settings }, _args, out) {
     const networks = new NftRows(out, SETTINGS, 'from-networks');
     for (const hook of ['forward', 'input'] as const) {
-      const name = `tunnel-${hook}`;
-      networks.chain({ name, type: 'filter', hook, priority: PRIORITY_FILTER });
+      const name = `tunnel-${hook}` as const;
+      networks.chain(name);
       const rules = [...FROM_PODS, LED].map((from) => `${from} ${TO_TUNNEL} drop`);
       networks.rules(name, ...rules);
       if (hook === 'input') addSources(new NftRows(out, SETTINGS, 'from-nodes'), name, settings);
     }
     const pods = new NftRows(out, SETTINGS, 'from-host-pods');
     const output = 'tunnel-output';
-    pods.chain({ name: output, type: 'filter', hook: 'output', priority: PRIORITY_FILTER });
+    pods.chain(output);
     const text = `${TO_TUNNEL} meta mark != ${Number(INTO_OVN_MARK)} socket cgroupv2 level 2 "${PODS_CGROUP}" drop`;
     pods.rule(text, { chain: output, text, order: 0, cgroup: PODS_CGROUP });
     const into = new NftRows(out, SETTINGS, 'into-networks');
     const mark = 'mgmtport-mark';
-    into.chain({ name: mark, type: 'filter', hook: 'postrouting', priority: PRIORITY_MASQUERADE });
+    into.chain(mark);
     into.rules(mark, `oifname "${MANAGEMENT_DEVICES}" meta mark set ${INTO_OVN_MARK}`);
   },
 };
@@ -76,10 +77,9 @@ export const tunnelChains: Feature<ZoneFacts> = {
  * The host's own stack has put fragments together before this chain sees them (conntrack is in use), and IPv6 extension headers are behind it.
  * A remote chassis is written from the same facts: who is missing in the sets has no tunnel here that could be cut.
  */
-function addSources(rows: NftRows, input: string, { tunnelSources }: ClusterSettings): void {
-  rows.chain({ name: TUNNEL_SOURCES });
-  for (const family of FAMILIES)
-    rows.set({ name: ofFamily(PEERS, family), type: addressType(family) });
+function addSources(rows: NftRows, input: ChainName, { tunnelSources }: ClusterSettings): void {
+  rows.chain(TUNNEL_SOURCES);
+  for (const family of FAMILIES) rows.set(PEERS, family);
   if (tunnelSources === 'any') return;
   const text = `${TO_TUNNEL} jump ${TUNNEL_SOURCES}`;
   rows.rule(text, { chain: input, text, order: LAST });

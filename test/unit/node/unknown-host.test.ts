@@ -4,7 +4,12 @@ import { unknownOf } from '../../../src/model/zone/unknown.ts';
 import { zoneFacts, type ZoneFacts } from '../../../src/model/zone/zone.ts';
 import { hostFeatures } from '../../../src/node/features.ts';
 import { planNft } from '../../../src/node/nftables/nft-plan.ts';
-import { commentOf, NFTABLES, type NftRow } from '../../../src/node/nftables/nft-rows.ts';
+import {
+  commentOf,
+  ruleComment,
+  NFTABLES,
+  type NftRow,
+} from '../../../src/node/nftables/nft-rows.ts';
 import type { FoundNftTable } from '../../../src/node/nftables/nft-state.ts';
 import { planFlows, type FoundFlow } from '../../../src/node/openflow/flow-plan.ts';
 import { flowKey, OPENFLOW, type OpenFlowRow } from '../../../src/node/openflow/flow-rows.ts';
@@ -39,7 +44,11 @@ function tableOf(rows: readonly NftRow[]): FoundNftTable {
           columns,
           rules: of('rule')
             .filter((rule) => rule.columns.chain === columns.name)
-            .map(({ columns: { text, comment } }, handle) => ({ text, comment, handle })),
+            .map(({ object, rule, columns: { text } }, handle) => ({
+              text,
+              comment: ruleComment(object, 'f', rule),
+              handle,
+            })),
         },
       ]),
     ),

@@ -70,7 +70,9 @@ describe.skipIf(whyNoNamespace !== undefined)('our nftables table', () => {
     expect(await settled()).toMatchObject({ applied: 0 });
     const text = runNft(nft, OURS);
     expect(text).toContain('tcp . 30080 comment "Service blue/outside" : jump udn-mark-0x1001');
-    expect(text).toContain('meta mark set 0x00001001 comment "UserDefinedNetwork blue/blue"');
+    expect(text).toContain(
+      'meta mark set 0x00001001 comment "UserDefinedNetwork blue/blue (nft/network-mark mark)"',
+    );
     // A daemon that starts again finds it right.
     driver[Symbol.dispose]();
     driver = new NftDriver({ nft, cgroups: { find: () => undefined } });

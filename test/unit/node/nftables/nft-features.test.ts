@@ -1,10 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { DesiredRow } from '../../../../src/desired/rows.ts';
-import type {
-  ChainColumns,
-  ElementColumns,
-  NftRuleColumns,
-} from '../../../../src/node/nftables/nft-rows.ts';
+import type { ElementColumns, NftRuleColumns } from '../../../../src/node/nftables/nft-rows.ts';
+import type { ChainColumns } from '../../../../src/node/nftables/ruleset.ts';
 import type { HostNetworkPod } from '../../../../src/model/model.ts';
 import type { ServiceFacts } from '../../../../src/model/read/services.ts';
 import { hostUnits } from '../../../support/host/host-units.ts';

@@ -3,7 +3,12 @@ import { array, assert, constantFrom, property } from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Wanted } from '../../../../src/node/reconcile/claims.ts';
 import { keptRules } from '../../../../src/node/nftables/kept-rules.ts';
-import type { NftRow } from '../../../../src/node/nftables/nft-rows.ts';
+import {
+  commentOf,
+  objectOfComment,
+  ruleComment,
+  type NftRow,
+} from '../../../../src/node/nftables/nft-rows.ts';
 import { planNft } from '../../../../src/node/nftables/nft-plan.ts';
 import { foundTable } from '../../../../src/node/nftables/nft-state.ts';
 import { elementText, ruleText } from '../../../../src/node/nftables/nft-text.ts';
@@ -17,6 +22,8 @@ const wanted = <T extends NftRow['table']>(
   const row = { ...place, columns, rule: 'r', object: 'Pod a/b' } as NftRow;
   return { owner: { id: '["unit"]', order: 0 }, row };
 };
+/** Of each rule. */
+const COMMENT = 'Pod a/b (unit r)';
 const chain = wanted('chain', 'c', { name: 'c' });
 const rule = (text: string, order: number): Wanted<NftRow> =>
   wanted('rule', `c ${text}`, { chain: 'c', text, order });
@@ -24,7 +31,7 @@ const found = (...texts: readonly string[]) =>
   foundTable([
     { chain: { name: 'c', handle: 1 } },
     ...texts.map((name, index) => ({
-      rule: { chain: 'c', handle: 10 + index, expr: [{ [name]: null }] },
+      rule: { chain: 'c', handle: 10 + index, expr: [{ [name]: null }], comment: COMMENT },
     })),
   ]);
 const commands = (
@@ -34,7 +41,9 @@ const commands = (
   planNft(there, rows, () => undefined, true)
     .changes.flatMap((change) => change.commands)
     .toSorted((a, b) => a.step - b.step)
-    .map(({ text }) => text.replace('inet ovn-kubernetes', 'T'));
+    .map(({ text }) =>
+      text.replace('inet ovn-kubernetes', 'T').replace(` comment "${COMMENT}"`, ''),
+    );
 
 describe('rules of a chain', () => {
   test('are added in their order, into a table that is made for them', () => {
@@ -44,6 +53,18 @@ describe('rules of a chain', () => {
       'add rule T c accept',
       'add rule T c drop',
     ]);
+  });
+
+  test('say for which object they are there, and the rule of which feature they follow', () => {
+    const texts = planNft(undefined, [chain, rule('drop', 1)], () => undefined, true)
+      .changes.flatMap((change) => change.commands)
+      .map(({ text }) => text);
+    expect(texts).toContain('add rule inet ovn-kubernetes c drop comment "Pod a/b (unit r)"');
+    for (const object of ['Pod a/b', `Pod ${'a'.repeat(110)}`, `Pod ${'a'.repeat(300)}`]) {
+      const comment = ruleComment(object, 'nft/services', 'mark');
+      expect(comment.length).toBeLessThanOrEqual(120);
+      expect(objectOfComment(comment)).toBe(commentOf(object));
+    }
   });
 
   test('that are there stay; others come before them and after them', () => {
@@ -67,7 +88,7 @@ describe('rules of a chain', () => {
     const { changes } = planNft(
       foundTable([
         { chain: { name: 'c', handle: 1 } },
-        { rule: { chain: 'c', handle: 10, expr: [{ accept: null }], comment: 'Pod blue/a' } },
+        { rule: { chain: 'c', handle: 10, expr: [{ accept: null }], comment: 'Pod blue/a (f r)' } },
         { rule: { chain: 'c', handle: 11, expr: [{ drop: null }] } },
         { chain: { name: 'n', handle: 2 } },
         { rule: { chain: 'n', handle: 12, expr: [{ drop: null }], comment: 'Pod blue/b' } },

@@ -195,7 +195,7 @@ export class CniPlugin {
       );
     };
     return awaited(
-      look,
+      () => this.#unlessDeleted(key, look),
       (listener) => [
         pods.onChange((change) => {
           if (change.key === key) listener();
@@ -214,6 +214,17 @@ export class CniPlugin {
     if (pod !== undefined && on === this.#options.node) return pod;
     if (on !== undefined) throw new CniError(`pod ${key} is on node ${on}`, CNI_CODE.tryAgainLater);
     throw new CniError(`there is no pod ${key} on this node`, CNI_CODE.tryAgainLater);
+  }
+
+  /** What a pod that is being deleted lacks is not waited for: it ends when its ADD does. */
+  #unlessDeleted<T>(key: string, look: () => T): T {
+    try {
+      return look();
+    } catch (error) {
+      const isDeleted = this.#options.pods.get(key)?.metadata.deletionTimestamp !== undefined;
+      if (!isDeleted || !isTemporary(error)) throw error;
+      throw new CniError(`pod ${key} is being deleted: ${error.message}`);
+    }
   }
 
   /** Waits until ovn-controller has the ports in the data plane; the pod must stay what it is. */
@@ -242,7 +253,7 @@ export class CniPlugin {
     };
     try {
       await awaited(
-        look,
+        () => this.#unlessDeleted(key, look),
         (listener) => [
           ports.onChange(listener),
           pods.onChange((change) => {

@@ -671,6 +671,26 @@ describe.skipIf(whyNoNamespace !== undefined)('the CNI plugin', () => {
     expect(await adding).toMatchObject({ code: 0 });
   });
 
+  test('a pod that is deleted while its ADD waits is not waited for any more', async () => {
+    const [network, web] = objects;
+    if (network === undefined || web === undefined) throw new Error('no objects');
+    const metadata = { ...web.metadata, finalizers: ['example.org/stays'] };
+    node = await startCniNode({
+      ...options,
+      objects: [network, { ...web, metadata }],
+      limit: 10_000,
+    });
+    const adding = call('ADD');
+    await until('ports', async () => (await ports()).length === 2);
+    await node.store.delete(pods, 'blue/web');
+    const missing = 'ovn-controller has not installed logical port';
+    expect(await adding).toMatchObject({
+      code: 1,
+      body: { msg: expect.stringContaining(`pod blue/web is being deleted: ${missing}`) as string },
+    });
+    await nothingIsLeft();
+  });
+
   test('a DEL ends the ADD that waits; of two ADDs at once one is refused', async () => {
     node = await startCniNode(options);
     const adding = call('ADD');

@@ -2,6 +2,7 @@
 import {
   clusterNetworkConnects,
   clusterUserDefinedNetworks,
+  egressFirewalls,
   endpointSlices,
   ipamClaims,
   ovnSecondaryNetworks,
@@ -23,6 +24,7 @@ export class ClusterInformers extends PodInformers {
   readonly claims = this.view(ipamClaims);
   readonly slices = this.view<EndpointSlice>(endpointSlices);
   readonly zones = this.view(zoneStatuses);
+  readonly firewalls = this.view(egressFirewalls);
   readonly unprogrammed = unprogrammedKinds.map((kind) => this.view(kind));
   /** NADs by the uid of the object that controls them. */
   readonly nadsByOwner = this.nads.index(({ metadata }) =>

@@ -8,6 +8,7 @@ import { connectedRemoteNodes } from './connect/remote-node.ts';
 import { connectRouters } from './connect/router.ts';
 import { zoneName } from './database/global.ts';
 import { controlPlaneProtection } from './database/protection.ts';
+import { egressFirewall } from './egress/firewall.ts';
 import { egressAddresses } from './egress/node-addresses.ts';
 import { ownChassis, remoteChassis } from './interconnect/chassis.ts';
 import { remoteNode } from './interconnect/remote-node.ts';
@@ -51,6 +52,7 @@ export const zoneFeatures: readonly Feature<ZoneFacts>[] = [
   podAddresses,
   portAddresses,
   namespaceMulticast,
+  egressFirewall,
   adminAddresses,
   adminPolicy,
   defaultDeny,

@@ -59,6 +59,8 @@ export const ACL_DEFAULT_DENY = 1000;
 export const ACL_DEFAULT_ALLOW = 1001;
 export const ACL_POD_SERVERS_DROP = 1050;
 export const ACL_POD_SERVERS_PASS = 1051;
+/** Of the first rule; each further one has one less (reference/topology.md §18.2). */
+export const ACL_FIREWALL = 10_000;
 export const ACL_MULTICAST_DENY = 1011;
 export const ACL_MULTICAST_ALLOW = 1012;
 /** Of the first rule of a policy of administrators with priority 0, and of the baseline; each rule has a lower one than the rule before. */

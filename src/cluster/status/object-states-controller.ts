@@ -30,6 +30,7 @@ const TOLD: readonly ResourceKind[] = [
   multiNetworkPolicies,
   adminNetworkPolicies,
   baselineAdminNetworkPolicies,
+  egressFirewalls,
 ];
 
 const KINDS: ReadonlyMap<string, ResourceKind> = new Map(
@@ -42,18 +43,20 @@ const NOT_SUPPORTED = 'NotSupported';
 /** So many events of one object at most are written for what nodes say at a time: a node that says ever new things fills nothing. */
 const MOST_AT_ONCE = 5;
 
-/** The status of a kind that has a place for a message (reference/api.md §1.13); `status` texts are those of ovn-kubernetes. */
+/** What nodes refuse of an egress firewall, or nothing; `status` texts are those of ovn-kubernetes (reference/api.md §1.13). */
+const firewallStatus = (messages: readonly string[]): StatusChange<EgressFirewall> => ({
+  conditions: [],
+  fields: {
+    status: messages.length === 0 ? '' : 'EgressFirewall Rules not correctly applied',
+    messages,
+  },
+});
+
+/** The status of a kind that nothing is programmed for and that has a place for a message; the texts likewise. */
 const STATUSES: ReadonlyMap<ResourceKind, (message: string) => StatusChange> = new Map<
   ResourceKind,
   (message: string) => StatusChange
 >([
-  [
-    egressFirewalls,
-    (message): StatusChange<EgressFirewall> => ({
-      conditions: [],
-      fields: { status: 'EgressFirewall Rules not correctly applied', messages: [message] },
-    }),
-  ],
   [
     egressQoSes,
     (message): StatusChange<EgressQoS> => ({
@@ -65,7 +68,7 @@ const STATUSES: ReadonlyMap<ResourceKind, (message: string) => StatusChange> = n
 
 export interface ObjectStatesOptions {
   readonly store: Pick<Store, 'get' | 'patchStatus' | 'event'>;
-  readonly informers: Pick<ClusterInformers, 'zones' | 'unprogrammed'>;
+  readonly informers: Pick<ClusterInformers, 'zones' | 'firewalls' | 'unprogrammed'>;
   readonly clock: Clock;
   readonly onFailure: (failure: Failure) => void;
 }
@@ -113,13 +116,13 @@ export class ObjectStatesController {
   }
 
   follow(): void {
-    const { zones, unprogrammed } = this.#options.informers;
+    const { zones, firewalls, unprogrammed } = this.#options.informers;
     zones.onChange(({ before, after }) => {
       const [was, is] = [refusedBy(before), refusedBy(after)];
       for (const object of new Set([...was.keys(), ...is.keys()]))
         if (was.get(object)?.join() !== is.get(object)?.join()) this.queue.add(object);
     });
-    for (const objects of unprogrammed)
+    for (const objects of [firewalls, ...unprogrammed])
       objects.onChange(({ key, after }) => {
         const object = `${objects.kind.kind} ${key}`;
         if (after === undefined) this.#told.delete(object);
@@ -150,8 +153,15 @@ export class ObjectStatesController {
     if (missing === undefined) {
       const refused = this.#zones.get(object).flatMap((zone) => refusedBy(zone).get(object) ?? []);
       const messages = [...new Set(refused)].sort().slice(0, MOST_AT_ONCE);
-      await this.#tell(object, REFUSED, messages, () => this.#options.store.get(kind, key, signal));
-      return undefined;
+      const isFirewall = kind === egressFirewalls;
+      const firewall = isFirewall ? this.#options.informers.firewalls.get(key) : undefined;
+      await this.#tell(object, REFUSED, messages, async () =>
+        isFirewall ? firewall : this.#options.store.get(kind, key, signal),
+      );
+      if (firewall === undefined) return undefined;
+      // One that was never refused is left alone.
+      const isSilent = messages.length === 0 && firewall.status === undefined;
+      return isSilent ? undefined : this.#write(kind, firewall, firewallStatus(messages), signal);
     }
     const found = this.#options.informers.unprogrammed
       .find((objects) => objects.kind === kind)

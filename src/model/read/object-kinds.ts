@@ -1,5 +1,6 @@
 /** Every kind whose objects a zone follows. A kind comes with its declaration, and a line here. */
 import type { KubeObject } from '../../api/objects.ts';
+import { egressFirewallKind } from './egress-firewalls.ts';
 import { endpointSliceKind } from './endpoint-slices.ts';
 import { podKind } from './attachments.ts';
 import { adminNetworkPolicyKind, baselineAdminNetworkPolicyKind } from './closed-admin-policies.ts';
@@ -19,6 +20,7 @@ const declarations = [
   serviceKind,
   networkPolicyKind,
   multiNetworkPolicyKind,
+  egressFirewallKind,
   endpointSliceKind,
   adminNetworkPolicyKind,
   baselineAdminNetworkPolicyKind,

@@ -73,6 +73,7 @@ export function tablesOf(facts: ZoneFacts, registry = new NadRegistry()): Object
       kind,
     ]),
     admins: plain(facts.admins, ({ kind, key }): AdminKey => [kind, key]),
+    firewalls: plain(facts.firewalls, byName),
     pods: plain(facts.pods, byName),
     hostNetworkPods: plain(facts.hostNetworkPods, byName),
     interfaces,

@@ -7,6 +7,7 @@ import type { AdminPolicy } from '../read/admin-policies.ts';
 import type { PolicyDirection } from '../read/policies.ts';
 import type { AdminTables } from './admin-policies.ts';
 import type { AttachmentTables } from './attachments.ts';
+import type { FirewallTables } from './egress-firewalls.ts';
 import type { NamespaceTables } from './namespaces.ts';
 import type { InterfaceKey, PodTables } from './pods.ts';
 import type { PolicyTables } from './policies.ts';
@@ -26,6 +27,7 @@ export function policedPortTables(
     AttachmentTables &
     RenderedTables &
     PolicyTables &
+    FirewallTables &
     AdminTables,
 ) {
   /** A pod's interface on the default network beside a primary one is closed anyway. */
@@ -42,6 +44,9 @@ export function policedPortTables(
           matchesSelector(podSelector, labels) &&
           known.placements.get(namespace, name, kind)?.networks.includes(network) === true,
       );
+    // Likewise while it is not known on which networks their firewall is in force.
+    for (const { name } of known.firewalls.by('namespace', namespace))
+      known.firewallPlacements.get(namespace, name);
     const admins = attachment.role === 'primary' ? adminsOf(network, namespace, labels) : [];
     if (found.length === 0 && admins.length === 0) return undefined;
     return {

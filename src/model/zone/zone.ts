@@ -11,6 +11,7 @@ import { backendTables } from './backends.ts';
 import { connectTables } from './connects.ts';
 import { multicastTables } from './multicast.ts';
 import { namedPortTables } from './named-ports.ts';
+import { firewallTables } from './egress-firewalls.ts';
 import { groupTables } from './namespace-groups.ts';
 import { namespaceTables } from './namespaces.ts';
 import { networkTables } from './networks.ts';
@@ -41,7 +42,7 @@ function tablesOf(nodeName: string, settings: ClusterSettings, options: Renderin
   const rendered = { ...services, ...renderedTables(services, options) };
   const groups = { ...rendered, ...groupTables(rendered), ...backendTables(rendered) };
   const policies = { ...groups, ...policyTables(groups), ...multicastTables(groups) };
-  const admins = { ...policies, ...adminTables(policies) };
+  const admins = { ...policies, ...adminTables(policies), ...firewallTables(policies) };
   const selections = { ...admins, ...selectionTables(admins), ...policedPortTables(admins) };
   return { ...selections, ...namedPortTables(selections) };
 }

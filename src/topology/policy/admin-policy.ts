@@ -3,8 +3,7 @@
  * network alone; here they hold on primary networks too, under each network's controller.
  */
 
-import { familyOf, withoutPrefix, type Family } from '../../allocators/addresses.ts';
-import { matchesSelector } from '../../api/selectors.ts';
+import { familyOf, type Family } from '../../allocators/addresses.ts';
 import { isAdminKind } from '../../api/validation/admin-policies.ts';
 import { feature } from '../../desired/features.ts';
 import {
@@ -31,6 +30,7 @@ import { holds, Rows } from '../rows/unit-rows.ts';
 import { byProtocol, peerEnd } from './matches.ts';
 import { namedPortMatches } from './named-ports.ts';
 import { familiesOf } from './placed.ts';
+import { selectedNodes } from './selected-nodes.ts';
 
 const ACTIONS = { Allow: 'allow-related', Deny: 'drop', Pass: 'pass' } as const;
 
@@ -57,7 +57,8 @@ export const adminAddresses = feature({
     );
     if (policy === undefined || rule === undefined) return;
     if (rule.peers.length > 0) facts.requireOtherPods();
-    const others = [...nodeAddresses(facts, rule), ...rule.networks];
+    const nodes = selectedNodes(facts, rule.nodes).flatMap(({ addresses }) => addresses);
+    const others = [...nodes, ...rule.networks];
     const rows = Rows.northbound(out, objectOf(policy)).by('addresses');
     const controller = controllerOf(network);
     for (const family of familiesOf(facts, network)) {
@@ -74,19 +75,6 @@ export const adminAddresses = feature({
     }
   },
 });
-
-function nodeAddresses(facts: ZoneFacts, { nodes }: AdminRule): readonly string[] {
-  if (nodes.length === 0) return [];
-  return facts.nodeLabels
-    .all()
-    .filter(({ labels }) => nodes.some((selector) => matchesSelector(selector, labels)))
-    .flatMap(({ name }) =>
-      name === facts.nodeName
-        ? facts.own('hostAddresses')
-        : (facts.nodes.part(name, 'hostAddresses') ?? []),
-    )
-    .map(withoutPrefix);
-}
 
 export const adminPolicy = feature({
   name: 'policy/admin-policy',

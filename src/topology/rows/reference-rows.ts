@@ -51,6 +51,8 @@ export function objectsOfReferenceRow(found: FoundRow, table: string): readonly 
   const namespace = port === '' ? undefined : ids.get('namespace');
   return [
     ...(POLICIES.test(type) ? [`${type} ${name.replace(':', '/')}`] : []),
+    // Its name is `default`; the row has that of its namespace.
+    ...(type === 'EgressFirewall' ? [`EgressFirewall ${name}/default`] : []),
     ...(OF_NAMESPACES.has(type) ? [`Namespace ${name}`] : []),
     ...(ids.get(KIND_ID) === 'Service' ? [`Service ${ids.get(OWNER_ID)}`] : []),
     // Names of pods have no underscore.

@@ -160,15 +160,15 @@ spec: { nodeName: ovn-worker, containers: [{ name: web, image: web }] }
   test('an object that nothing is programmed for is named by apply, plan, status, and itself', async () => {
     await using bed = await zone();
     bed.heddle.write(
-      'firewall.yaml',
+      'qos.yaml',
       `apiVersion: k8s.ovn.org/v1
-kind: EgressFirewall
+kind: EgressQoS
 metadata: { name: default, namespace: blue }
-spec: { egress: [{ type: Deny, to: { cidrSelector: 0.0.0.0/0 } }] }
+spec: { egress: [{ dscp: 10 }] }
 `,
     );
     const problem =
-      /firewall\.yaml:1: EgressFirewall blue\/default: this release does not program EgressFirewalls: .*; do not rely on it/g;
+      /qos\.yaml:1: EgressQoS blue\/default: this release does not program EgressQoSes: .*; do not rely on it/g;
     const applied = await bed.heddle.run('apply', '--no-wait');
     ended(applied, 1);
     expect(applied.stderr.match(problem)).toHaveLength(1);
@@ -182,9 +182,9 @@ spec: { egress: [{ type: Deny, to: { cidrSelector: 0.0.0.0/0 } }] }
     ended(shown, 1);
     expect(shown.stdout.match(problem)).toHaveLength(1);
     const stored = readdirSync(bed.heddle.state, { recursive: true, encoding: 'utf8' })
-      .filter((name) => /egressfirewall/i.test(name) && name.endsWith('.json'))
+      .filter((name) => /egressqos/i.test(name) && name.endsWith('.json'))
       .map((name) => readFileSync(join(bed.heddle.state, name), 'utf8'));
-    expect(stored).toEqual([expect.stringContaining('EgressFirewall Rules not correctly applied')]);
+    expect(stored).toEqual([expect.stringContaining('EgressQoS Rules not correctly applied')]);
   });
 
   test('what is wrong is named with file, line, object and field; everything else goes on', async () => {

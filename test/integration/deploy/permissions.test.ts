@@ -181,7 +181,7 @@ describe.skipIf(typeof started === 'string')('permissions that deploy/ grants', 
     await create(vm, hosted);
     await waitFor(claim, /SuccessfulAllocation/);
     await create(egressFirewall, egressQoS);
-    for (const object of [egressFirewall, egressQoS]) await waitFor(object, /does not program/);
+    await waitFor(egressQoS, /does not program/);
 
     const status = `${pathOf(hosted)}/web/status`;
     const { body } = await api.call('GET', status);
@@ -212,6 +212,7 @@ describe.skipIf(typeof started === 'string')('permissions that deploy/ grants', 
       'MultiNetworkPolicy plain/none',
       'AdminNetworkPolicy none',
       'BaselineAdminNetworkPolicy none',
+      'EgressFirewall plain/default',
     ].map((object) => ({ object, message: 'it is too much' }));
     const reported = { observedAt: '2026-01-01T00:00:00Z', networks: [], problems };
     const heartbeat: KubeObject = {
@@ -228,6 +229,10 @@ describe.skipIf(typeof started === 'string')('permissions that deploy/ grants', 
     const zoneNow = (await get(zone)).body as KubeObject;
     await api.call('PUT', `${pathOf(zone)}/n1/status`, { ...zoneNow, status: reported });
     await create(heartbeat);
+    await waitFor(
+      egressFirewall,
+      /not correctly applied.*it is too much|it is too much.*not correctly applied/,
+    );
     await waitFor(zone, /Stale: no heartbeat/);
 
     // Another one leads, and says again what is wrong.

@@ -164,6 +164,18 @@ export const everyKind = (zone: Zone): Zone => ({
     ...policies,
     ...policies.slice(0, 1).map((one) => ({ ...one, name: 'untracked', isStateless: true })),
   ],
+  firewalls: ['blue', 'default'].map((namespace) => ({
+    namespace,
+    name: 'default',
+    rules: [
+      { isAllowed: true, destination: { kind: 'nodes', selector: {} }, ports: [] },
+      {
+        isAllowed: false,
+        destination: { kind: 'cidr', cidr: '8.8.8.0/24' },
+        ports: [{ protocol: 'tcp', port: 443 }],
+      },
+    ],
+  })),
   admins,
   connects: [
     {

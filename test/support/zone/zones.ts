@@ -31,6 +31,7 @@ import type {
 } from '../../../src/model/model.ts';
 
 import type { AdminPolicy } from '../../../src/model/read/admin-policies.ts';
+import type { Firewall } from '../../../src/model/read/egress-firewalls.ts';
 import type { Policy } from '../../../src/model/read/policies.ts';
 
 /** A network, and its subnets by node. */
@@ -57,6 +58,7 @@ export interface Zone {
   readonly pods?: readonly PodFacts[];
   readonly hostNetworkPods?: readonly HostNetworkPod[];
   readonly policies?: readonly Policy[];
+  readonly firewalls?: readonly Firewall[];
   readonly connects?: readonly Connect[];
   readonly admins?: readonly AdminPolicy[];
   readonly services?: readonly ServiceFacts[];
@@ -567,6 +569,7 @@ export function putZone(facts: ZoneFacts, before: Zone | undefined, after: Zone)
     name,
     kind,
   ]);
+  replace(facts.firewalls, before?.firewalls, after.firewalls ?? [], named);
   replace(facts.connects, before?.connects, after.connects ?? [], ({ name }) => name);
   replace(
     facts.remoteInterfaces,

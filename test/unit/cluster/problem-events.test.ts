@@ -1,6 +1,6 @@
 /** What nodes refuse of a service, its owner reads in an event of the service. */
 import { describe, expect, test } from 'vitest';
-import { services, zoneStatuses } from '../../../src/api/kinds.ts';
+import { egressFirewalls, services, zoneStatuses } from '../../../src/api/kinds.ts';
 import type { ZoneObjectState, ZoneProblem, ZoneStatus } from '../../../src/api/zone-status.ts';
 import { apply, namespace, startManager } from '../../support/cluster/cluster.ts';
 import { MemoryStore } from '../../support/cluster/memory-store.ts';
@@ -123,4 +123,30 @@ describe('by the states that nodes report', () => {
     await running.settled();
     expect(told(store)).toEqual(['Service web Warning Refused: taken']);
   });
+});
+
+test('what nodes refuse of an egress firewall is in its status, too, until they refuse nothing', async () => {
+  const store = await prepared();
+  await using running = startManager(store);
+  await apply(store, {
+    apiVersion: 'k8s.ovn.org/v1',
+    kind: 'EgressFirewall',
+    metadata: { namespace: 'blue', name: 'default' },
+    spec: { egress: [{ type: 'Deny', to: { cidrSelector: '0.0.0.0/0' } }] },
+  });
+  await running.settled();
+  const status = async (): Promise<unknown> =>
+    (await store.get(egressFirewalls, 'blue/default'))?.status;
+  expect(await status()).toBeUndefined();
+  for (const node of ['n1', 'n2'])
+    await say(store, node, refused('too much', 'EgressFirewall blue/default'));
+  await running.settled();
+  expect(await status()).toEqual({
+    status: 'EgressFirewall Rules not correctly applied',
+    messages: ['too much'],
+  });
+  expect(told(store)).toEqual(['EgressFirewall default Warning Refused: too much']);
+  for (const node of ['n1', 'n2']) await say(store, node);
+  await running.settled();
+  expect(await status()).toEqual({ status: '', messages: [] });
 });

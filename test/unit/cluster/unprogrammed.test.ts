@@ -1,6 +1,6 @@
 /** Objects of kinds that no feature programs: whoever wrote one learns it from the object itself. */
 import { expect, test } from 'vitest';
-import { egressFirewalls, egressIPs, egressQoSes, egressServices } from '../../../src/api/kinds.ts';
+import { egressIPs, egressQoSes, egressServices } from '../../../src/api/kinds.ts';
 import type { KubeObject } from '../../../src/api/objects.ts';
 import { StoreError } from '../../../src/store/store.ts';
 import {
@@ -11,15 +11,6 @@ import {
 } from '../../support/cluster/cluster.ts';
 import { MemoryStore } from '../../support/cluster/memory-store.ts';
 
-const firewall = (key = 'blue/default'): KubeObject => {
-  const [inNamespace = '', name = ''] = key.split('/');
-  return {
-    apiVersion: 'k8s.ovn.org/v1',
-    kind: 'EgressFirewall',
-    metadata: { namespace: inNamespace, name },
-    spec: { egress: [{ type: 'Deny', to: { cidrSelector: '0.0.0.0/0' } }] },
-  };
-};
 const qos: KubeObject = {
   apiVersion: 'k8s.ovn.org/v1',
   kind: 'EgressQoS',
@@ -39,41 +30,37 @@ const service: KubeObject = {
   spec: {},
 };
 
-const FIREWALL =
-  'this release does not program EgressFirewalls: this object allows and denies nothing; do not rely on it';
+const QOS =
+  'this release does not program EgressQoSes: this object marks no packets; do not rely on it';
+const conditionsOf = async (store: MemoryStore): Promise<readonly string[]> =>
+  describeConditions((await store.get(egressQoSes, 'blue/default'))?.status?.conditions ?? []);
 
 test('a kind that has a status says there that nothing is programmed', async () => {
   const store = new MemoryStore();
   await using running = startManager(store);
-  await apply(store, namespace('blue'), firewall(), qos);
+  await apply(store, namespace('blue'), qos);
   await running.settled();
-  expect((await store.get(egressFirewalls, 'blue/default'))?.status).toEqual({
-    status: 'EgressFirewall Rules not correctly applied',
-    messages: [FIREWALL],
-  });
   const { status } = (await store.get(egressQoSes, 'blue/default')) ?? {};
   expect(status?.status).toBe('EgressQoS Rules not correctly applied');
-  expect(describeConditions(status?.conditions ?? [])).toEqual([
-    'Programmed=False NotSupported: this release does not program EgressQoSes: this object marks no packets; do not rely on it',
-  ]);
+  expect(await conditionsOf(store)).toEqual([`Programmed=False NotSupported: ${QOS}`]);
   expect(store.events).toEqual([]);
 });
 
 test('what another program claimed in the status before is replaced, and nothing is written twice', async () => {
   const store = new MemoryStore();
-  await apply(store, firewall());
+  await apply(store, qos);
   await store.patchStatus(
-    egressFirewalls,
+    egressQoSes,
     'blue/default',
-    { status: { status: 'EgressFirewall Rules applied', messages: ['n1: applied'] } },
+    { status: { status: 'EgressQoS Rules applied' } },
     { fieldManager: 'n1' },
   );
   await using running = startManager(store);
   await running.settled();
-  expect((await store.get(egressFirewalls, 'blue/default'))?.status?.messages).toEqual([FIREWALL]);
+  expect((await store.get(egressQoSes, 'blue/default'))?.status?.status).toContain('not correctly');
   const writes = store.writes.length;
   await store.patch(
-    egressFirewalls,
+    egressQoSes,
     'blue/default',
     { metadata: { labels: { team: 'a' } } },
     { fieldManager: 'user' },
@@ -109,33 +96,29 @@ test('a kind whose status has no place for it says so in one event', async () =>
 test('they are problems of the manager while they exist', async () => {
   const store = new MemoryStore();
   await using running = startManager(store);
-  await apply(store, firewall(), ip);
+  await apply(store, qos, ip);
   await running.settled();
   expect(running.manager.problems().map(({ object }) => object)).toEqual([
-    'EgressFirewall blue/default',
     'EgressIP out',
+    'EgressQoS blue/default',
   ]);
   await store.delete(egressIPs, 'out');
   await running.settled();
-  expect(running.manager.problems()).toEqual([
-    { object: 'EgressFirewall blue/default', message: FIREWALL },
-  ]);
+  expect(running.manager.problems()).toEqual([{ object: 'EgressQoS blue/default', message: QOS }]);
 });
 
 test('a status that cannot be written is tried again, and holds nothing else up', async () => {
   const store = new MemoryStore();
   let refusals = 2;
   store.beforeWrite = ({ verb, kind }) => {
-    if (verb === 'patchStatus' && kind === 'EgressFirewall' && refusals-- > 0)
+    if (verb === 'patchStatus' && kind === 'EgressQoS' && refusals-- > 0)
       throw new StoreError('conflict', 'somebody wrote meanwhile');
   };
   await using running = startManager(store);
-  await apply(store, firewall(), qos);
+  await apply(store, qos, ip);
   await running.settled();
+  expect(store.events).toHaveLength(1);
   await expect
-    .poll(async () => (await store.get(egressFirewalls, 'blue/default'))?.status?.messages, {
-      timeout: 5000,
-    })
-    .toEqual([FIREWALL]);
-  expect((await store.get(egressQoSes, 'blue/default'))?.status?.status).toContain('not correctly');
+    .poll(() => conditionsOf(store), { timeout: 5000 })
+    .toEqual([`Programmed=False NotSupported: ${QOS}`]);
 });

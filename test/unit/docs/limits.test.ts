@@ -74,8 +74,14 @@ const SAID: Readonly<Record<string, () => readonly (string | undefined)[]>> = {
   ],
   'DHCP for virtual machines': () =>
     problemsOf(machine()).filter((message) => message.includes('DHCP')),
-  'EgressIP, EgressFirewall': () =>
-    ['EgressIP', 'EgressFirewall', 'EgressQoS', 'EgressService'].map(notProgrammed),
+  'EgressIP, EgressQoS': () => ['EgressIP', 'EgressQoS', 'EgressService'].map(notProgrammed),
+  'EgressFirewalls with names': () =>
+    problemsOf({
+      apiVersion: 'k8s.ovn.org/v1',
+      kind: 'EgressFirewall',
+      metadata: { namespace: 'a', name: 'default' },
+      spec: { egress: [{ type: 'Allow', to: { dnsName: 'example.org' } }] },
+    }),
   'other kinds of ovn-kubernetes': () =>
     ['NetworkQoS', 'AdminPolicyBasedExternalRoute', 'RouteAdvertisements'].map((kind) => {
       const text = `{apiVersion: k8s.ovn.org/v1, kind: ${kind}, metadata: {name: a}, spec: {}}`;

@@ -118,6 +118,13 @@ const multi = multiPolicy('blue/p', 'blue/net', { podSelector: {}, ingress: [] }
 const admin = adminPolicy('p', { priority: 5, subject: SUBJECT, ingress: [DENY] });
 const baseline = adminPolicy('default', { subject: SUBJECT, ingress: [DENY] });
 
+const firewall: KubeObject = {
+  apiVersion: 'k8s.ovn.org/v1',
+  kind: 'EgressFirewall',
+  metadata: { namespace: 'blue', name: 'default' },
+  spec: { egress: [{ type: 'Allow', to: { cidrSelector: '8.8.8.8/32' } }] },
+};
+
 const SAMPLES: readonly Sample[] = [
   sample(worker2, annotated(worker2, { 'k8s.ovn.org/node-chassis-id': '{' })),
   sample(NAD, annotated(NAD, { 'k8s.ovn.org/network-id': 'seven' })),
@@ -127,6 +134,10 @@ const SAMPLES: readonly Sample[] = [
   sample(multi, multiPolicy('blue/p', 'blue/net', { podSelector: 7 })),
   sample(admin, adminPolicy('p', { priority: 5, subject: SUBJECT, ingress: [TORN_DENY] })),
   sample(baseline, adminPolicy('default', { subject: SUBJECT, ingress: [TORN_DENY] })),
+  sample(firewall, {
+    ...firewall,
+    spec: { egress: [{ type: 'Deny', to: { dnsName: 'a.example' } }] },
+  }),
   sample(admin, adminPolicy('p', { priority: 5, subject: 7, ingress: [DENY] }), {
     isUnknown: true,
   }),
@@ -161,6 +172,7 @@ class Bed {
       connects: facts.connects.entries(),
       interfaces: facts.interfaces.entries(),
       policies: facts.policies.entries(),
+      firewalls: facts.firewalls.entries(),
       admins: facts.admins.entries(),
     };
     const found = entries[objectKindOf(kind)?.table ?? ''] ?? expect.unreachable(kind);

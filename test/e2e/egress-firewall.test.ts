@@ -1,0 +1,283 @@
+/** What EgressFirewalls let pods send out of their networks, with packets: on the default network and on primary ones of both layers, of both families. */
+import { rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { stringify } from 'yaml';
+import { probe, type Endpoint, type Probe } from '../../src/lab/connectivity.ts';
+import { heddleCommand, runInside } from '../../src/lab/exec.ts';
+import { OUTSIDE } from '../../src/lab/node-facts.ts';
+import { serveOutward } from '../../src/lab/outward.ts';
+import { nodeNames } from '../../src/lab/paths.ts';
+import { settingsFile } from '../../src/lab/objects.ts';
+import { SERVER_PORT } from '../../src/lab/pods.ts';
+import { testLab, whyNoLab, type TestLab } from '../support/lab/lab.ts';
+import { nodeAddresses } from '../support/lab/matrix-tenants.ts';
+import { ownFolder } from '../support/run/left-behind.ts';
+import { Tenants } from '../support/lab/tenants.ts';
+
+const SOON = { timeout: 60_000, interval: 200 };
+const SECONDS = 2;
+const NODE_PORT = 30_200;
+
+/** Namespaces, each with its pods on another kind of network. */
+const SPACES = {
+  plain: undefined,
+  routed: {
+    topology: 'Layer3',
+    layer3: {
+      role: 'Primary',
+      subnets: [
+        { cidr: '10.60.0.0/16', hostSubnet: 24 },
+        { cidr: 'fd00:10:60::/48', hostSubnet: 64 },
+      ],
+    },
+  },
+  flat: {
+    topology: 'Layer2',
+    layer2: { role: 'Primary', subnets: ['10.61.0.0/16', 'fd00:10:61::/64'] },
+  },
+} as const;
+type Space = keyof typeof SPACES;
+const spaces = Object.keys(SPACES) as Space[];
+
+const clusterIp = (space: Space): string => `172.16.1.${201 + spaces.indexOf(space)}`;
+
+const pod = (namespace: string, name: string, nodeName: string): object => ({
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: { namespace, name, labels: { app: name } },
+  spec: { nodeName, containers: [{ name: 'main', image: 'box' }] },
+});
+const objects = spaces.flatMap((namespace, index) => {
+  const network = SPACES[namespace];
+  const labels = network === undefined ? {} : { 'k8s.ovn.org/primary-user-defined-network': '' };
+  return [
+    { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace, labels } },
+    ...(network === undefined
+      ? []
+      : [
+          {
+            apiVersion: 'k8s.ovn.org/v1',
+            kind: 'UserDefinedNetwork',
+            metadata: { namespace, name: 'net' },
+            spec: network,
+          },
+        ]),
+    pod(namespace, 'near', 'n1'),
+    pod(namespace, 'far', 'n2'),
+    {
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: { namespace, name: 'web' },
+      spec: {
+        type: 'NodePort',
+        clusterIP: clusterIp(namespace),
+        clusterIPs: [clusterIp(namespace)],
+        selector: { app: 'far' },
+        ports: [{ name: 'web', port: 80, targetPort: SERVER_PORT, nodePort: NODE_PORT + index }],
+      },
+    },
+  ];
+});
+
+/** What is behind the service of a namespace: its pod on the other node, by its address on the default network. */
+const sliceOf = ({ pod: key, node, addresses }: Endpoint): object => {
+  const [namespace, name] = key.split('/');
+  return {
+    apiVersion: 'discovery.k8s.io/v1',
+    kind: 'EndpointSlice',
+    metadata: {
+      namespace,
+      name: 'web',
+      labels: {
+        'kubernetes.io/service-name': 'web',
+        'endpointslice.kubernetes.io/managed-by': 'endpointslice-controller.k8s.io',
+      },
+    },
+    addressType: 'IPv4',
+    ports: [{ name: 'web', protocol: 'TCP', port: SERVER_PORT }],
+    endpoints: [
+      {
+        addresses: addresses.slice(0, 1),
+        nodeName: node,
+        conditions: { ready: true },
+        targetRef: { kind: 'Pod', namespace, name },
+      },
+    ],
+  };
+};
+
+const text = (all: readonly object[]): string => all.map((one) => stringify(one)).join('---\n');
+const rule = (type: 'Allow' | 'Deny', to: object | string, ports?: readonly object[]): object => ({
+  type,
+  to: typeof to === 'string' ? { cidrSelector: to } : to,
+  ...(ports === undefined ? {} : { ports }),
+});
+const DENY_ALL = [rule('Deny', '0.0.0.0/0'), rule('Deny', '::/0')];
+
+/** What a pod asks: the host outside by protocol and family, nodes, pods of its own network, and a service of theirs. */
+type Asked = 'outside tcp4' | 'outside udp4' | 'outside tcp6' | 'n2' | 'pod4' | 'pod6' | 'service';
+const ALL: readonly Asked[] = [
+  'outside tcp4',
+  'outside udp4',
+  'outside tcp6',
+  'n2',
+  'pod4',
+  'pod6',
+  'service',
+];
+const INSIDE: readonly Asked[] = ['pod4', 'pod6', 'service'];
+
+describe.skipIf(whyNoLab !== undefined)(
+  `egress firewalls${whyNoLab === undefined ? '' : ` (${whyNoLab})`}`,
+  () => {
+    const folder = ownFolder('heddle-firewalls');
+    let lab: TestLab;
+    let tenants: Tenants;
+    let ends: ReadonlyMap<string, Endpoint>;
+
+    const end = (space: Space, name: string): Endpoint =>
+      ends.get(`${space}/${name}`) ?? expect.unreachable(`${space}/${name} has no address`);
+
+    const probeOf = (space: Space, asked: Asked): Probe => {
+      const { namespace: from } = end(space, 'near');
+      const [v4 = '', v6 = ''] = end(space, 'far').addresses;
+      const on = { from, port: SERVER_PORT, ping: false };
+      switch (asked) {
+        case 'outside tcp4':
+          return { ...on, to: OUTSIDE.v4 };
+        case 'outside udp4':
+          return { ...on, to: OUTSIDE.v4, protocol: 'udp' };
+        case 'outside tcp6':
+          return { ...on, to: OUTSIDE.v6 };
+        case 'n2':
+          return { ...on, to: nodeAddresses(asked)[0] };
+        case 'pod4':
+          return { ...on, to: v4 };
+        case 'pod6':
+          return { ...on, to: v6 };
+        case 'service':
+          return { ...on, to: clusterIp(space), port: 80 };
+      }
+    };
+
+    /** What is answered to the pod `near` of each namespace. */
+    const answered = async (): Promise<Readonly<Record<string, readonly Asked[]>>> => {
+      const asked = spaces.flatMap((space) => ALL.map((one) => [space, one] as const));
+      const results = await probe(
+        lab.record,
+        asked.map(([space, one]) => probeOf(space, one)),
+        SECONDS,
+      );
+      return Object.fromEntries(
+        spaces.map((space) => [
+          space,
+          asked.flatMap(([of, one], index) =>
+            of === space && results[index]?.answer !== null ? [one] : [],
+          ),
+        ]),
+      );
+    };
+    const everywhere = (expected: readonly Asked[]): Readonly<Record<string, readonly Asked[]>> =>
+      Object.fromEntries(spaces.map((space) => [space, expected]));
+
+    const firewallFile = (): string => join(tenants.manifests, 'firewalls.yaml');
+    const write = (egress: readonly object[]): void => {
+      writeFileSync(
+        firewallFile(),
+        text(
+          spaces.map((namespace) => ({
+            apiVersion: 'k8s.ovn.org/v1',
+            kind: 'EgressFirewall',
+            metadata: { namespace, name: 'default' },
+            spec: { egress },
+          })),
+        ),
+      );
+    };
+    const acls = async (node: string): Promise<string[]> =>
+      (await tenants.rows(node, 'OVN_Northbound', ['ACL'])).filter((row) =>
+        row.includes('EgressFirewall'),
+      );
+
+    beforeAll(async () => {
+      writeFileSync(join(folder, 'objects.yaml'), text(objects));
+      lab = await testLab('e2e-firewalls', { nodes: 2, families: 'dual' });
+      tenants = new Tenants(lab.record, { folder });
+      await tenants.start();
+      await serveOutward(lab.record);
+      const onDefault = await tenants.endpoints('default');
+      writeFileSync(
+        join(tenants.manifests, 'slices.yaml'),
+        text(onDefault.filter(({ pod: key }) => key.endsWith('/far')).map(sliceOf)),
+      );
+      ends = new Map((await tenants.endpoints()).map((one) => [one.pod, one]));
+    }, 120_000);
+    afterAll(async () => {
+      rmSync(folder, { recursive: true });
+      await lab[Symbol.asyncDispose]();
+    });
+
+    test('without one pods reach what they ask', async () => {
+      await expect.poll(answered, SOON).toEqual(everywhere(ALL));
+    });
+
+    test('what denies everything leaves pods of the network and its services, and nothing else', async () => {
+      write(DENY_ALL);
+      await expect.poll(answered, SOON).toEqual(everywhere(INSIDE));
+    });
+
+    test('who is asked from outside answers', async () => {
+      const probes = spaces.map((_, index) => ({
+        from: 'ext',
+        to: nodeAddresses('n1')[0],
+        port: NODE_PORT + index,
+        ping: false,
+      }));
+      const answers = async (): Promise<boolean[]> =>
+        (await probe(lab.record, probes, SECONDS)).map(({ answer }) => answer !== null);
+      await expect.poll(answers, SOON).toEqual([true, true, true]);
+    });
+
+    test('the first rule that is about a packet decides: a port of a protocol, a family, nodes', async () => {
+      const tcp = [{ protocol: 'TCP', port: SERVER_PORT }];
+      write([rule('Allow', `${OUTSIDE.v4}/32`, tcp), ...DENY_ALL]);
+      await expect.poll(answered, SOON).toEqual(everywhere(['outside tcp4', ...INSIDE]));
+      write([rule('Deny', '0.0.0.0/0')]);
+      await expect.poll(answered, SOON).toEqual(everywhere(['outside tcp6', ...INSIDE]));
+      const second = { nodeSelector: { matchLabels: { 'kubernetes.io/hostname': 'n2' } } };
+      write([rule('Deny', `${OUTSIDE.v4}/24`, tcp), rule('Allow', '::/0')]);
+      await expect
+        .poll(answered, SOON)
+        .toEqual(everywhere(['outside udp4', 'outside tcp6', ...INSIDE]));
+      write([rule('Allow', second), ...DENY_ALL]);
+      await expect.poll(answered, SOON).toEqual(everywhere(['n2', ...INSIDE]));
+    });
+
+    test('a name leaves in force what there was; where that is nothing everything outside is denied, and that is told', async () => {
+      const name = [rule('Allow', { dnsName: 'example.org' })];
+      write(name);
+      const problems = async (): Promise<string> => {
+        const words = heddleCommand(lab.record, [
+          'status',
+          '--config',
+          settingsFile(lab.record.name),
+        ]);
+        return (await runInside(lab.record, words)).stdout;
+      };
+      await expect.poll(problems, SOON).toContain('names are not resolved by this release');
+      expect(await answered()).toEqual(everywhere(['n2', ...INSIDE]));
+      rmSync(firewallFile());
+      await expect.poll(answered, SOON).toEqual(everywhere(ALL));
+      write(name);
+      await expect.poll(answered, SOON).toEqual(everywhere(INSIDE));
+    });
+
+    test('when it goes its rows go, and pods reach what they ask', async () => {
+      expect(await acls('n1')).not.toEqual([]);
+      rmSync(firewallFile());
+      await expect.poll(answered, SOON).toEqual(everywhere(ALL));
+      for (const node of nodeNames(lab.record.nodes)) expect(await acls(node)).toEqual([]);
+    });
+  },
+);

@@ -1,0 +1,122 @@
+import { describe, expect, test } from 'vitest';
+import type { EgressFirewall } from '../../../../src/api/types.ts';
+import { readFirewall } from '../../../../src/model/read/egress-firewalls.ts';
+import { egressFirewall } from '../../../../src/topology/egress/firewall.ts';
+import { builtUnits } from '../../../support/zone/built-rows.ts';
+import { dualZone, exampleZone, factsOf, type Zone } from '../../../support/zone/zones.ts';
+import { featureTexts } from '../part-texts.ts';
+
+const read = (namespace: string, egress: readonly object[]) => {
+  const reading = readFirewall({
+    apiVersion: 'k8s.ovn.org/v1',
+    kind: 'EgressFirewall',
+    metadata: { namespace, name: 'default' },
+    spec: { egress },
+  } as unknown as EgressFirewall);
+  if (reading.kind !== 'value') throw new Error(JSON.stringify(reading));
+  return reading.value;
+};
+const zoneWith = (
+  egress: readonly object[],
+  namespace = 'blue',
+  zone: Zone = exampleZone,
+): Zone => ({
+  ...zone,
+  firewalls: [read(namespace, egress)],
+});
+const to = (cidrSelector: string, more: object = {}): object => ({
+  type: 'Allow',
+  to: { cidrSelector },
+  ...more,
+});
+const deny = (cidrSelector: string): object => ({ type: 'Deny', to: { cidrSelector } });
+
+/** Rows of the feature, and what it reports. */
+function built(zone: Zone): {
+  readonly acls: readonly string[];
+  readonly problems: readonly string[];
+} {
+  const facts = factsOf(zone);
+  for (const [name, labels] of [
+    ['ovn-worker', {}],
+    ['ovn-worker2', { role: 'cp' }],
+  ] as const)
+    facts.nodeLabels.put(name, { name, labels });
+  facts.refresh(0);
+  const units = builtUnits(facts).filter(({ unit }) => unit.startsWith(`${egressFirewall.name} `));
+  return {
+    acls: units.flatMap(({ rows }) =>
+      rows.map(({ columns }) =>
+        ['priority', 'action', 'match']
+          .map((one) => JSON.stringify(columns[one]))
+          .join(' ')
+          .replaceAll('"', ''),
+      ),
+    ),
+    problems: units.flatMap(({ problems }) => problems),
+  };
+}
+
+test('a row per rule, in the group of the namespace, on the way out of the pod’s switch', () => {
+  expect(featureTexts([egressFirewall], zoneWith([to('8.8.8.8/32'), deny('0.0.0.0/0')]))).toEqual([
+    'ACL default-network-controller:EgressFirewall:blue:0 action=allow direction=to-lport external_ids={k/id=default-network-controller:EgressFirewall:blue:0 k/name=blue k/owner-controller=default-network-controller k/owner-type=EgressFirewall rule-index=0} match=(ip4.dst == 8.8.8.8/32) && inport == @a3611962815694738969 name=EF:blue:0 priority=10000 tier=2 < Port_Group/a3611962815694738969.acls',
+    'ACL default-network-controller:EgressFirewall:blue:1 action=drop direction=to-lport external_ids={k/id=default-network-controller:EgressFirewall:blue:1 k/name=blue k/owner-controller=default-network-controller k/owner-type=EgressFirewall rule-index=1} match=(ip4.dst == 0.0.0.0/0 && ip4.dst != 103.103.0.0/16) && inport == @a3611962815694738969 name=EF:blue:1 priority=9999 tier=2 < Port_Group/a3611962815694738969.acls',
+  ]);
+});
+
+test('on the default network for a namespace without a network of its own', () => {
+  expect(built(zoneWith([deny('0.0.0.0/0')], 'default')).acls).toEqual([
+    expect.stringContaining('ip4.dst != 10.244.0.0/16'),
+  ]);
+});
+
+test('ports by protocol, as ovn-kubernetes writes them', () => {
+  const ports = [
+    { protocol: 'TCP', port: 443 },
+    { protocol: 'UDP', port: 53 },
+    { protocol: 'TCP', port: 80 },
+    { protocol: 'TCP', port: 80 },
+  ];
+  expect(built(zoneWith([to('103.0.0.0/8', { ports })])).acls).toEqual([
+    '10000 allow (ip4.dst == 103.0.0.0/8 && ip4.dst != 103.103.0.0/16) && inport == @a3611962815694738969 && ((udp && ( udp.dst == 53 )) || (tcp && ( tcp.dst == 443 || tcp.dst == 80 )))',
+  ]);
+});
+
+describe('nodes by their labels', () => {
+  const nodes = (type: string, role: string): object => ({
+    type,
+    to: { nodeSelector: { matchLabels: { role } } },
+  });
+  test('are every address of their hosts', () => {
+    expect(built(zoneWith([nodes('Allow', 'cp')])).acls).toEqual([
+      '10000 allow (ip4.dst == 172.18.0.4) && inport == @a3611962815694738969',
+    ]);
+  });
+  test('none has no row, and the others keep their places', () => {
+    expect(built(zoneWith([nodes('Deny', 'gone'), deny('9.9.9.9/32')])).acls).toEqual([
+      expect.stringMatching(/^9999 drop/),
+    ]);
+  });
+});
+
+test('of several subnets in a block what is left is listed', () => {
+  const { acls } = built(zoneWith([deny('0.0.0.0/0'), deny('::/0')], 'blue', dualZone));
+  expect(acls).toHaveLength(2);
+  const inside = zoneWith([deny('103.103.7.0/24'), to('103.103.0.0/16'), to('9.0.0.0/8')]);
+  expect(built(inside).acls).toEqual([
+    '9998 allow (ip4.dst == 9.0.0.0/8) && inport == @a3611962815694738969',
+  ]);
+});
+
+test('one that costs too much denies everything outside, and says so', () => {
+  const ports = Array.from({ length: 10_002 }, (_, index) => ({
+    protocol: 'TCP',
+    port: index + 1,
+  }));
+  const { acls, problems } = built(zoneWith([to('9.9.9.9/32', { ports })]));
+  expect(acls).toEqual([
+    expect.stringMatching(/^10000 drop \(ip4.dst == 0.0.0.0\/0 /),
+    expect.stringMatching(/^9999 drop \(ip6.dst == ::\/0\)/),
+  ]);
+  expect(problems).toEqual([expect.stringContaining('max-flows-per-policy')]);
+});

@@ -30,6 +30,7 @@ import { sayHeld, type Attack } from '../../support/lab/held-table.ts';
 import { command, type RunningCommand } from '../../support/run/heddle.ts';
 import { startKubeApi, type KubeApi } from '../../support/cluster/kube-api.ts';
 import { ownFolder } from '../../support/run/left-behind.ts';
+import { difference, northboundRows } from '../../support/ovsdb/northbound-rows.ts';
 import { OvsdbServer, runOvs } from '../../support/ovsdb/ovsdb-server.ts';
 import { installRules, objectPath } from '../../support/cluster/permissions.ts';
 import {
@@ -204,84 +205,6 @@ function ofOthers(plural: string, object: KubeObject): string {
   return `${plural} ${JSON.stringify(identity)} ${JSON.stringify(kept)}`;
 }
 
-type Value = string | number | boolean | readonly [string, unknown];
-type Row = Readonly<Record<string, Value>> & { readonly _uuid: readonly [string, string] };
-/** Columns that count what was done. */
-const COUNTERS = new Set([
-  '_uuid',
-  '_version',
-  'nb_cfg',
-  'nb_cfg_timestamp',
-  'hv_cfg',
-  'hv_cfg_timestamp',
-  'sb_cfg',
-  'sb_cfg_timestamp',
-  'connections',
-]);
-
-/** Addresses of the pods of all namespaces, which is in the database while a policy asks for it. */
-const isOfAllPods = ({ external_ids }: Row): boolean =>
-  /:PodSelector:LS\{\}_LS\{\}/.test(JSON.stringify(external_ids));
-
-/** The rows of a Northbound database as texts, what they refer to by its name: those that name something of the attacker's, and those of others. */
-async function rowsOf(
-  remote: string,
-): Promise<{ readonly own: readonly string[]; readonly others: readonly string[] }> {
-  const schema = JSON.parse(await runOvs('ovsdb-client', ['get-schema', remote])) as {
-    tables: Record<string, object>;
-  };
-  const tables = Object.keys(schema.tables);
-  const asked = tables.map((table) => ({ op: 'select', table, where: [] }));
-  const answer = await runOvs('ovsdb-client', [
-    'transact',
-    remote,
-    JSON.stringify(['OVN_Northbound', ...asked]),
-  ]);
-  const found = JSON.parse(answer) as { rows: Row[] }[];
-  const textOf = (
-    table: string,
-    row: Row,
-    inside: (uuid: string) => string | undefined,
-  ): string => {
-    const columns = Object.entries(row)
-      .filter(([column]) => !COUNTERS.has(column))
-      .map(([column, value]) => {
-        const [kind, list] = Array.isArray(value) ? (value as [string, unknown]) : ['', value];
-        // A reference alone stands for a set of one.
-        if (kind === 'uuid') return `${column}=${inside(list as string) ?? ''}`;
-        if (kind !== 'set') return `${column}=${JSON.stringify(value)}`;
-        const items = (list as unknown[]).flatMap((item) => {
-          if (!Array.isArray(item)) return [JSON.stringify(item)];
-          const target = inside(item[1] as string);
-          return target === undefined ? [] : [target];
-        });
-        return `${column}=${items.toSorted().join(',')}`;
-      });
-    return `${table} ${columns.toSorted().join(' ')}`;
-  };
-  const all = tables.flatMap((table, index) =>
-    (found[index]?.rows ?? []).map((row) => ({ table, row, itself: textOf(table, row, () => '') })),
-  );
-  const named = new Map(
-    all
-      .filter(({ itself }) => !isOwn(itself))
-      .map(({ table, row, itself }) => {
-        const { name } = row as { name?: unknown };
-        return [
-          row._uuid[1],
-          typeof name !== 'string' || name === '' ? itself : `${table} ${name}`,
-        ];
-      }),
-  );
-  return {
-    own: all.map(({ itself }) => itself).filter(isOwn),
-    others: all
-      .filter(({ row }) => named.has(row._uuid[1]) && !isOfAllPods(row))
-      .map(({ table, row }) => textOf(table, row, (uuid) => named.get(uuid)))
-      .toSorted(),
-  };
-}
-
 describe.skipIf(typeof started === 'string')('a tenant with his token', () => {
   const api = started as KubeApi;
   /** By name, the one that runs. */
@@ -350,7 +273,9 @@ describe.skipIf(typeof started === 'string')('a tenant with his token', () => {
   /** What the daemons logged last. */
   const said = (): string =>
     [...daemons.values()].map(({ log }) => log.split('\n').slice(-20).join('\n')).join('\n');
-  const rows = async (): Promise<readonly string[]> => (await rowsOf(server.remote)).others;
+  const rowsOfServer = (): ReturnType<typeof northboundRows> =>
+    northboundRows(server.remote, isOwn, (...words) => runOvs('ovsdb-client', words));
+  const rows = async (): Promise<readonly string[]> => (await rowsOfServer()).others;
   /** As an administrator: takes off what keeps objects from their end, and deletes them. Resolves with how many there were. */
   const removeIn = async (inNamespace: string): Promise<number> => {
     let found = 0;
@@ -583,10 +508,6 @@ describe.skipIf(typeof started === 'string')('a tenant with his token', () => {
     );
     return found;
   };
-  const difference = (before: readonly string[], after: readonly string[]): readonly string[] => [
-    ...before.filter((text) => !after.includes(text)).map((text) => `- ${text}`),
-    ...after.filter((text) => !before.includes(text)).map((text) => `+ ${text}`),
-  ];
 
   test(
     'is refused what is not his, and does nothing to others with what is',
@@ -655,7 +576,7 @@ describe.skipIf(typeof started === 'string')('a tenant with his token', () => {
       await until(
         'the rows of the tenant to go',
         async () => {
-          left = (await rowsOf(server.remote)).own;
+          left = (await rowsOfServer()).own;
           return left.length === 0;
         },
         // Not `render-grace-period`, which is as long: what is not declared any more goes at once.

@@ -2,10 +2,25 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { outputInside } from '../../../src/lab/exec.ts';
 import { OUTSIDE } from '../../../src/lab/node-facts.ts';
 import { checkout, nodeNames } from '../../../src/lab/paths.ts';
 import { hasVrfs } from '../../../src/lab/status.ts';
 import { STREAM_PORT, whileStreaming, type Stream } from '../../support/host/streams.ts';
+import { sayHeld } from '../../support/lab/held-table.ts';
+import {
+  answering,
+  flat,
+  HostileTenant,
+  IMAGE,
+  isOfTenant,
+  namespaceOf,
+  OWN,
+  PRIMARY,
+  primaryNetwork,
+  udns,
+} from '../../support/lab/hostile-tenant.ts';
+import { tenantRequests } from '../../support/lab/hostile-tenant-requests.ts';
 import { nodePrerequisites } from '../../support/lab/node-prerequisites.ts';
 import {
   documentedCommands,
@@ -14,15 +29,19 @@ import {
   RealKubernetes,
   whyNoRealKubernetes,
 } from '../../support/lab/real-kubernetes.ts';
+import { triedAsNobody, unanswered, whileFlooding } from '../../support/lab/socket-floods.ts';
+import { difference, northboundRows } from '../../support/ovsdb/northbound-rows.ts';
+import { until } from '../../support/run/until.ts';
 
 const NAME = 'e2e-kubernetes';
 const NODES = 2;
-const IMAGE = 'registry.k8s.io/e2e-test-images/agnhost:2.63.0';
 const PORT = 8080;
 const NODE_PORT = 30900;
 const LIMIT = 480_000;
 /** Of what is sent while daemons are restarted; on a machine at its limit some of it is; without `ovn-ofctrl-wait-before-clear` 6 in 1,000 was. */
 const MOST_LOST = 0.003;
+/** Times as long as without a flood may three pods take to come up; what they take varies by half on a busy machine. */
+const MOST_SLOWER = 4;
 /** What removal leaves, as docs/install.md says: a bridge, and its devices in the userspace datapath. */
 const LEFT = /^(br-int|ovs-netdev)\b/;
 
@@ -162,10 +181,10 @@ interface FoundPod {
   readonly metadata: {
     readonly name: string;
     readonly uid: string;
-    readonly annotations: Readonly<Record<string, string>>;
+    readonly annotations?: Readonly<Record<string, string>>;
   };
   readonly spec: { readonly nodeName: string };
-  readonly status: { readonly podIP: string };
+  readonly status: { readonly podIP?: string };
 }
 
 interface TenantPod extends PodOnNode {
@@ -191,32 +210,32 @@ describe.skipIf(whyNoRealKubernetes !== undefined)(
       if (!isDown) await cluster[Symbol.asyncDispose]();
     });
 
-    /** Pods of a tenant, by node: name, address of the node's network, addresses that others of its network know them by. */
-    const podsOf = async (namespace: string): Promise<ReadonlyMap<string, TenantPod>> => {
+    /** Pods of a tenant: name, address of the node's network, addresses that others of its network know them by. */
+    const podsIn = async (namespace: string): Promise<readonly TenantPod[]> => {
       const list = JSON.parse(
         await cluster.kubectl('-n', namespace, 'get', 'pods', '-o', 'json'),
       ) as { readonly items: readonly FoundPod[] };
-      return new Map(
-        list.items.map(({ metadata, spec, status }) => {
-          const networks = JSON.parse(
-            metadata.annotations['k8s.ovn.org/pod-networks'] ?? '{}',
-          ) as Readonly<Record<string, Attached>>;
-          const of = ({ ip_addresses: ips }: Attached): string[] =>
-            ips.map((ip) => ip.split('/')[0] ?? '');
-          const primary = Object.values(networks).find(({ role }) => role === 'primary');
-          const pod = {
-            node: spec.nodeName,
-            namespace,
-            name: metadata.name,
-            uid: metadata.uid,
-            address: status.podIP,
-            addresses: primary === undefined ? [] : of(primary),
-            networks: new Map(Object.entries(networks).map(([nad, one]) => [nad, of(one)])),
-          };
-          return [spec.nodeName, pod];
-        }),
-      );
+      return list.items.map(({ metadata, spec, status }) => {
+        const networks = JSON.parse(
+          metadata.annotations?.['k8s.ovn.org/pod-networks'] ?? '{}',
+        ) as Readonly<Record<string, Attached>>;
+        const of = ({ ip_addresses: ips }: Attached): string[] =>
+          ips.map((ip) => ip.split('/')[0] ?? '');
+        const primary = Object.values(networks).find(({ role }) => role === 'primary');
+        return {
+          node: spec.nodeName,
+          namespace,
+          name: metadata.name,
+          uid: metadata.uid,
+          address: status.podIP ?? '',
+          addresses: primary === undefined ? [] : of(primary),
+          networks: new Map(Object.entries(networks).map(([nad, one]) => [nad, of(one)])),
+        };
+      });
     };
+    /** The same by node. */
+    const podsOf = async (namespace: string): Promise<ReadonlyMap<string, TenantPod>> =>
+      new Map((await podsIn(namespace)).map((pod) => [pod.node, pod]));
     const pair = async (namespace: string): Promise<[TenantPod, TenantPod]> => {
       const pods = await podsOf(namespace);
       return nodes.map((node) => pods.get(node) ?? expect.unreachable(`no pod on ${node}`)) as [
@@ -360,6 +379,350 @@ describe.skipIf(whyNoRealKubernetes !== undefined)(
         for (const address of addresses)
           expect(await connects('both', from, withPort(address, PORT)), address).toBe('connected');
       }
+    });
+
+    describe('a tenant', () => {
+      let tenant: HostileTenant;
+      const rowsBefore = new Map<string, readonly string[]>();
+      afterAll(() => sayHeld('a tenant on a real Kubernetes', tenant?.attacks ?? []));
+
+      const rows = (node: string): ReturnType<typeof northboundRows> =>
+        northboundRows('unix:/var/run/ovn/ovnnb_db.sock', isOfTenant, (...words) =>
+          outputInside(cluster.record, ['on', node, 'ovsdb-client', ...words]),
+        );
+      /** On n1: of the default network, the one that a policy closes, and those of primary networks. */
+      const victims = async (): Promise<[TenantPod, TenantPod, TenantPod, TenantPod]> =>
+        (await Promise.all(
+          ['plain', 'closed', 'layer3', 'layer2'].map(
+            async (one) =>
+              (await podsOf(one)).get('n1') ?? expect.unreachable(`${one} has no pod on n1`),
+          ),
+        )) as [TenantPod, TenantPod, TenantPod, TenantPod];
+      const podOf = async (namespace: string, pod: string): Promise<TenantPod> =>
+        (await podsIn(namespace)).find(({ name }) => name === pod) ??
+        expect.unreachable(`no pod ${namespace}/${pod}`);
+
+      test('comes with his tokens, his networks and his pods, beside one whom a policy closes', async () => {
+        await cluster.letApiReachPods();
+        await cluster.apply('closed', namespaceOf('closed', {}), answering('closed', 'web', 'n1'), {
+          apiVersion: 'networking.k8s.io/v1',
+          kind: 'NetworkPolicy',
+          metadata: { namespace: 'closed', name: 'all' },
+          spec: { podSelector: {}, policyTypes: ['Ingress'] },
+        });
+        await cluster.kubectl(
+          '-n',
+          'closed',
+          'wait',
+          'pod/web',
+          '--for=condition=Ready',
+          '--timeout=90s',
+        );
+        for (const node of nodes) rowsBefore.set(node, (await rows(node)).others);
+        tenant = await HostileTenant.settle(cluster);
+      });
+
+      test('gets packets of no other network by what kubelets do for him', async () => {
+        const [plain, closed, layer3, layer2] = await victims();
+        const peer = await podOf(OWN.network, 'peer');
+        const isolated = [layer3, layer2].flatMap((pod) => [...pod.addresses, pod.address]);
+        const shut = [closed.address, ...isolated];
+        const wrong: string[] = [];
+        const check = (
+          kind: string,
+          by: string,
+          answers: Readonly<Record<string, string>>,
+          ...expected: readonly string[]
+        ): void => {
+          const names = Object.values(answers);
+          wrong.push(
+            ...tenant.held(kind, by, [
+              ...Object.entries(answers)
+                .filter(([, name]) => !expected.includes(name))
+                .map(([address, name]) => `${name} answers at ${address}`),
+              ...expected
+                .filter((name) => !names.includes(name))
+                .map((name) => `${name} does not answer`),
+            ]),
+          );
+        };
+        // On the default network who is open there answers; on his own his own.
+        const fromPlain = await tenant.answers('editor', OWN.plain, 'own', [
+          plain.address,
+          ...shut,
+        ]);
+        check('executes', 'default network', fromPlain, plain.name);
+        const addresses = [plain.address, ...shut, ...peer.addresses];
+        const asked = [OWN.network, 'own', addresses] as const;
+        check('executes', 'his network', await tenant.answers('editor', ...asked), 'peer');
+        const added = await tenant.addContainer(OWN.network, 'own');
+        const fromAdded = await tenant.answers('editor', ...asked, added);
+        check('adds a container', 'his network', fromAdded, 'peer');
+        check('is attached', 'his network', await tenant.answersToAttached(addresses), 'peer');
+        for (const namespace of [OWN.plain, OWN.network]) {
+          const by = namespace === OWN.plain ? 'default network' : 'his network';
+          check(
+            'forwards a port',
+            by,
+            { forwarded: await tenant.forwarded(namespace, 'own') },
+            'own',
+          );
+        }
+        // A port that he opens on the default network is that of his pod alone.
+        const opened = (await podOf(OWN.network, 'open')).address;
+        const unopened = (await podOf(OWN.network, 'own')).address;
+        const way = ['administrator', 'plain', plain.name, [opened, unopened, ...shut]] as const;
+        check('opens a port', 'his network', await tenant.answers(...way), 'open');
+        for (const { namespace, name } of [closed, layer3])
+          wrong.push(...(await tenant.byKubelet('more', namespace, name)));
+        for (const [port, path] of [
+          [10_250, 'pods'],
+          [10_250, `run/layer3/${layer3.name}/web?cmd=id`],
+          [9476, 'metrics'],
+        ] as const)
+          wrong.push(...(await tenant.askNode(port, path)));
+        expect(wrong).toEqual([]);
+      });
+
+      test('is refused what is not his, and what he may does nothing to others', async () => {
+        const [plain, closed, layer3] = await victims();
+        const uid = ['get', 'userdefinednetwork', 'net', '-o', 'jsonpath={.metadata.uid}'];
+        const requests = tenantRequests(
+          { closed, layer3 },
+          await cluster.kubectl('-n', 'layer3', ...uid),
+        );
+        const wrong: string[] = [];
+        for (const [kind, by, lines] of requests)
+          wrong.push(...(await tenant.ask(kind, by, ...lines)));
+        // His services lead nowhere that he may not be himself.
+        const ips = ['get', 'services', '-o', 'jsonpath={.items[*].spec.clusterIP}'];
+        for (const namespace of [OWN.plain, OWN.network]) {
+          const services = (await cluster.kubectl('-n', namespace, ...ips)).split(' ');
+          expect(services).toHaveLength(3);
+          const answers = await tenant.answers('editor', namespace, 'own', [...services]);
+          const problems = Object.entries(answers).map((one) => one.join(': '));
+          wrong.push(...tenant.held('endpoints of others', 'more', problems));
+        }
+        // Nobody else has taken an address of others, and they reach each other.
+        const [first, second] = await pair('layer3');
+        const peers = await tenant.answers('administrator', 'layer3', first.name, second.addresses);
+        expect(Object.values(peers)).toEqual(second.addresses.map(() => second.name));
+        const own = await podsIn(OWN.plain);
+        for (const { name, networks, address } of own) {
+          const others = [...networks.keys()].filter((key) => key !== 'default');
+          const taken = [plain, closed, layer3].filter(
+            (one) => one.address === address && address !== '',
+          );
+          const problems = [...others, ...taken.map((one) => `the address of ${one.name}`)];
+          wrong.push(
+            ...tenant.held(
+              'networks of his pods',
+              'editor',
+              problems.map((one) => `${name}: ${one}`),
+            ),
+          );
+        }
+        expect(wrong).toEqual([]);
+      });
+
+      test('takes his network away beneath his pods, and gets to nobody who has its place', async () => {
+        const own = await podOf(OWN.gone, 'own');
+        const wrong = await tenant.takeAway();
+        // Another tenant's, with the same range.
+        await cluster.apply('later', namespaceOf('later', PRIMARY), primaryNetwork('later'));
+        const created = ['wait', '--for=condition=NetworkCreated', '--timeout=60s'];
+        await cluster.kubectl('-n', 'later', ...created, 'userdefinednetwork/net');
+        const later = nodes.flatMap((node) =>
+          [1, 2].map((n) => answering('later', `later-${node}-${n}`, node)),
+        );
+        await cluster.apply('later-pods', ...later);
+        await cluster.kubectl(
+          '-n',
+          'later',
+          'wait',
+          'pod',
+          '--all',
+          '--for=condition=Ready',
+          '--timeout=90s',
+        );
+        const pods = await podsIn('later');
+        const addresses = pods.flatMap((pod) => pod.addresses);
+        const isOwn = (name: string): boolean => !name.startsWith('later');
+        const strange = (
+          answers: Readonly<Record<string, string>>,
+          is: (name: string) => boolean,
+        ): readonly string[] =>
+          Object.entries(answers)
+            .filter(([, name]) => is(name))
+            .map((one) => one.join(': '));
+        const his = await tenant.answers('editor', OWN.gone, 'own', addresses);
+        wrong.push(
+          ...tenant.held(
+            'a network that is gone',
+            'his network',
+            strange(his, (name) => !isOwn(name)),
+          ),
+        );
+        for (const { name } of pods) {
+          const found = await tenant.answers('administrator', 'later', name, [
+            ...addresses,
+            ...own.addresses,
+          ]);
+          wrong.push(
+            ...tenant.held('a network that is gone', 'another network', strange(found, isOwn)),
+          );
+          expect(Object.values(found).filter((one) => !isOwn(one)).length).toBeGreaterThanOrEqual(
+            pods.length,
+          );
+        }
+        // His next one by that name, with the range of a third: his pods are not on that either.
+        const [, , layer3] = await victims();
+        await tenant.make(udns(OWN.gone), flat(OWN.gone, 'net', '10.60.0.0/16', 'Primary'));
+        await cluster.kubectl('-n', OWN.gone, ...created, 'userdefinednetwork/net');
+        const again = await tenant.answers('editor', OWN.gone, 'own', layer3.addresses);
+        const kind = 'a network by the name of one that is gone';
+        wrong.push(
+          ...tenant.held(
+            kind,
+            'his network',
+            strange(again, () => true),
+          ),
+        );
+        expect(wrong).toEqual([]);
+        await cluster.kubectl('delete', 'namespace', 'later', '--wait=false');
+      });
+
+      test('floods what a node listens on, and another tenant’s pods come up in their usual time', async () => {
+        let waves = 0;
+        /** Milliseconds until three pods of another tenant are ready. */
+        const wave = async (): Promise<number> => {
+          waves += 1;
+          const began = performance.now();
+          const names = [1, 2, 3].map((n) => `canary-wave-${waves}-${n}`);
+          await cluster.apply('wave', ...names.map((name) => answering('layer3', name, 'n1')));
+          await tenant.ready('layer3', ...names);
+          const took = performance.now() - began;
+          await cluster.kubectl('-n', 'layer3', 'delete', 'pod', ...names);
+          return took;
+        };
+        const sockets = ['/run/heddle/cni.sock', '/run/heddle/n1.sock'];
+        const tried = await triedAsNobody(cluster.record, 'n1', 1000, [
+          '/run/heddle',
+          '/var/run/ovn/',
+          '/var/run/openvswitch/',
+        ]);
+        expect(Object.keys(tried)).toEqual(expect.arrayContaining(sockets));
+        const wrong: string[] = [];
+        for (const [path, came] of Object.entries(tried))
+          wrong.push(
+            ...tenant.held(
+              'sockets',
+              'an unprivileged process',
+              came['opened'] === undefined ? [] : [path],
+            ),
+          );
+
+        const quiet = await wave();
+        const onNode = (...command: readonly string[]): Promise<string> =>
+          outputInside(cluster.record, ['on', 'n1', ...command]);
+        const inPod = async (...command: readonly string[]): Promise<string> => {
+          const { code, stdout, stderr } = await tenant.kubectl(
+            'editor',
+            '',
+            '-n',
+            OWN.plain,
+            'exec',
+            'own',
+            '--',
+            ...command,
+          );
+          if (code !== 0) throw new Error(stderr);
+          return stdout;
+        };
+        const node = OUTSIDE.v4.replace('100', '11');
+        const floods = [
+          ['a pod', inPod, [`${node}:9476`], `curl -skf https://${node}:9476/readyz`],
+          [
+            'root of the node',
+            onNode,
+            sockets,
+            'echo \'{"jsonrpc":"2.0","id":1,"method":"about"}\' | nc -NU /run/heddle/n1.sock | grep result',
+          ],
+        ] as const;
+        for (const [by, run, targets, honest] of floods) {
+          let [took, lost] = [0, 0];
+          const sent = await whileFlooding(run, targets, async () => {
+            took = await wave();
+            lost = await unanswered(cluster.record, 'n1', honest, 20);
+          });
+          console.log(
+            `three pods came up in ${Math.round(took)} ms beside ${JSON.stringify(sent)} connections by ${by}, in ${Math.round(quiet)} ms without`,
+          );
+          for (const [target, count] of Object.entries(sent))
+            expect(count, target).toBeGreaterThan(1000);
+          wrong.push(
+            ...tenant.held(
+              'floods: pods that start',
+              by,
+              took > MOST_SLOWER * quiet ? [`${took} ms, ${quiet} without`] : [],
+            ),
+          );
+          wrong.push(
+            ...tenant.held(
+              'floods: who asks',
+              by,
+              lost > 0 ? [`${lost} of 20 were not answered`] : [],
+            ),
+          );
+        }
+        expect(wrong).toEqual([]);
+      });
+
+      test('is gone with all that was his once his namespaces are, and of others nothing was changed', async () => {
+        // Until then he keeps them from their end.
+        await cluster.kubectl('delete', 'namespace', ...Object.values(OWN), '--wait=false');
+        await cluster.kubectl(
+          '-n',
+          OWN.network,
+          'patch',
+          'network-attachment-definition',
+          'net',
+          '--type=merge',
+          '-p',
+          '{"metadata":{"finalizers":null}}',
+        );
+        await cluster.kubectl(
+          'wait',
+          '--for=delete',
+          ...[...Object.values(OWN), 'later'].map((name) => `namespace/${name}`),
+          '--timeout=120s',
+        );
+        await cluster.kubectl('delete', 'clusterrole', 'mallory');
+        let left: readonly string[] = [];
+        await until(
+          'the rows of the tenant to go',
+          async () => {
+            const found = await Promise.all(nodes.map(rows));
+            left = found.flatMap(({ own, others }, index) => [
+              ...own,
+              ...difference(rowsBefore.get(nodes[index] ?? '') ?? [], others),
+            ]);
+            return left.length === 0;
+          },
+          { limit: 60_000, pause: 500, output: () => left.slice(0, 10).join('\n') },
+        );
+        expect(await tenant.changed()).toEqual([]);
+        const restarts = [
+          'get',
+          'pods',
+          '-o',
+          'jsonpath={.items[*].status.containerStatuses[*].restartCount}',
+        ];
+        expect(new Set((await cluster.kubectl('-n', 'heddle', ...restarts)).split(' '))).toEqual(
+          new Set(['0']),
+        );
+        await cluster.kubectl('delete', 'namespace', 'closed', '--timeout=60s');
+      });
     });
 
     test('upstream’s specs of services, names and policies pass', async () => {

@@ -245,6 +245,18 @@ export interface PodOnNode {
   readonly address: string;
 }
 
+export interface RequestOptions {
+  readonly body?: object;
+  /** Content type. */
+  readonly type?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+interface Answer {
+  readonly status: number;
+  readonly text: string;
+}
+
 export class RealKubernetes implements AsyncDisposable {
   readonly record: LabRecord;
   readonly #folder: string;
@@ -339,7 +351,7 @@ export class RealKubernetes implements AsyncDisposable {
       'on',
       node,
       'nft',
-      `add table ip lab-api; add chain ip lab-api post { type nat hook postrouting priority 100; ip saddr ${API.address} oifname "ovn-k8s-mp0" masquerade; }`,
+      `add table ip lab-api; flush table ip lab-api; add chain ip lab-api post { type nat hook postrouting priority 100; ip saddr ${API.address} oifname "ovn-k8s-mp0" masquerade; }`,
     ]);
   }
 
@@ -420,8 +432,8 @@ export class RealKubernetes implements AsyncDisposable {
     return result.stdout;
   }
 
-  tryKubectl(...words: readonly string[]): ReturnType<typeof runInside> {
-    return runInside(this.record, [
+  get #kubectl(): readonly string[] {
+    return [
       'env',
       `KUBECONFIG=${join(stateFolder(this.record.name), 'kube/kubeconfig')}`,
       'ip',
@@ -429,8 +441,54 @@ export class RealKubernetes implements AsyncDisposable {
       'exec',
       'kube-api',
       join(this.#folder, 'usr/bin/kubectl'),
-      ...words,
-    ]);
+    ];
+  }
+
+  tryKubectl(...words: readonly string[]): ReturnType<typeof runInside> {
+    return this.kubectlWithInput('', ...words);
+  }
+
+  kubectlWithInput(input: string, ...words: readonly string[]): ReturnType<typeof runInside> {
+    return runInside(this.record, [...this.#kubectl, ...words], { input });
+  }
+
+  /** A token of a service account. */
+  async token(namespace: string, account: string): Promise<string> {
+    return (await this.kubectl('-n', namespace, 'create', 'token', account)).trim();
+  }
+
+  /** One request to the API server by who has this token, without what kubectl checks by itself. Rejects when there is no answer. */
+  async request(
+    token: string,
+    method: string,
+    path: string,
+    { body, type = 'application/json', headers = {} }: RequestOptions = {},
+  ): Promise<Answer> {
+    const fields = { Authorization: `Bearer ${token}`, 'Content-Type': type, ...headers };
+    const data = body === undefined ? [] : ['--data-binary', '@-'];
+    const { code, stdout, stderr } = await runInside(
+      this.record,
+      [
+        ['ip', 'netns', 'exec', 'kube-api', 'curl', '--silent', '--show-error'],
+        ['--max-time', '40', '--write-out', '\n%{http_code}', '--request', method],
+        ['--cacert', join(stateFolder(this.record.name), 'kube/pki/ca.crt'), ...data],
+        Object.entries(fields).flatMap(([name, value]) => ['--header', `${name}: ${value}`]),
+        [`https://${API.address}:${API.port}${path}`],
+      ].flat(),
+      { input: body === undefined ? '' : JSON.stringify(body) },
+    );
+    if (code !== 0) throw new Error(`${method} ${path}: ${stderr}`);
+    const end = stdout.lastIndexOf('\n');
+    return { status: Number(stdout.slice(end + 1)), text: stdout.slice(0, end) };
+  }
+
+  /** What answers to `GET /path` at a port that `kubectl port-forward` forwards; the words of kubectl. Rejects when it forwards none. */
+  async throughForward(path: string, ...words: readonly string[]): Promise<string> {
+    const script = `said=$(mktemp); "$@" > $said 2>&1 & trap "kill $!; rm $said" EXIT
+      until port=$(sed -n 's/^Forwarding from 127.0.0.1:\\([0-9]*\\) .*/\\1/p' $said) && [ -n "$port" ]; do
+        kill -0 $! || { cat $said; exit 1; }; sleep 0.05; done
+      ip netns exec kube-api curl -s --max-time 20 http://127.0.0.1:$port/${path}`;
+    return outputInside(this.record, ['bash', '-c', script, '-', ...this.#kubectl, ...words]);
   }
 
   async apply(name: string, ...objects: readonly object[]): Promise<void> {

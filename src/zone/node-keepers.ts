@@ -52,7 +52,7 @@ export class NodeKeepers {
       takesOver: configuration.takeOver,
       database: host.chassis,
       nodes: informers.of(nodes),
-      ip: host.ip,
+      namespace: host.ip.namespace,
     };
     if (southbound !== undefined)
       this.#watch = new ChassisWatch({
@@ -83,7 +83,7 @@ export class NodeKeepers {
       settings,
       gateway,
       openVswitch: () => host.externalIds(),
-      ip: host.ip,
+      namespace: host.ip.namespace,
       onChange,
       onHostChange: () => this.#chassis?.hostChanged(),
     });

@@ -329,7 +329,7 @@ export class ZoneRuntime implements AsyncDisposable {
     const host = this.#hostOrThrow();
     const plans = await host.controller.plans(controller.hostMayBeWanted());
     return underlayReport(facts, {
-      devices: await readUnderlayDevices(host.ip),
+      devices: readUnderlayDevices(host.ip.namespace),
       bridges: host.uplink.read(),
       tunnels: tunnelsIn(host.openVswitch.replica),
       strangers: await host.controller.strangersSeen(

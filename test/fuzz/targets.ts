@@ -24,14 +24,13 @@ import { errorResult } from '../../src/cni/protocol/result.ts';
 import { answerLine } from '../../src/control/control-socket.ts';
 import { controlMethods, type ZoneView } from '../../src/zone/zone-view.ts';
 import { DEFAULT_SETTINGS } from '../../src/model/settings.ts';
-import { defaultRoutes, hostDevice, type HostState } from '../../src/node/linux/host-state.ts';
+import type { HostState } from '../../src/node/linux/host-state.ts';
 import {
   foundLink,
   foundNeighbour,
   foundRoute,
   foundRule,
 } from '../../src/node/linux/linux-found.ts';
-import { objects } from '../../src/node/programs/ip-json.ts';
 import {
   addAddress,
   addLink,
@@ -382,63 +381,8 @@ const control: FuzzTarget = {
   },
 };
 
-// --- what programs of the host list
+// --- what the kernel says
 
-const IP_LISTS = [
-  [
-    {
-      ifindex: 2,
-      ifname: 'eth0',
-      flags: ['UP'],
-      mtu: 1500,
-      address: '02:42:ac:12:00:0b',
-      linkinfo: { info_kind: 'vrf', info_data: { table: 10001 } },
-      ifalias: 'heddle',
-      master: 'v',
-      addr_info: [
-        { family: 'inet', local: '172.18.0.11', prefixlen: 24, scope: 'global', label: 'eth0' },
-      ],
-    },
-  ],
-  [
-    {
-      dst: 'default',
-      gateway: '172.18.0.100',
-      dev: 'eth0',
-      metric: 100,
-      type: 'unicast',
-      protocol: '3',
-      scope: '0',
-      flags: [],
-      nexthops: [{ dev: 'eth1', gateway: '10.0.0.1', weight: 1, flags: ['dead'] }],
-      table: '254',
-    },
-  ],
-  [
-    {
-      priority: 2000,
-      src: 'all',
-      fwmark: '0x1001',
-      fwmask: '0xffff',
-      table: '10001',
-      protocol: '99',
-    },
-  ],
-  [{ dst: '169.254.0.1', dev: 'br-ex', lladdr: '0a:58:a9:fe:00:01', state: ['PERMANENT'] }],
-].map((list) => JSON.stringify(list));
-const ipLists: FuzzTarget = {
-  name: 'ip -json',
-  corpus: IP_LISTS,
-  run: (input) => {
-    const value = parsed(input);
-    const list = objects(Array.isArray(value) ? value : []);
-    for (const one of list) {
-      hostDevice(one);
-      defaultRoutes(one);
-    }
-    return [];
-  },
-};
 const netlinkMessages: FuzzTarget = {
   name: 'netlink',
   corpus: [
@@ -686,7 +630,6 @@ export const TARGETS: readonly FuzzTarget[] = [
   reviews,
   cni,
   control,
-  ipLists,
   netlinkMessages,
   nftLists,
   flows,

@@ -27,6 +27,8 @@ const A = {
 const INFO = { kind: 1, data: 2, slaveKind: 4 } as const;
 const VETH_PEER = 1;
 const VRF_TABLE = 1;
+/** IFLA_VLAN_ID */
+const VLAN_ID = 1;
 /** IFLA_VXLAN_* */
 const VXLAN = {
   id: 1,
@@ -47,6 +49,7 @@ const SKIP_STATISTICS = 8;
 /** What a link has of its kind alone. */
 export type LinkData =
   | { readonly kind: 'vrf'; readonly table: number }
+  | { readonly kind: 'vlan'; readonly id: number }
   | {
       readonly kind: 'vxlan';
       /** Undefined for one that takes it from each packet. */
@@ -95,6 +98,10 @@ function readData(kind: string | undefined, info: Attributes | undefined): LinkD
   if (kind === 'vrf') {
     const table = data.u32(VRF_TABLE);
     return table === undefined ? undefined : { kind, table };
+  }
+  if (kind === 'vlan') {
+    const id = data.u16(VLAN_ID);
+    return id === undefined ? undefined : { kind, id };
   }
   if (kind !== 'vxlan') return undefined;
   const local = data.bytes(VXLAN.local4) ?? data.bytes(VXLAN.local6);

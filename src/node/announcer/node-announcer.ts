@@ -15,7 +15,6 @@ import type { Log } from '../../store/log.ts';
 import { WorkQueue, type Again } from '../../store/work-queue.ts';
 import { readHostState } from '../linux/host-state.ts';
 import { NetworkMonitor } from '../linux/network-monitor.ts';
-import type { IpProgram } from '../programs/ip-program.ts';
 import { isManagementDevice } from '../names.ts';
 import { nodeAnnotations, type GatewaySettings, type HostFacts } from './node-facts.ts';
 import { PROTOCOL } from '../numbers.ts';
@@ -31,7 +30,8 @@ export interface NodeAnnouncerOptions {
   readonly settings: ClusterSettings;
   readonly gateway: GatewaySettings;
   readonly openVswitch: () => OpenVswitchIds;
-  readonly ip: IpProgram;
+  /** Path of the network namespace that is looked at; that of the process, if none is named. */
+  readonly namespace: string | undefined;
   readonly log: Log;
   readonly clock?: Clock;
   /** Called when there may be something new in `problems`. */
@@ -120,14 +120,14 @@ export class NodeAnnouncer {
 
   /** Returns when to look again. */
   async #reconcile(signal: AbortSignal): Promise<Again> {
-    const { node, openVswitch, ip, log, informers } = this.#options;
+    const { node, openVswitch, namespace, log, informers } = this.#options;
     const object = this.#nodes.get(node);
     const local = openVswitch();
     if (object === undefined) return this.#wait('there is no Node of this name');
     if ('unavailable' in local) return this.#wait(local.unavailable);
     // What happens while the kernel's state is read is not missed.
     this.#listen();
-    const host = { ...local, ...(await readHostState(ip)) };
+    const host = { ...local, ...readHostState(namespace) };
     const found = nodeAnnotations(host, { ...this.#options, knownBy: knownAddresses(object) });
     if (found.kind === 'awaited') return this.#wait(found.message);
     const { annotations } = found;
@@ -173,13 +173,13 @@ export class NodeAnnouncer {
 
   #listen(): void {
     if (this.#monitor !== undefined) return;
-    const { ip, log, node } = this.#options;
+    const { namespace, log, node } = this.#options;
     const look = (): void => {
       this.#queue.addAfter(node, DEBOUNCE);
       this.#options.onHostChange?.();
     };
     const monitor = new NetworkMonitor({
-      namespace: ip.namespace,
+      namespace,
       protocol: PROTOCOL,
       onStale: (stale) => {
         // Addresses are announced by themselves; a link to another namespace is a pod's, mostly.

@@ -19,7 +19,6 @@ import {
 import type { ChassisDatabase } from './chassis-database.ts';
 import { knownAddresses } from '../announcer/node-announcer.ts';
 import { readHostState } from '../linux/host-state.ts';
-import type { IpProgram } from '../programs/ip-program.ts';
 import { errorText } from '../../api/error-text.ts';
 
 export interface ChassisContext {
@@ -30,7 +29,8 @@ export interface ChassisContext {
   readonly takesOver: boolean;
   readonly database: ChassisDatabase;
   readonly nodes: ObjectView<Node>;
-  readonly ip: IpProgram;
+  /** Path of the network namespace that is looked at; that of the process, if none is named. */
+  readonly namespace: string | undefined;
 }
 
 export interface ChassisKeeperOptions extends ChassisContext {
@@ -56,7 +56,7 @@ interface Found extends ChassisPlan {
 
 /** What is to be done now, or why that can't be known. */
 async function planNow(
-  { node, settings, chassis, takesOver, database, nodes, ip }: ChassisContext,
+  { node, settings, chassis, takesOver, database, nodes, namespace }: ChassisContext,
   flows: ChassisFlows,
 ): Promise<Found | { readonly unavailable: string }> {
   const local = database.read();
@@ -69,7 +69,7 @@ async function planNow(
   const encap =
     !isOurs || (object === undefined && asked.length === 0)
       ? undefined
-      : encapAddresses(await readHostState(ip), {
+      : encapAddresses(readHostState(namespace), {
           asked,
           settings,
           knownBy: object === undefined ? [] : knownAddresses(object),

@@ -1,6 +1,9 @@
 /** What the kernel says of the devices that tunnels may go by. */
-import { isPlainObject, type PlainObject } from '../../api/plain-object.ts';
-import type { IpProgram } from '../programs/ip-program.ts';
+import type { Address, Link } from 'rtnetlink-ts';
+import { withoutPrefix } from '../../allocators/addresses.ts';
+import { readDevices } from '../linux/host-state.ts';
+import type { NameOf } from '../linux/linux-found.ts';
+import { openRouteSocket } from '../linux/network-socket.ts';
 
 export interface UnderlayDevice {
   readonly name: string;
@@ -12,26 +15,30 @@ export interface UnderlayDevice {
   readonly addresses: readonly string[];
 }
 
-const objects = (value: unknown): readonly PlainObject[] =>
-  Array.isArray(value) ? value.filter(isPlainObject) : [];
-
-/** A device as `ip -json -details address` shows it. */
-export function underlayDevice(json: PlainObject): UnderlayDevice | undefined {
-  const { ifname: name, mtu, link, linkinfo, addr_info: addresses } = json;
-  if (typeof name !== 'string' || typeof mtu !== 'number') return undefined;
-  const info = isPlainObject(linkinfo) && linkinfo['info_kind'] === 'vlan' && linkinfo['info_data'];
-  const id = isPlainObject(info) ? info['id'] : undefined;
+export function underlayDevice(
+  {
+    name,
+    mtu,
+    data,
+    peer,
+    peerNamespace,
+  }: Pick<Link, 'name' | 'mtu' | 'data' | 'peer' | 'peerNamespace'>,
+  addresses: readonly Pick<Address, 'address'>[],
+  nameOf: NameOf,
+): UnderlayDevice {
+  // In another namespace the number means another device.
+  const below = peerNamespace === undefined ? nameOf(peer) : undefined;
   return {
     name,
     mtu,
-    vlan: typeof link === 'string' && typeof id === 'number' ? { of: link, id } : undefined,
-    addresses: objects(addresses).flatMap(({ local }) =>
-      typeof local === 'string' ? [local] : [],
-    ),
+    vlan: data?.kind === 'vlan' && below !== undefined ? { of: below, id: data.id } : undefined,
+    addresses: addresses.map(({ address }) => withoutPrefix(address)),
   };
 }
 
-export async function readUnderlayDevices(ip: IpProgram): Promise<readonly UnderlayDevice[]> {
-  const [devices] = await ip.read('any', [['address', 'show']]);
-  return objects(devices).flatMap((json) => underlayDevice(json) ?? []);
+/** Of a network namespace that is named by its path. Throws NetlinkError. */
+export function readUnderlayDevices(namespace: string | undefined): readonly UnderlayDevice[] {
+  using socket = openRouteSocket(namespace);
+  const { devices, nameOf } = readDevices(socket);
+  return devices.map(({ link, addresses }) => underlayDevice(link, addresses, nameOf));
 }

@@ -1,8 +1,19 @@
 /** Addresses and ways out of the host as the kernel has them, whoever set them. */
-import type { PlainObject } from '../../api/plain-object.ts';
-import { MAIN_TABLE } from '../numbers.ts';
-import { objects, text } from '../programs/ip-json.ts';
-import type { IpProgram } from '../programs/ip-program.ts';
+import {
+  ADDRESS_FLAG,
+  addresses as addressQuery,
+  HOP_FLAG,
+  links as linkQuery,
+  MAIN_TABLE,
+  routes as routeQuery,
+  type Address,
+  type Link,
+  type NetlinkSocket,
+  type Route,
+} from 'rtnetlink-ts';
+import { familyOf } from '../../allocators/addresses.ts';
+import type { NameOf } from './linux-found.ts';
+import { openRouteSocket } from './network-socket.ts';
 
 interface HostAddress {
   /** With prefix length. */
@@ -30,48 +41,74 @@ export interface HostState {
 }
 
 /** An address that nobody may use yet, or ever: duplicate address detection goes on, or found another one's. */
-const isUnusable = (address: PlainObject): boolean =>
-  ['tentative', 'dadfailed'].some((flag) => address[flag] === true);
+const UNUSABLE = ADDRESS_FLAG.tentative | ADDRESS_FLAG.dadFailed;
+const PASSING = ADDRESS_FLAG.secondary | ADDRESS_FLAG.deprecated;
 
 /** Keepalived labels the addresses that it moves between hosts so (reference/node.md §5). */
 const VIRTUAL = /vip$/;
 
-function hostAddress(json: PlainObject): HostAddress | undefined {
-  const local = text(json['local']);
-  const length = json['prefixlen'];
-  if (local === undefined || typeof length !== 'number' || isUnusable(json)) return undefined;
-  const isPassing = ['secondary', 'temporary', 'deprecated'].some((flag) => json[flag] === true);
-  const isVirtual = VIRTUAL.test(text(json['label']) ?? '');
-  return { address: `${local}/${length}`, isLasting: !isPassing && !isVirtual };
+type SeenAddress = Pick<Address, 'address' | 'flags' | 'label'>;
+
+const hostAddresses = (addresses: readonly SeenAddress[]): readonly HostAddress[] =>
+  addresses
+    .filter(({ flags }) => (flags & UNUSABLE) === 0)
+    .map(({ address, flags, label = '' }) => ({
+      address,
+      isLasting: (flags & PASSING) === 0 && !VIRTUAL.test(label),
+    }));
+
+export const hostDevice = (
+  { name, mac }: Pick<Link, 'name' | 'mac'>,
+  addresses: readonly SeenAddress[],
+): HostDevice => ({ name, mac, addresses: hostAddresses(addresses) });
+
+const DEFAULTS = ['0.0.0.0/0', '::/0'];
+
+/** What a route says of ways out: one per next hop; none for a route to less than everything. */
+export const defaultRoutes = (
+  {
+    family,
+    destination,
+    metric = 0,
+    hops,
+  }: Pick<Route, 'family' | 'destination' | 'metric' | 'hops'>,
+  nameOf: NameOf,
+): readonly DefaultRoute[] =>
+  DEFAULTS.includes(destination)
+    ? hops.flatMap(({ device, via, flags }) => {
+        const dev = nameOf(device);
+        // A gateway of the other family is no next hop of this one.
+        const isUsable = via !== undefined && familyOf(via) === family;
+        const isDead = (flags & HOP_FLAG.dead) !== 0;
+        return dev === undefined || !isUsable || isDead ? [] : [{ dev, nextHop: via, metric }];
+      })
+    : [];
+
+interface Devices {
+  readonly devices: readonly { readonly link: Link; readonly addresses: readonly Address[] }[];
+  readonly nameOf: NameOf;
 }
 
-/** A device as `ip -json address` shows it. */
-export function hostDevice(json: PlainObject): HostDevice | undefined {
-  const name = text(json['ifname']);
-  if (name === undefined) return undefined;
-  const addresses = objects(json['addr_info']).flatMap((one) => hostAddress(one) ?? []);
-  return { name, mac: text(json['address']), addresses };
-}
-
-/** Default routes out of one that `ip -json route` shows: one per next hop. */
-export function defaultRoutes(json: PlainObject): readonly DefaultRoute[] {
-  const metric = typeof json['metric'] === 'number' ? json['metric'] : 0;
-  return [json, ...objects(json['nexthops'])].flatMap((hop) => {
-    const [dev, nextHop] = [text(hop['dev']), text(hop['gateway'])];
-    const isDead = Array.isArray(hop['flags']) && hop['flags'].includes('dead');
-    return dev === undefined || nextHop === undefined || isDead ? [] : [{ dev, nextHop, metric }];
-  });
-}
-
-export async function readHostState(ip: IpProgram): Promise<HostState> {
-  const routes = [['route', 'show', 'default', 'table', String(MAIN_TABLE)]];
-  const [devices, v4, v6] = await Promise.all([
-    ip.read('any', [['address', 'show']]),
-    ip.read('inet', routes),
-    ip.read('inet6', routes),
-  ]);
+/** Throws NetlinkError. */
+export function readDevices(socket: NetlinkSocket): Devices {
+  const links = socket.dump(linkQuery());
+  const addresses = Map.groupBy(socket.dump(addressQuery()), ({ device }) => device);
+  const names = new Map(links.map(({ index, name }) => [index, name]));
   return {
-    devices: objects(devices[0]).flatMap((json) => hostDevice(json) ?? []),
-    defaultRoutes: [...objects(v4[0]), ...objects(v6[0])].flatMap(defaultRoutes),
+    devices: links.map((link) => ({ link, addresses: addresses.get(link.index) ?? [] })),
+    nameOf: (index) => (index === undefined ? undefined : names.get(index)),
+  };
+}
+
+/** Of a network namespace that is named by its path. Throws NetlinkError. */
+export function readHostState(namespace: string | undefined): HostState {
+  using socket = openRouteSocket(namespace);
+  const { devices, nameOf } = readDevices(socket);
+  const routes = (['v4', 'v6'] as const).flatMap((family) =>
+    socket.dump(routeQuery({ family, table: MAIN_TABLE })),
+  );
+  return {
+    devices: devices.map(({ link, addresses }) => hostDevice(link, addresses)),
+    defaultRoutes: routes.flatMap((route) => defaultRoutes(route, nameOf)),
   };
 }

@@ -12,7 +12,6 @@ import { createLogger } from '../../../src/process/logger.ts';
 import { MetricsAccess } from '../../../src/process/metrics-access.ts';
 import { openStore } from '../../../src/settings/object-store.ts';
 import { DEFAULT_SETTINGS } from '../../../src/model/settings.ts';
-import { IpProgram } from '../../../src/node/programs/ip-program.ts';
 import { NodeAnnouncer } from '../../../src/node/announcer/node-announcer.ts';
 import { Informers } from '../../../src/store/informers.ts';
 import { collectionPath } from '../../../src/store/kubernetes/kubernetes-paths.ts';
@@ -334,7 +333,7 @@ async function announce(
     settings: DEFAULT_SETTINGS,
     gateway: { mode: 'disabled', nextHops: [], vlan: 0 },
     openVswitch: () => ({ externalIds }),
-    ip: new IpProgram({ program: host.program, namespace: host.path }),
+    namespace: host.path,
     log,
     signal: stop.signal,
   });

@@ -45,6 +45,7 @@ const SETUP = [
   'ip link add name vx1 type vxlan external dstport 4790',
   'ip link add name blue up type vrf table 10007',
   'ip link add name d0 type dummy',
+  'ip link add link h0 name h0.7 type vlan id 7',
   'ip link set dev h0 mtu 1380',
 ];
 const SHOWN = [

@@ -335,6 +335,11 @@ describe('answers', () => {
     expect(made).toMatchObject({ name: 'blue', kind: 'vrf', data: { kind: 'vrf', table: 10007 } });
   });
 
+  test('a VLAN, of which a kernel says what is asked of it', () => {
+    const made = readLink(asked('ip link add link h0'));
+    expect(made).toMatchObject({ name: 'h0.7', peer: H0, data: { kind: 'vlan', id: 7 } });
+  });
+
   test('addresses', () => {
     const found = answers('ip -json -details -Numeric address show', readAddress).map((one) => ({
       dev: nameOf(one.device),

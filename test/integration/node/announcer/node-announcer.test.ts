@@ -68,7 +68,7 @@ describe.skipIf(whyNoNamespace !== undefined)('what a node tells the cluster of 
       settings: DEFAULT_SETTINGS,
       gateway: { mode: 'shared', nextHops: [], vlan: 0 },
       openVswitch: () => host.externalIds(),
-      ip: host.ip,
+      namespace: host.ip.namespace,
       log,
       signal: stop.signal,
     });

@@ -64,7 +64,7 @@ describe.skipIf(whyNoNamespace !== undefined)('settings of ovn-controller on a n
       },
     },
     nodes: informers.of(nodes),
-    ip: host.ip,
+    namespace: host.ip.namespace,
   });
 
   const start = (flags: RawOptions = FLAGS): void => {

@@ -172,21 +172,29 @@ test('rules that are not in force are those of the port of tunnels', () => {
   ).toEqual([message]);
 });
 
-test('devices are read with their VLANs, from what ip shows', () => {
-  expect(
-    underlayDevice({
-      ifname: 'br-ex.7',
-      link: 'br-ex',
-      mtu: 1400,
-      linkinfo: { info_kind: 'vlan', info_data: { protocol: '802.1Q', id: 7 } },
-      addr_info: [{ local: '10.0.0.3', prefixlen: 24 }, { prefixlen: 24 }],
-    }),
-  ).toEqual({ name: 'br-ex.7', mtu: 1400, vlan: { of: 'br-ex', id: 7 }, addresses: ['10.0.0.3'] });
-  expect(underlayDevice({ ifname: 'lo', mtu: 65_536 })).toEqual({
-    name: 'lo',
-    mtu: 65_536,
-    vlan: undefined,
-    addresses: [],
+test('devices are shown with their VLANs, but for those whose device below is in another namespace', () => {
+  const nameOf = (index: number | undefined): string | undefined =>
+    index === 3 ? 'br-ex' : undefined;
+  const vlanDevice = {
+    name: 'br-ex.7',
+    mtu: 1400,
+    peer: 3,
+    peerNamespace: undefined,
+    data: { kind: 'vlan' as const, id: 7 },
+  };
+  const shown = { name: 'br-ex.7', mtu: 1400, addresses: ['10.0.0.3'] };
+  const addresses = [{ address: '10.0.0.3/24' }];
+  expect(underlayDevice(vlanDevice, addresses, nameOf)).toEqual({
+    ...shown,
+    vlan: { of: 'br-ex', id: 7 },
   });
-  expect(underlayDevice({ mtu: 1 })).toBeUndefined();
+  expect(underlayDevice({ ...vlanDevice, peerNamespace: 0 }, addresses, nameOf)).toEqual({
+    ...shown,
+    vlan: undefined,
+  });
+  // A veth has a device that it belongs to, too.
+  expect(underlayDevice({ ...vlanDevice, data: undefined }, addresses, nameOf)).toEqual({
+    ...shown,
+    vlan: undefined,
+  });
 });

@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { command, type CommandOptions, type CommandResult } from './processes.ts';
 import { startSession } from './channel.ts';
-import { LabError, program, stateFolder } from './paths.ts';
+import { LabError, nodeArguments, stateFolder } from './paths.ts';
 import type { LabRecord } from './state-file.ts';
 
 /** Programs of the lab come before those of the nodes' root file system. */
@@ -15,8 +15,7 @@ const passed = (name: string): boolean => /^(TERM|COLORTERM|NO_COLOR|HEDDLE_.*)$
 /** A `heddle` command of this checkout, as a program inside. */
 export const heddleCommand = (lab: LabRecord, args: readonly string[]): string[] => [
   join(lab.checkout, 'node_modules/.bin/node'),
-  program,
-  ...args,
+  ...nodeArguments(args),
 ];
 
 export interface InsideOptions {

@@ -12,7 +12,7 @@ import { parseBindAddress } from '../../src/process/bind-address.ts';
 import { resolveConfiguration } from '../../src/settings/configuration.ts';
 import { definitions } from '../../src/api/validation/catalog.ts';
 import { objectKinds } from '../../src/model/read/object-kinds.ts';
-import { program } from '../../src/lab/paths.ts';
+import { DAEMON_OPTIONS, program } from '../../src/lab/paths.ts';
 import { DEFAULT_SETTINGS } from '../../src/model/settings.ts';
 import { nodeAnnotations } from '../../src/node/announcer/node-facts.ts';
 
@@ -133,6 +133,11 @@ describe('the image', () => {
   const dockerfile = readFileSync(join(ROOT, 'deploy/Dockerfile'), 'utf8').replaceAll(/\\\n/g, ' ');
   const packages = / install --yes --no-install-recommends\s+([^&]+)/.exec(dockerfile)?.[1] ?? '';
 
+  test('starts daemons with the options of Node.js that labs and tests start them with', () => {
+    const entrypoint = /^ENTRYPOINT (.*)$/m.exec(dockerfile)?.[1] ?? '';
+    expect(JSON.parse(entrypoint)).toEqual(['node', ...DAEMON_OPTIONS, '/app/dist/cli/main.js']);
+  });
+
   test('has the packages of every program that is run', () => {
     const needed = {
       'ovn-central': 'ovn-northd, schemas',
@@ -169,7 +174,7 @@ describe('the image', () => {
       bin: { heddle: string };
     };
     expect(program).toBe(join(ROOT, bin.heddle));
-    expect(dockerfile).toContain(`ENTRYPOINT ["node", "${join('/app', bin.heddle)}"]`);
+    expect(dockerfile).toContain(`"${join('/app', bin.heddle)}"]`);
     expect(readFileSync(join(ROOT, 'dist/NOTICES'), 'utf8')).toContain('commander');
   });
 

@@ -13,6 +13,7 @@ import {
   unpackedImage,
   whyNoImage,
 } from '../../support/cluster/product-image.ts';
+import { DAEMON_OPTIONS } from '../../../src/lab/paths.ts';
 import { ownFolder } from '../../support/run/left-behind.ts';
 import { until } from '../../support/run/until.ts';
 
@@ -60,7 +61,11 @@ describe.skipIf(why !== undefined)(
 
     test('runs compiled JavaScript, as nobody unless it is told otherwise', () => {
       const { User, Entrypoint } = imageSettings(id).OCIv1.config;
-      expect([User, Entrypoint]).toEqual(['65532:65532', COMMAND]);
+      expect([User, Entrypoint]).toEqual([
+        '65532:65532',
+        ['node', ...DAEMON_OPTIONS, '/app/dist/cli/main.js'],
+      ]);
+      expect(printed(...Entrypoint, 'node', '--help')).toContain('Usage: heddle node');
       expect(printed('find', '/app', '-name', '*.ts', '-o', '-name', 'node_modules')).toBe('');
       expect(() => printed('npm', '--version')).toThrow('No such file or directory');
     });

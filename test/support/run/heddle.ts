@@ -1,7 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { mkdirSync, rmSync, writeFileSync, cpSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { program } from '../../../src/lab/paths.ts';
+import { nodeArguments } from '../../../src/lab/paths.ts';
 import { bound, ownFolder } from './left-behind.ts';
 
 /** Commands that have a control socket or ask on it. */
@@ -70,7 +70,7 @@ export class Installation implements Disposable {
 }
 
 const spawnHeddle = (args: readonly string[]): ChildProcess =>
-  spawn(...bound(process.execPath, [program, ...args]), {
+  spawn(...bound(process.execPath, nodeArguments(args)), {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { ...process.env, NO_COLOR: '1' },
   });

@@ -1,5 +1,6 @@
 /** The image that deploy/Dockerfile makes, built without a registry, and programs that run in it. */
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 
 const script = (name: string): string => join(import.meta.dirname, name);
@@ -44,6 +45,12 @@ export interface ImageSettings {
 
 export const imageSettings = (id: string): ImageSettings =>
   JSON.parse(buildah('inspect', '--type', 'image', id)) as ImageSettings;
+
+/** An archive that `ctr images import` reads, in which the image has this name. */
+export function saveImage(id: string, file: string, name: string): void {
+  rmSync(file, { force: true });
+  buildah('push', '--quiet', id, `docker-archive:${file}:${name}`);
+}
 
 export const removeImages = (names: readonly string[]): void => {
   buildah('rmi', '--force', ...names);

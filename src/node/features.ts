@@ -10,6 +10,7 @@ import {
 import { healthChecks } from './health-checks/health-checks.ts';
 import type { HostSettings } from './networks/host-network.ts';
 import { hostMasquerade, integrationBridge, kernelRules } from './networks/masquerade.ts';
+import { hostRoutesOfNetwork } from './networks/host-routes.ts';
 import { hostOfNetwork } from './networks/network.ts';
 import { nftFeatures } from './nftables/nft-features.ts';
 import { serviceConnections } from './conntrack/service-connections.ts';
@@ -21,6 +22,7 @@ export const hostFeatures = (settings: HostSettings): readonly Feature<ZoneFacts
   integrationBridge,
   hostMasquerade,
   hostOfNetwork(settings),
+  hostRoutesOfNetwork(settings),
   bridgeFlows,
   bridgeFlowsOfNode,
   bridgeFlowsOfNetwork,

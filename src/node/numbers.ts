@@ -4,6 +4,11 @@
 export const PROTOCOL = 85;
 /** `protocol` of what the kernel makes by itself (linux/rtnetlink.h, RTPROT_KERNEL). */
 export const PROTOCOL_KERNEL = 2;
+/**
+ * `protocol` of routes of the main table that networks have too: the kernel's, those of an administrator at boot and later, of router advertisements,
+ * DHCP and keepalived (linux/rtnetlink.h, RTPROT_*). Those of routing daemons may be a whole Internet, and change without end.
+ */
+export const PROTOCOLS_OF_HOST: readonly number[] = [PROTOCOL_KERNEL, 3, 4, 9, 16, 18];
 
 /** Routing table that is looked up without a rule for another one (iproute2, rt_tables). */
 export const MAIN_TABLE = 254;

@@ -11,6 +11,7 @@ import { nodes, pods } from '../api/kinds.ts';
 import { LEASES, NODE_LEASES } from '../api/node-lease.ts';
 import type { ZoneProblem } from '../api/zone-status.ts';
 import { zoneFacts, type ZoneFacts } from '../model/zone/zone.ts';
+import { systemClock } from '../store/clock.ts';
 import type { DropLimit } from '../store/event-writer.ts';
 import { Informers } from '../store/informers.ts';
 import { managerIdentity } from '../cluster-daemon/cluster-daemon.ts';
@@ -28,6 +29,8 @@ import {
 import { northboundTables, southboundTables } from './monitored-columns.ts';
 import { openHost, type OpenHost } from './host.ts';
 import type { HostChange } from '../node/node-agent.ts';
+import type { FactSource } from '../node/fact-source.ts';
+import { HostRouteSource } from '../node/linux/host-route-source.ts';
 import { hostReport, type HostReport } from '../node/report.ts';
 import {
   missingHolds,
@@ -99,6 +102,7 @@ export class ZoneRuntime implements AsyncDisposable {
   readonly #allocations: ZoneAllocations;
   /** Present when the host is known. */
   readonly #keepers: NodeKeepers | undefined;
+  readonly #sources: readonly FactSource[];
   readonly #running: Promise<unknown>;
   /** The databases are this node's, and fit for it; looked at again whenever one was connected anew. */
   #isOurs = false;
@@ -194,6 +198,10 @@ export class ZoneRuntime implements AsyncDisposable {
         mayWrite: mode === 'write',
         onChange: onWork,
       });
+    this.#sources =
+      host === undefined || !configuration.host.hasVrfs
+        ? []
+        : [new HostRouteSource({ node, namespace: host.ip.namespace, log, onChange: onWork })];
     const makeManager = (): ClusterManager =>
       new ClusterManager({
         ...common,
@@ -220,6 +228,7 @@ export class ZoneRuntime implements AsyncDisposable {
       informers.run(signal),
       ...this.#allocations.run(signal),
       ...(this.#keepers?.run() ?? []),
+      ...this.#sources.map((source) => source.start(this.facts, systemClock, signal)),
     ];
     this.#running = Promise.all(
       tasks.map((task) => task.catch((error: unknown) => this.#failed(error))),
@@ -391,6 +400,7 @@ export class ZoneRuntime implements AsyncDisposable {
       ...this.#problemsOfModel(),
       ...this.#allocations.problems(),
       ...(this.#keepers?.problems() ?? []),
+      ...this.#sources.flatMap((source) => source.problems()),
       ...(this.chassisReach()?.problems ?? []),
       ...this.controller.problems(),
       ...(this.#options.furtherProblems?.() ?? []),

@@ -179,6 +179,47 @@ describe.skipIf(whyNoVirtualMachine !== undefined)(
       }
     });
 
+    test('pods of every network reach hosts at a second network card of their node and behind its static routes, as soon as it has them and as long', async () => {
+      const far = { v4: ['172.30.0.2', '198.18.5.1'], v6: ['fc00:30::2', 'fc00:31::1'] } as const;
+      const own = ['172.30.0.3', 'fc00:30::3'];
+      const routes = ['198.18.0.0/16 via 172.30.0.2', 'fc00:31::/64 via fc00:30::2'];
+      const ip = (command: string): Promise<string> =>
+        outputInside(lab.record, ['ip', ...command.split(' ')]);
+      await ip('netns add far');
+      await ip(`link add eth1 netns ${NODE} type veth peer name eth0 netns far`);
+      for (const [netns, device, addresses] of [
+        [NODE, 'eth1', ['172.30.0.3/24', 'fc00:30::3/64']],
+        ['far', 'eth0', ['172.30.0.2/24', 'fc00:30::2/64']],
+        ['far', 'lo', ['198.18.5.1/32', 'fc00:31::1/128']],
+      ] as const) {
+        await ip(`-n ${netns} link set ${device} up`);
+        for (const address of addresses)
+          await ip(`-n ${netns} address add ${address} dev ${device} nodad`);
+      }
+      const serving = { servers: [{ namespace: 'far', name: 'far' }], port: SERVER_PORT };
+      await outputInside(lab.record, ['lab-serve'], { input: JSON.stringify(serving) });
+      const senders = [...TENANTS.map(web), DNS.pod];
+      const ways = (hasRoutes: boolean): Way[] =>
+        senders.flatMap((key) =>
+          [far.v4, far.v6].flatMap((addresses, family) =>
+            addresses.map((to, n) => ({
+              from: namespaceOf(key),
+              to,
+              port: SERVER_PORT,
+              expected: n === 0 || hasRoutes ? `far saw ${own[family]}` : NOBODY,
+            })),
+          ),
+        );
+      const withPeer = (all: readonly Way[]): Promise<void> => prove(all, { seesPeer: true });
+      await withPeer(ways(false));
+      for (const route of routes) await ip(`-n ${NODE} route add ${route}`);
+      await withPeer(ways(true));
+      for (const route of routes) await ip(`-n ${NODE} route del ${route}`);
+      await withPeer(ways(false));
+      await ip(`-n ${NODE} link del eth1`);
+      await withPeer(ways(false).map((way) => ({ ...way, expected: NOBODY })));
+    });
+
     test('a pod reaches node ports of every network at its own node, also over IPv4 out of a VRF; one without a network of its own none of them', async () => {
       const ways = (from: string, expected: (tenant: Tenant) => string): Way[] =>
         TENANTS.flatMap((tenant) =>

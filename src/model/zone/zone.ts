@@ -9,6 +9,7 @@ import { adminTables } from './admin-policies.ts';
 import { attachmentTables } from './attachments.ts';
 import { backendTables } from './backends.ts';
 import { connectTables } from './connects.ts';
+import { hostRouteTables } from './host-routes.ts';
 import { multicastTables } from './multicast.ts';
 import { namedPortTables } from './named-ports.ts';
 import { firewallTables } from './egress-firewalls.ts';
@@ -32,6 +33,7 @@ function tablesOf(nodeName: string, settings: ClusterSettings, options: Renderin
   const objects = {
     ...basis,
     ...nodeTables(basis),
+    ...hostRouteTables(basis),
     ...namespaceTables(basis),
     ...podTables(basis),
   };

@@ -15,6 +15,7 @@ import type { Log } from '../../store/log.ts';
 import { WorkQueue, type Again } from '../../store/work-queue.ts';
 import { readHostState } from '../linux/host-state.ts';
 import { NetworkMonitor } from '../linux/network-monitor.ts';
+import { isDefaultRoute } from '../linux/stale.ts';
 import { isManagementDevice } from '../names.ts';
 import { nodeAnnotations, type GatewaySettings, type HostFacts } from './node-facts.ts';
 import { PROTOCOL } from '../numbers.ts';
@@ -187,7 +188,9 @@ export class NodeAnnouncer {
           stale.kind === 'link' && stale.isOutward === undefined && !isManagementDevice(stale.dev);
         if (stale.kind === 'all' || mayConcern) look();
       },
-      onDefaultRoute: look,
+      onRoute: (route) => {
+        if (isDefaultRoute(route)) look();
+      },
       onTrouble: (text) => log.warn({ node }, text),
     });
     try {

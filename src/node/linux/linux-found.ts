@@ -1,5 +1,6 @@
 /** Objects of the network stack as the kernel shows them, in the columns in which they are wanted. */
 import {
+  HOP_FLAG,
   ROUTE_TYPE,
   type Address,
   type Link,
@@ -57,7 +58,8 @@ export const foundLink = (
   })),
 });
 
-const DEFAULTS = ['0.0.0.0/0', '::/0'];
+/** Destinations of default routes. */
+export const DEFAULTS = ['0.0.0.0/0', '::/0'];
 
 export function foundRoute(route: Route, nameOf: NameOf): Found<RouteColumns> {
   const { family, table, destination, type, protocol, preferredSource, mtu, metric } = route;
@@ -78,6 +80,7 @@ export function foundRoute(route: Route, nameOf: NameOf): Found<RouteColumns> {
           }),
       ...(via === undefined ? {} : { via }),
       ...(dev === undefined ? {} : { dev }),
+      ...(dev === undefined || ((hop?.flags ?? 0) & HOP_FLAG.onLink) === 0 ? {} : { onlink: true }),
       ...(preferredSource === undefined ? {} : { src: preferredSource }),
       ...(mtu === undefined ? {} : { mtu }),
       ...(metric === undefined ? {} : { metric }),

@@ -32,6 +32,8 @@ export interface RouteColumns {
   readonly type?: 'unreachable';
   readonly via?: string;
   readonly dev?: string;
+  /** The next hop is on the device whatever routes say. */
+  readonly onlink?: boolean;
   readonly src?: string;
   readonly mtu?: number;
   readonly metric?: number;
@@ -107,13 +109,14 @@ export const addressKey = ({ dev, address }: Pick<AddressColumns, 'dev' | 'addre
 
 /** The route in the syntax of ip(8), without table and protocol. */
 export function routeArguments(route: RouteColumns): string[] {
-  const { type, dst, via, dev, src, mtu } = route;
+  const { type, dst, via, dev, onlink, src, mtu } = route;
   const metric = metricOf(route);
   return [
     ...(type === undefined ? [] : [type]),
     dst,
     ...(via === undefined ? [] : ['via', via]),
     ...(dev === undefined ? [] : ['dev', dev]),
+    ...(onlink === true ? ['onlink'] : []),
     ...(src === undefined ? [] : ['src', src]),
     ...(mtu === undefined ? [] : ['mtu', String(mtu)]),
     ...(metric === 0 || (metric === IPV6_METRIC && route.family === 'v6')

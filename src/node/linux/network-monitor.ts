@@ -5,11 +5,12 @@ import {
   readRouteEvent,
   ROUTE_GROUP,
   type NetlinkMessage,
+  type Route,
   type RouteEvent,
 } from 'rtnetlink-ts';
 import { errorText } from '../../api/error-text.ts';
 import { openRouteSocket, withNamespace } from './network-socket.ts';
-import { isOfDefaultRoute, staleAfter, type Stale } from './stale.ts';
+import { staleAfter, type Stale } from './stale.ts';
 
 /** Bytes of the socket's buffer. */
 const RECEIVE_BUFFER = 16 * 1024 * 1024;
@@ -22,8 +23,8 @@ export interface NetworkMonitorOptions {
   readonly namespace?: string | undefined;
   readonly protocol: number;
   readonly onStale: (stale: Stale) => void;
-  /** Called when a way out of the host comes or goes. */
-  readonly onDefaultRoute?: () => void;
+  /** Called with each route that comes or goes, whoever made it. */
+  readonly onRoute?: (route: Route) => void;
   /** Called with what went wrong: a loss, an end. */
   readonly onTrouble?: (text: string) => void;
 }
@@ -80,12 +81,12 @@ export class NetworkMonitor implements Disposable {
       return;
     }
     if (event === undefined) return;
-    const { protocol, onStale, onDefaultRoute } = this.#options;
+    const { protocol, onStale, onRoute } = this.#options;
     if (event.kind === 'link' && !event.isGone) this.#names.set(event.link.index, event.link.name);
     const stale = staleAfter(event, protocol, this.#names);
     if (event.kind === 'link' && event.isGone) this.#names.delete(event.link.index);
     if (stale !== undefined) onStale(stale);
-    if (onDefaultRoute !== undefined && isOfDefaultRoute(event)) onDefaultRoute();
+    if (event.kind === 'route') onRoute?.(event.route);
   }
 
   /** Nothing is known any more, but names of devices. */

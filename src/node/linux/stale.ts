@@ -1,6 +1,7 @@
 /** What an announcement of the kernel means for what is known of the network stack: it says what to read again, and no more. */
 import type { Link, Route, RouteEvent } from 'rtnetlink-ts';
 import { MAIN_TABLE, PROTOCOL_KERNEL } from '../numbers.ts';
+import { DEFAULTS } from './linux-found.ts';
 
 /** What has to be read again. */
 export type Stale =
@@ -29,7 +30,6 @@ const NEW_DEVICES = -2;
 const DATAPATH = 'ovs-system';
 const LINK_LOCAL = /^fe80:/;
 const MANAGEMENT_PORT = /^ovn-k8s-mp/;
-const DEFAULTS = ['0.0.0.0/0', '::/0'];
 
 function staleLink(link: Link, isGone: boolean, names: DeviceNames): Stale {
   const { name: dev, peer, peerNamespace, master } = link;
@@ -86,7 +86,5 @@ export function staleAfter(
 }
 
 /** True for a default route of the main table, whoever made it. */
-export const isOfDefaultRoute = (event: RouteEvent): boolean =>
-  event.kind === 'route' &&
-  event.route.table === MAIN_TABLE &&
-  DEFAULTS.includes(event.route.destination);
+export const isDefaultRoute = ({ table, destination }: Route): boolean =>
+  table === MAIN_TABLE && DEFAULTS.includes(destination);

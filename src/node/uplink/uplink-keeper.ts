@@ -19,6 +19,7 @@ import {
 import { gatewayBridgeOf, type SwitchState, type UplinkState } from './state.ts';
 import type { UplinkSwitch } from './uplink-switch.ts';
 import { NetworkMonitor } from '../linux/network-monitor.ts';
+import { isDefaultRoute } from '../linux/stale.ts';
 import type { IpProgram } from '../programs/ip-program.ts';
 import type { Sysctls } from '../linux/kernel-sysctls.ts';
 import { readUplinkDevices } from './kernel-state.ts';
@@ -340,7 +341,9 @@ export class UplinkKeeper {
         const isOurs = stale.kind === 'link' && [name, this.#bridge()].includes(stale.dev);
         if (stale.kind === 'all' || isOurs) look();
       },
-      onDefaultRoute: look,
+      onRoute: (route) => {
+        if (isDefaultRoute(route)) look();
+      },
       onTrouble: (text) => log.warn({ component: 'host', uplink: name }, text),
     });
     try {

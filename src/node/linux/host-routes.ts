@@ -1,0 +1,99 @@
+/** Which routes of the host's main table networks have in their tables, too. Pure. */
+import { HOP_FLAG, ROUTE_TYPE, type Hop, type Link, type Route } from 'rtnetlink-ts';
+import { familyOf, type Family } from '../../allocators/addresses.ts';
+import type { HostRoute } from '../../model/zone/host-routes.ts';
+import { isManagementDevice } from '../names.ts';
+import { MAIN_TABLE, PROTOCOLS_OF_HOST } from '../numbers.ts';
+import { isWord } from '../programs/ip-program.ts';
+import { DEFAULTS } from './linux-found.ts';
+
+/** Of one family; each network has all of them. */
+export const MOST_HOST_ROUTES = 256;
+
+export interface ChosenRoutes {
+  readonly routes: readonly HostRoute[];
+  /** Of how many: more than there may be are left out. */
+  readonly found: number;
+}
+
+const NOWHERE: readonly number[] = [
+  ROUTE_TYPE.blackhole,
+  ROUTE_TYPE.unreachable,
+  ROUTE_TYPE.prohibit,
+];
+/** Each device has it by itself. */
+const LINK_LOCAL = /^fe80:/;
+
+/** True for a route that may be one of those. */
+export const isHostRoute = ({ table, protocol, destination }: Route): boolean =>
+  table === MAIN_TABLE &&
+  PROTOCOLS_OF_HOST.includes(protocol) &&
+  !DEFAULTS.includes(destination) &&
+  !LINK_LOCAL.test(destination);
+
+/** Devices that lead out of the host, or to what it has there: not into a network, and not into a VRF of anybody. */
+function usableDevices(links: readonly Link[]): ReadonlyMap<number, string> {
+  const usable = links.filter(
+    ({ name, kind, slaveKind }) =>
+      name !== 'lo' &&
+      kind !== 'vrf' &&
+      slaveKind !== 'vrf' &&
+      !isManagementDevice(name) &&
+      isWord(name),
+  );
+  return new Map(usable.map(({ index, name }) => [index, name]));
+}
+
+/** The first next hop that works: a network's table has one, as its default route has. */
+function usableHop(
+  hops: readonly Hop[],
+  family: Family,
+  devices: ReadonlyMap<number, string>,
+): Hop | undefined {
+  const usable = hops.filter(
+    ({ device = 0, via, flags }) =>
+      devices.has(device) &&
+      (flags & HOP_FLAG.dead) === 0 &&
+      (via === undefined || familyOf(via) === family),
+  );
+  return usable.find(({ flags }) => (flags & HOP_FLAG.linkDown) === 0) ?? usable[0];
+}
+
+function hostRoute(
+  { family, type, destination: dst, metric, mtu, hops }: Route,
+  devices: ReadonlyMap<number, string>,
+): HostRoute | undefined {
+  const common = { dst, ...(metric === undefined ? {} : { metric }) };
+  if (NOWHERE.includes(type)) return { ...common, type: 'unreachable' };
+  const hop = type === ROUTE_TYPE.unicast ? usableHop(hops, family, devices) : undefined;
+  const dev = devices.get(hop?.device ?? 0);
+  if (hop === undefined || dev === undefined) return undefined;
+  return {
+    ...common,
+    dev,
+    ...(hop.via === undefined ? {} : { via: hop.via }),
+    ...((hop.flags & HOP_FLAG.onLink) === 0 ? {} : { onlink: true }),
+    ...(mtu === undefined ? {} : { mtu }),
+  };
+}
+
+/** Networks of devices first: of too many routes those stay. */
+const placeOf = ({ via, dst, metric = 0 }: HostRoute): string =>
+  `${via === undefined ? 0 : 1} ${dst} ${metric}`;
+
+/** `routes` of one family, `links` of all devices. The same in whatever order the kernel has routes of several destinations. */
+export function chooseHostRoutes(routes: readonly Route[], links: readonly Link[]): ChosenRoutes {
+  const devices = usableDevices(links);
+  const chosen = new Map<string, HostRoute>();
+  for (const route of routes) {
+    const found = isHostRoute(route) ? hostRoute(route, devices) : undefined;
+    // Of several with one destination and metric the kernel goes by the first.
+    const key = `${route.destination} ${route.metric ?? 0}`;
+    if (found !== undefined && !chosen.has(key)) chosen.set(key, found);
+  }
+  const sorted = [...chosen.values()]
+    .map((route) => ({ route, place: placeOf(route) }))
+    .sort((a, b) => (a.place < b.place ? -1 : 1))
+    .map(({ route }) => route);
+  return { routes: sorted.slice(0, MOST_HOST_ROUTES), found: sorted.length };
+}

@@ -96,11 +96,8 @@ export class HostRouteSource implements FactSource {
       return { family, ...chooseHostRoutes(all, devices) };
     });
     let hasChanged = false;
-    for (const { family, routes: chosen } of read) {
-      const before = facts.hostRoutes.peek(family);
-      facts.hostRoutes.put(family, { routes: chosen });
-      if (facts.hostRoutes.peek(family) !== before) hasChanged = true;
-    }
+    for (const { family, routes: chosen } of read)
+      if (facts.hostRoutes.put(family, { routes: chosen })) hasChanged = true;
     const tooMany = read.find(({ found }) => found > MOST_HOST_ROUTES);
     const isNew = this.#say(
       tooMany &&

@@ -109,14 +109,12 @@ export async function tunnelsByOtherMeans(lab: HostileLab): Promise<readonly Sen
   ] as const) {
     const { namespace, addresses } = lab.on(key);
     const gateway = macOf((addresses[0] ?? '').replace(/\d+$/, '1'));
-    // What no filter is about, and does no harm: nodes have nothing that takes it.
-    const harmless = key === 'blue/attacker' ? await lab.firstHop('blue') : {};
     for (const [index, node] of nodeAddresses('n2').entries()) {
       const between = { from: addresses[index] ?? '', to: node };
-      const add = (id: string, packet: Buffer, where: { wanted?: string } = {}): void => {
+      const add = (id: string, packet: Buffer): void => {
         const type = ethertypeOf(node);
         const frame = { device, to: gateway, type, packet: packet.toString('hex') };
-        sends.push({ id, from: namespace, frame, ...where });
+        sends.push({ id, from: namespace, frame });
       };
       const ip = (next: number, body: Buffer, fragment = 0): Buffer =>
         familyOf(node) === 'v4'
@@ -155,13 +153,13 @@ export async function tunnelsByOtherMeans(lab: HostileLab): Promise<readonly Sen
       }
       for (const port of VXLAN_PORTS) {
         const vx = id(`VXLAN by ${port}`);
-        add(vx, ip(PROTOCOL.udp, udp(between, 40_000, port, vxlan(1, framed(vx)))), harmless);
+        add(vx, ip(PROTOCOL.udp, udp(between, 40_000, port, vxlan(1, framed(vx)))));
       }
       const wrapped = id('ESP in UDP');
       const inUdp = Buffer.concat([ESP_HEADER, inner(wrapped)]);
-      add(wrapped, ip(PROTOCOL.udp, udp(between, 40_000, ESP_PORT, inUdp)), harmless);
+      add(wrapped, ip(PROTOCOL.udp, udp(between, 40_000, ESP_PORT, inUdp)));
       const stt = id('STT');
-      add(stt, ip(PROTOCOL.tcp, tcp(between, 40_000, STT_PORT, 0x18, framed(stt))), harmless);
+      add(stt, ip(PROTOCOL.tcp, tcp(between, 40_000, STT_PORT, 0x18, framed(stt))));
       // Connections without ports are told apart by their addresses alone, which of two networks of a node are the same: what n2
       // answers to the second one goes to the first. So each sends another protocol (docs/security.md, "What is not held").
       if (key === 'plain/attacker') {
@@ -176,7 +174,7 @@ export async function tunnelsByOtherMeans(lab: HostileLab): Promise<readonly Sen
         ] as const) {
           const gre = id(what);
           const header = Buffer.from([0, 0, ...shortBytes(type)]);
-          add(gre, ip(PROTOCOL.gre, Buffer.concat([header, carry(gre)])), harmless);
+          add(gre, ip(PROTOCOL.gre, Buffer.concat([header, carry(gre)])));
         }
     }
     // A route that names the victim after the gateway, which is to forward it.

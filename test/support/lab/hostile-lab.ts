@@ -171,13 +171,6 @@ export class HostileLab implements AsyncDisposable {
     return this.#mode === 'shared' || (await this.portOf(namespaceName)) !== '';
   }
 
-  /** Namespace where what a primary network sends to another node comes first: in local gateway mode a VRF knows no way but the next hop, which sends it on. */
-  async firstHop(namespaceName: string): Promise<{ wanted?: string }> {
-    return this.#mode === 'local' && (await this.reachesOutside(namespaceName))
-      ? { wanted: 'ext' }
-      : {};
-  }
-
   /** Has the nodes in this mode, from whatever they were in before. */
   async enter(gatewayMode: GatewayMode): Promise<void> {
     this.#mode = gatewayMode;

@@ -1,7 +1,7 @@
 /** What each kind of network promises its pods, with packets: a row for each promise, a column for each kind, IPv4 and IPv6. The same for both gateway modes. */
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { ProbeResult } from '../../../src/lab/connectivity.ts';
-import { outputInside, runInside } from '../../../src/lab/exec.ts';
+import { runInside } from '../../../src/lab/exec.ts';
 import { OUTSIDE } from '../../../src/lab/node-facts.ts';
 import { SERVER_PORT } from '../../../src/lab/pods.ts';
 import { hasVrfs } from '../../../src/lab/status.ts';
@@ -38,7 +38,6 @@ const withNetwork = TENANTS.filter(({ topology }) => topology !== undefined);
 /** Declares the tests of the matrix for nodes that are run like this; prints its table at the end. */
 export function describeMatrix(mode: MatrixMode): void {
   const { gatewayMode, kind, seconds, senders } = mode;
-  const isLocal = gatewayMode === 'local';
   const whyNot = kind === 'vm' ? whyNoVirtualMachine : whyNoLab;
   const name = `the matrix of networks in ${gatewayMode} gateway mode`;
 
@@ -262,11 +261,7 @@ export function describeMatrix(mode: MatrixMode): void {
         );
       });
 
-      // In local gateway mode the host forwards, and what it has for a primary network is the node's next hop (docs/host.md, "Gateway modes").
-      test(`a node port is answered in its own network, at every node${isLocal ? '; at other nodes by way of the next hop, which sends it back' : ''}`, async () => {
-        if (isLocal)
-          for (const setting of ['net.ipv4.ip_forward=1', 'net.ipv6.conf.all.forwarding=1'])
-            await outputInside(matrix.record, `ip netns exec ext sysctl -qw ${setting}`.split(' '));
+      test('a node port is answered in its own network, at every node', async () => {
         await matrix.prove(
           'node port, from pods',
           TENANTS.flatMap((tenant) =>
@@ -275,6 +270,25 @@ export function describeMatrix(mode: MatrixMode): void {
                 fromOutside(tenant, nodeAddresses(node), nodePort(tenant), () =>
                   podKey(tenant, 'on-n2'),
                 ).map((way) => ({ ...way, from: matrix.endOf(tenant, pod).namespace })),
+              ),
+            ),
+          ),
+        );
+      });
+
+      test('between the default network and primary ones a node port is answered at other nodes, and not at the own', async () => {
+        const [onDefault] = TENANTS.filter(({ topology }) => topology === undefined);
+        await matrix.prove(
+          'node port, of others at other nodes alone',
+          withNetwork.flatMap((tenant) =>
+            [
+              [onDefault, tenant],
+              [tenant, onDefault],
+            ].flatMap(([client = tenant, owner = tenant]) =>
+              NODES.flatMap((node) =>
+                fromOutside(tenant, nodeAddresses(node), nodePort(owner), () =>
+                  node === PODS['on-n1'] ? NOBODY : podKey(owner, 'on-n2'),
+                ).map((way) => ({ ...way, from: matrix.endOf(client, 'on-n1').namespace })),
               ),
             ),
           ),

@@ -1,7 +1,11 @@
 import { expect, test } from 'vitest';
 import type { HostRoute } from '../../../../src/model/zone/host-routes.ts';
 import { hostFeatures } from '../../../../src/node/features.ts';
-import { routeKey, type RouteColumns } from '../../../../src/node/linux/linux-rows.ts';
+import {
+  routeArguments,
+  routeKey,
+  type RouteColumns,
+} from '../../../../src/node/linux/linux-rows.ts';
 import { HOST_SETTINGS } from '../../../support/host/host-units.ts';
 import { builtUnits, type BuiltUnit } from '../../../support/zone/built-rows.ts';
 import {
@@ -62,22 +66,13 @@ test('a network has the routes of the host in its table, with an MTU that its po
       { dst: '10.98.0.0/16', dev: 'eth1', via: '203.0.113.1', onlink: true, mtu: 1280 },
       { dst: '10.66.0.0/16', type: 'unreachable' },
       { dst: 'fc00:99::/64', dev: 'eth1', via: 'fe80::1', metric: 1024 },
-    ]),
+    ]).map((route) => `${route.family} ${route.table}: ${routeArguments(route).join(' ')}`),
   ).toEqual([
-    { family: 'v4', table: 10_002, dst: '172.18.0.0/16', dev: 'breth0', mtu: 1400 },
-    {
-      ...{ family: 'v4', table: 10_002, dst: '10.99.0.0/16', dev: 'eth1', via: '172.20.0.1' },
-      ...{ metric: 50, mtu: 1400 },
-    },
-    {
-      ...{ family: 'v4', table: 10_002, dst: '10.98.0.0/16', dev: 'eth1', via: '203.0.113.1' },
-      ...{ onlink: true, mtu: 1280 },
-    },
-    { family: 'v4', table: 10_002, dst: '10.66.0.0/16', type: 'unreachable' },
-    {
-      ...{ family: 'v6', table: 10_002, dst: 'fc00:99::/64', dev: 'eth1', via: 'fe80::1' },
-      ...{ metric: 1024, mtu: 1400 },
-    },
+    'v4 10002: 172.18.0.0/16 dev breth0 mtu 1400',
+    'v4 10002: 10.99.0.0/16 via 172.20.0.1 dev eth1 mtu 1400 metric 50',
+    'v4 10002: 10.98.0.0/16 via 203.0.113.1 dev eth1 onlink mtu 1280',
+    'v4 10002: unreachable 10.66.0.0/16',
+    'v6 10002: fc00:99::/64 via fe80::1 dev eth1 mtu 1400',
   ]);
   expect(
     unitIn(unitsWith([{ dst: '172.18.0.0/16', dev: 'breth0' }]), 'host/routes default')?.rows,

@@ -622,7 +622,8 @@ describe.skipIf(whyNoRealKubernetes !== undefined)(
             ),
           );
 
-        const quiet = await wave();
+        const before = await wave();
+        const beside: (readonly [by: string, took: number])[] = [];
         const onNode = (...command: readonly string[]): Promise<string> =>
           outputInside(cluster.record, ['on', 'n1', ...command]);
         const inPod = async (...command: readonly string[]): Promise<string> => {
@@ -655,18 +656,12 @@ describe.skipIf(whyNoRealKubernetes !== undefined)(
             took = await wave();
             lost = await unanswered(cluster.record, 'n1', honest, 20);
           });
+          beside.push([by, took]);
           console.log(
-            `three pods came up in ${Math.round(took)} ms beside ${JSON.stringify(sent)} connections by ${by}, in ${Math.round(quiet)} ms without`,
+            `three pods of another tenant came up beside ${JSON.stringify(sent)} connections`,
           );
           for (const [target, count] of Object.entries(sent))
             expect(count, target).toBeGreaterThan(1000);
-          wrong.push(
-            ...tenant.held(
-              'floods: pods that start',
-              by,
-              took > MOST_SLOWER * quiet ? [`${took} ms, ${quiet} without`] : [],
-            ),
-          );
           wrong.push(
             ...tenant.held(
               'floods: who asks',
@@ -674,6 +669,14 @@ describe.skipIf(whyNoRealKubernetes !== undefined)(
               lost > 0 ? [`${lost} of 20 were not answered`] : [],
             ),
           );
+        }
+        // What else the machine does is in one of both.
+        const quiet = Math.max(before, await wave());
+        for (const [by, took] of beside) {
+          const said = `three pods came up in ${Math.round(took)} ms beside ${by}, in ${Math.round(quiet)} ms without`;
+          console.log(said);
+          const problems = took > MOST_SLOWER * quiet ? [said] : [];
+          wrong.push(...tenant.held('floods: pods that start', by, problems));
         }
         expect(wrong).toEqual([]);
       });

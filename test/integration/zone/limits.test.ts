@@ -90,6 +90,16 @@ const slice = (of: string, number: number, ports: readonly object[]): KubeObject
     ports,
   }) as KubeObject;
 
+const PER_SLICE = 100;
+/** With so many endpoints as a slice of an API server has at most by default. */
+const wideSlice = (of: string, number: number, ports: readonly object[]): KubeObject => {
+  const endpoints = numbers(PER_SLICE).map((n) => ({
+    addresses: [`10.201.${number}.${n + 1}`],
+    conditions: { ready: true },
+  }));
+  return Object.assign(slice(of, number, ports), { endpoints });
+};
+
 /** A policy that costs a node two flows for each block and port. */
 const policy = (name: string, flows: number): KubeObject => ({
   ...networkPolicy(`mallory/${name}`, {
@@ -298,6 +308,23 @@ describe.skipIf(typeof started === 'string')(
       expect(await vips('198.51.100')).toBeGreaterThanOrEqual((addresses - 1) * PORTS);
       expect(await vips('203.0.113')).toBe(0);
       expect(await told('Service', 'full')).toEqual([]);
+    }, 120_000);
+
+    test('a service of as many endpoints as one may have, one that changes, and one of more', async () => {
+      const http = [{ name: 'p0', port: 8080, protocol: 'TCP' }];
+      const slices = Math.ceil(serviceLimits.targets / PER_SLICE);
+      await create(
+        service('wide', '', 1, 1),
+        ...numbers(slices).map((n) => wideSlice('wide', n, http)),
+      );
+      const backends = async (): Promise<number> =>
+        (await ovn.nbctl('--bare', '--columns=vips', 'list', 'Load_Balancer')).split('10.201.')
+          .length - 1;
+      await waitFor('all endpoints', async () => (await backends()) >= serviceLimits.targets);
+      await servesOthers();
+      await create(wideSlice('wide', slices, http));
+      await isTold('Service', 'wide', 'max-service-targets');
+      await servesOthers();
     }, 120_000);
 
     test('the daemons live, and are ready', async () => {

@@ -28,8 +28,10 @@ const LONG_INTEGRATION = [
   'cluster/any-order',
   'cluster/kubernetes',
   'cluster/random-histories',
+  'deploy/image',
   'ovsdb/chaos',
   'ovsdb/cluster-crashes',
+  'zone/limits',
 ].map((name) => `test/integration/${name}.test.ts`);
 /** Suites that need the nodes' root file system, which holds the servers that they run. */
 const NEED_ROOT_FILE_SYSTEM = ['integration', 'e2e'];

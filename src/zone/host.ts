@@ -13,6 +13,7 @@ import { LinuxDriver } from '../node/linux/linux-driver.ts';
 import { NftDriver } from '../node/nftables/nft-driver.ts';
 import { NftProgram } from '../node/nftables/nft-program.ts';
 import { OfctlProgram } from '../node/openflow/ofctl-program.ts';
+import { Unixctl } from '../node/programs/unixctl.ts';
 import { sysctlsBelow, type Sysctls } from '../node/linux/kernel-sysctls.ts';
 import { bridgeRemovals, removalsText, removeBridges } from '../node/uplink/uplink-keeper.ts';
 import { hostFeatures } from '../node/features.ts';
@@ -67,6 +68,7 @@ export interface HostOptions {
 export interface OpenHost extends AsyncDisposable {
   readonly controller: HostController;
   readonly openVswitch: OpenDatabase;
+  readonly vswitchd: Unixctl;
   readonly ip: IpProgram;
   readonly sysctls: Sysctls;
   readonly uplink: UplinkSwitch;
@@ -113,7 +115,10 @@ export const hostPlansText = ({ linux, nft, openVswitch, flows }: HostPlans): st
 
 const SOCKET = /^unix:(\/.+)\/[^/]+$/;
 
-/** Open vSwitch has the sockets of its bridges beside that of its database. */
+/** Where Open vSwitch has its sockets by default. */
+const RUN_FOLDER = '/var/run/openvswitch';
+
+/** Open vSwitch has the sockets of its bridges, and of its daemon, beside that of its database. */
 const folderOf = (remote: string): string | undefined => SOCKET.exec(remote)?.[1];
 
 /** Throws ConfigurationError. */
@@ -195,6 +200,7 @@ export function openHost({
   return {
     controller,
     openVswitch,
+    vswitchd: new Unixctl({ folder: folder ?? RUN_FOLDER, daemon: 'ovs-vswitchd' }),
     ip,
     sysctls,
     uplink,

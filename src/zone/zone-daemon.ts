@@ -10,6 +10,7 @@ import { registerLoops } from '../process/loop-metrics.ts';
 import { registerUnhandled } from '../process/unhandled-metrics.ts';
 import { MetricsAccess } from '../process/metrics-access.ts';
 import { objectSource } from '../settings/object-store.ts';
+import { registerConnections } from './connection-metrics.ts';
 import { serveZone } from './daemon-view.ts';
 import { serveZoneCni } from './zone-cni.ts';
 import { ZoneLoops } from './zone-loops.ts';
@@ -57,6 +58,7 @@ export async function runZone(
     () => runtime.informers.unhandled(),
     () => runtime.controller.unread(),
   );
+  registerConnections(metrics.registry, () => runtime.connectionTables?.usages ?? []);
   await using cni = await serveZoneCni(runtime, log);
   const zone = new ZoneLoops({ runtime, metrics, log, conflist: cni.conflist });
   loops = zone;

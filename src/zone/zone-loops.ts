@@ -85,7 +85,7 @@ export class ZoneLoops {
       });
     this.#connections =
       host &&
-      new Loop({ ...common, name: 'conntrack', pass: (signal) => this.#forgetConnections(signal) });
+      new Loop({ ...common, name: 'conntrack', pass: (signal) => this.#connectionPass(signal) });
     this.#statuses = new Loop({
       ...common,
       name: 'statuses',
@@ -151,14 +151,19 @@ export class ZoneLoops {
     this.#statuses.notify();
   }
 
+  async #connectionPass(signal: AbortSignal): Promise<PassEnd> {
+    const wait = (await this.#runtime.connectionTables?.look(signal)) ?? REVISIT;
+    await this.#forgetConnections(signal);
+    return { wait: Math.min(wait, REVISIT), isBlocked: false };
+  }
+
   /** Not before databases, host and data plane are as wanted: until then packets may be tracked again. */
-  async #forgetConnections(signal: AbortSignal): Promise<PassEnd> {
+  async #forgetConnections(signal: AbortSignal): Promise<void> {
     const { controller, host } = this.#runtime;
     const { configured, reached } = controller.isStarted
       ? controller.progress.sequence
       : { configured: Infinity, reached: 0 };
     const isWanted = controller.isAnnounced && host?.controller.isBehind === false;
     if (isWanted && reached >= configured) await host.controller.forgetConnections(signal);
-    return { wait: REVISIT, isBlocked: false };
   }
 }

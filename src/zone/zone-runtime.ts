@@ -10,6 +10,7 @@ import { chassisId } from '../api/annotations/node-annotations.ts';
 import { nodes, pods } from '../api/kinds.ts';
 import { LEASES, NODE_LEASES } from '../api/node-lease.ts';
 import type { ZoneProblem } from '../api/zone-status.ts';
+import { podPort } from '../model/rules/names.ts';
 import { zoneFacts, type ZoneFacts } from '../model/zone/zone.ts';
 import { systemClock } from '../store/clock.ts';
 import type { DropLimit } from '../store/event-writer.ts';
@@ -30,6 +31,7 @@ import { northboundTables, southboundTables } from './monitored-columns.ts';
 import { openHost, type OpenHost } from './host.ts';
 import type { HostChange } from '../node/node-agent.ts';
 import type { FactSource } from '../node/fact-source.ts';
+import { ConnectionTables } from '../node/conntrack/connection-tables.ts';
 import { HostRouteSource } from '../node/linux/host-route-source.ts';
 import { hostReport, type HostReport } from '../node/report.ts';
 import {
@@ -95,6 +97,8 @@ export class ZoneRuntime implements AsyncDisposable {
   readonly southbound: OpenDatabase | undefined;
   /** Absent when the host is left alone. */
   readonly host: OpenHost | undefined;
+  /** Present when the host is known. */
+  readonly connectionTables: ConnectionTables | undefined;
   readonly controller: ZoneController;
   readonly #options: RuntimeOptions;
   readonly #stop = new AbortController();
@@ -196,6 +200,18 @@ export class ZoneRuntime implements AsyncDisposable {
         southbound,
         facts: this.facts,
         mayWrite: mode === 'write',
+        onChange: onWork,
+      });
+    this.connectionTables =
+      host &&
+      new ConnectionTables({
+        node,
+        sysctls: host.sysctls,
+        vswitchd: host.vswitchd,
+        openVswitch: () =>
+          host.openVswitch.unavailable() === undefined ? host.openVswitch.replica : undefined,
+        hasPodLimits: settings.podConnections > 0,
+        podOf: (port) => this.#podOf(port),
         onChange: onWork,
       });
     this.#sources =
@@ -402,9 +418,17 @@ export class ZoneRuntime implements AsyncDisposable {
       ...(this.#keepers?.problems() ?? []),
       ...this.#sources.flatMap((source) => source.problems()),
       ...(this.chassisReach()?.problems ?? []),
+      ...(this.connectionTables?.problems() ?? []),
       ...this.controller.problems(),
       ...(this.#options.furtherProblems?.() ?? []),
     ]);
+  }
+
+  /** The pod of a logical port, as an object. */
+  #podOf(port: string): string | undefined {
+    for (const { namespace, pod, nadKey } of this.facts.attachments.all())
+      if (podPort(nadKey, namespace, pod) === port) return `Pod ${namespace}/${pod}`;
+    return undefined;
   }
 
   #problemsOfModel(): readonly ZoneProblem[] {

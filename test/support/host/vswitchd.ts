@@ -1,7 +1,7 @@
 /** A real ovs-vswitchd with its database and a datapath of its own, for flows: no kernel module, no root, no packet leaves it. */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { OfctlProgram } from '../../../src/node/openflow/ofctl-program.ts';
 import { bound } from '../run/left-behind.ts';
@@ -38,13 +38,13 @@ export class Vswitchd implements AsyncDisposable {
     const devices = this.#inside === undefined ? ['--enable-dummy=override'] : [];
     const words = [remote, ...devices, '--disable-system', '--no-chdir'];
     const [command = '', ...before] = [...(this.#inside ?? []), program.command, ...program.args];
-    const control = `--unixctl=${this.#control}`;
+    rmSync(this.#pidFile, { force: true });
     const log = [
       '--verbose=off',
       '--verbose=file:info',
       `--log-file=${join(folder, 'vswitchd.log')}`,
     ];
-    const child = spawn(...bound(command, [...before, ...words, control, ...log]), {
+    const child = spawn(...bound(command, [...before, ...words, '--pidfile', ...log]), {
       stdio: 'ignore',
       cwd: folder,
       env: {
@@ -58,7 +58,7 @@ export class Vswitchd implements AsyncDisposable {
     this.#process = child;
     await until('ovs-vswitchd to listen', () => {
       if (child.exitCode !== null) throw new Error(`ovs-vswitchd ended with ${child.exitCode}`);
-      return existsSync(this.#control);
+      return existsSync(this.#pidFile) && existsSync(this.#control);
     });
   }
 
@@ -89,11 +89,21 @@ export class Vswitchd implements AsyncDisposable {
 
   /** What becomes of a packet, in the words of `ofproto/trace`. */
   trace(bridge: string, packet: string, ...options: string[]): Promise<string> {
-    return runOvs('ovs-appctl', ['-t', this.#control, 'ofproto/trace', bridge, packet, ...options]);
+    return this.appctl('ofproto/trace', bridge, packet, ...options);
+  }
+
+  /** A command of `ovs-appctl`. */
+  appctl(...words: string[]): Promise<string> {
+    return runOvs('ovs-appctl', ['-t', this.#control, ...words]);
+  }
+
+  get #pidFile(): string {
+    return join(this.database.folder, 'ovs-vswitchd.pid');
   }
 
   get #control(): string {
-    return join(this.database.folder, 'vswitchd.ctl');
+    const pid = readFileSync(this.#pidFile, 'utf8').trim();
+    return join(this.database.folder, `ovs-vswitchd.${pid}.ctl`);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -12,9 +12,14 @@ interface State {
   reached: number;
 }
 
-/** Loops of a zone that is as `state` says; `forget` stands for what connections take. */
-function loopsOf(state: State, forget: (signal: AbortSignal) => Promise<void>): ZoneLoops {
+/** Loops of a zone that is as `state` says; `forget` stands for what connections take, `look` for how full their tables are. */
+function loopsOf(
+  state: State,
+  forget: (signal: AbortSignal) => Promise<void>,
+  look: () => Promise<number> = () => Promise.resolve(10_000),
+): ZoneLoops {
   const runtime = {
+    connectionTables: { look },
     configuration: { node: 'n1' },
     store: { objects: new MemoryStore() },
     controller: {
@@ -66,6 +71,23 @@ test.each([
   await loop?.between(async () => stop.abort());
   await running;
   expect(forgotten).toBe(times);
+});
+
+test('tables of connections are looked at whatever the zone waits for', async () => {
+  const stop = new AbortController();
+  const looked = Promise.withResolvers<void>();
+  const loops = loopsOf(
+    { isAnnounced: false, isBehind: true, reached: 0 },
+    () => Promise.resolve(),
+    async () => {
+      looked.resolve();
+      return 10_000;
+    },
+  );
+  const running = loops.all.find(({ name }) => name === 'conntrack')?.run(stop.signal);
+  await looked.promise;
+  stop.abort();
+  await running;
 });
 
 test('a loop that is at one pass for more than a minute is a problem of the node, after ten it hangs', async () => {

@@ -4,6 +4,7 @@ import { claimedSelection } from '../desired/ovsdb/selection.ts';
 import { kernelCgroups } from '../node/nftables/cgroups.ts';
 import { ConnectionDriver } from '../node/conntrack/connection-driver.ts';
 import { Conntrack } from '../node/conntrack/conntrack.ts';
+import { openConntrackSocket } from '../node/linux/network-socket.ts';
 import { DatapathConntrack } from '../node/conntrack/datapath-conntrack.ts';
 import { FlowDriver } from '../node/openflow/flow-driver.ts';
 import { HealthCheckServers } from '../node/health-checks/health-check-servers.ts';
@@ -189,7 +190,7 @@ export function openHost({
     healthChecks: new HealthCheckServers(events),
     connections: new ConnectionDriver(
       [
-        new Conntrack(),
+        new Conntrack(openConntrackSocket),
         new DatapathConntrack(ofctl, () => isUserspace(openVswitch.replica, INTEGRATION_BRIDGE)),
       ],
       onWork,

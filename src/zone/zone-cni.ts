@@ -1,6 +1,7 @@
 /** The CNI plugin of a running node daemon, on its socket. */
 import { networkAttachmentDefinitions, pods } from '../api/kinds.ts';
 import { Conntrack } from '../node/conntrack/conntrack.ts';
+import { openConntrackSocket } from '../node/linux/network-socket.ts';
 import { PodLinks } from '../cni/links/pod-links.ts';
 import { ShownConflist } from '../cni/install/shown-conflist.ts';
 import { CniPlugin } from '../cni/server/cni-plugin.ts';
@@ -46,7 +47,7 @@ export async function serveZoneCni(runtime: ZoneRuntime, log: Logger): Promise<Z
   const plugin = new CniPlugin({
     ...shared,
     statuses,
-    conntrack: new Conntrack(),
+    conntrack: new Conntrack(openConntrackSocket),
     problemsOf: (object) =>
       runtime
         .problems()

@@ -146,7 +146,6 @@ describe('the image', () => {
       iproute2: 'ip',
       nftables: 'nft',
       netbase: '/etc/protocols, which nft reads',
-      conntrack: 'connections of addresses that go',
       openssl: 'the certificate of the conversion webhook',
       'libstdc++6': 'node',
     };

@@ -245,18 +245,31 @@ function isChosen(tuple: Tuple, filter: TupleFilter = {}): boolean {
   );
 }
 
+/** Whether a message has the bytes of all addresses that a filter names: most have not, and need not be read. */
+function mayBeChosen(filter: ConnectionFilter): (body: Uint8Array) => boolean {
+  const named = [filter.original, filter.reply]
+    .flatMap((tuple) => [tuple?.source, tuple?.destination])
+    .filter((address) => address !== undefined)
+    .map((address) => Buffer.from(parseIp(address)));
+  return (body) => {
+    const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
+    return named.every((address) => bytes.includes(address));
+  };
+}
+
 /** Connections that a filter chooses. What the kernel is not asked, or too old to go by, is left out here. Throws RangeError. */
 export function connections(filter: ConnectionFilter = {}): Query<Connection> {
   const family = checkedFilter(filter);
   const { zone, mark, markMask = EVERY_BIT, original, reply } = filter;
   const asked = { zone, mark, markMask, original: withoutV6(original), reply: withoutV6(reply) };
+  const mayBe = mayBeChosen(filter);
   return {
     type: TYPE.get,
     flags: FLAG.dump,
     body: writeFilter(header(family), asked).bytes,
     what: `show ${textOf(filter)}`,
     read: (message) => {
-      const found = readConnection(message);
+      const found = mayBe(message.body) ? readConnection(message) : undefined;
       if (found === undefined) return undefined;
       const isMeant =
         (family === undefined || found.family === family) &&

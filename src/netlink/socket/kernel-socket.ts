@@ -55,7 +55,8 @@ export function openSocket(protocol: Protocol, options: SocketOptions = {}): num
 
 /** Longer than what the kernel puts into one datagram: 32 KiB of a dump, or one object. */
 const LONGEST_DATAGRAM = 256 * 1024;
-const buffer = new Uint8Array(LONGEST_DATAGRAM);
+export const datagramBuffer = (): Uint8Array => new Uint8Array(LONGEST_DATAGRAM);
+const buffer = datagramBuffer();
 
 /** Throws NetlinkError for what became of sending: a negative number of an error, or how many bytes were taken. `what` is asked. */
 export function checkSent(sent: number, message: Uint8Array, what: string): void {
@@ -70,7 +71,11 @@ export function checkSent(sent: number, message: Uint8Array, what: string): void
 /** What has come, in memory that the next call uses again; undefined for nothing. Throws NetlinkError. */
 export function receiveFrom(fd: number, what: string, library: Libc): Uint8Array | undefined {
   const length = library.receive(fd, buffer);
-  if (length === -constants.errno.EAGAIN) return undefined;
+  return length === -constants.errno.EAGAIN ? undefined : received(length, buffer, what);
+}
+
+/** What has come, by what became of receiving it: a negative number of an error, or the length that it has. Throws NetlinkError. */
+export function received(length: number, buffer: Uint8Array, what: string): Uint8Array {
   if (length < 0) throw systemError(what, -length);
   if (length > buffer.length)
     throw new NetlinkError(

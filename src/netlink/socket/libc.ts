@@ -17,6 +17,8 @@ export interface Libc {
   readonly sendAside: (socket: number, bytes: Uint8Array) => Promise<number>;
   /** Takes one datagram, at once; the length that it has, which is more than the buffer's for one that was cut. */
   readonly receive: (socket: number, buffer: Uint8Array) => number;
+  /** As `receive`, in a thread of its own, which writes to the buffer until it is done; errors are as those of `sendAside`. */
+  readonly receiveAside: (socket: number, buffer: Uint8Array) => Promise<number>;
   /** Moves the calling thread into the network namespace of a descriptor. */
   readonly enterNetwork: (namespace: number) => number;
   /** Two connected sockets of a kind that Node.js watches. */
@@ -44,6 +46,7 @@ const SOCKADDR_LENGTH = 12;
 const require = createRequire(import.meta.url);
 
 const SEND = 'long send(int fd, const void *buffer, size_t length, int flags)';
+const RECEIVE = 'long recv(int fd, void *buffer, size_t length, int flags)';
 
 function load(): Libc {
   const koffi = require('koffi') as typeof Koffi;
@@ -64,9 +67,21 @@ function load(): Libc {
   const setsockopt = bind(
     'int setsockopt(int fd, int level, int option, const void *value, uint32_t length)',
   );
+  /** Calls in a thread of libuv's pool. */
+  const aside = (definition: string): ((...args: readonly unknown[]) => Promise<number>) => {
+    const call = library.func(definition).async;
+    return (...args) =>
+      new Promise((resolve, reject) => {
+        call(...args, (error: Error | null, result: number) => {
+          if (error === null) resolve(result < 0 ? -EIO : result);
+          else reject(error);
+        });
+      });
+  };
   const send = bind(SEND);
-  const sendAside = library.func(SEND).async;
-  const recv = bind('long recv(int fd, void *buffer, size_t length, int flags)');
+  const sendAside = aside(SEND);
+  const recv = bind(RECEIVE);
+  const receiveAside = aside(RECEIVE);
   const setns = bind('int setns(int fd, int type)');
   const socketpair = bind('int socketpair(int domain, int type, int protocol, _Out_ int *ends)');
   const dup3 = bind('int dup3(int from, int to, int flags)');
@@ -79,20 +94,10 @@ function load(): Libc {
     setOption: (fd, level, option, value) =>
       setsockopt(fd, level, option, Int32Array.of(value), Int32Array.BYTES_PER_ELEMENT),
     send: (fd, bytes) => send(fd, bytes, bytes.byteLength, MSG_DONTWAIT | MSG_NOSIGNAL),
-    sendAside: (fd, bytes) =>
-      new Promise((resolve, reject) => {
-        sendAside(
-          fd,
-          bytes,
-          bytes.byteLength,
-          MSG_NOSIGNAL,
-          (error: Error | null, sent: number) => {
-            if (error === null) resolve(sent < 0 ? -EIO : sent);
-            else reject(error);
-          },
-        );
-      }),
+    sendAside: (fd, bytes) => sendAside(fd, bytes, bytes.byteLength, MSG_NOSIGNAL),
     receive: (fd, buffer) => recv(fd, buffer, buffer.byteLength, MSG_DONTWAIT | MSG_TRUNC),
+    receiveAside: (fd, buffer) =>
+      receiveAside(fd, buffer, buffer.byteLength, MSG_DONTWAIT | MSG_TRUNC),
     enterNetwork: (fd) => setns(fd, CLONE_NEWNET),
     socketPair: (ends) => {
       if (ends.length !== 2) throw new RangeError('a pair has two ends');

@@ -9,7 +9,9 @@ import { Exchange } from './exchange.ts';
 import {
   openSocket,
   checkSent,
+  datagramBuffer,
   readAnswer,
+  received,
   type Protocol,
   type SocketOptions,
 } from './kernel-socket.ts';
@@ -26,6 +28,7 @@ export class NetlinkSocket implements Disposable {
   readonly #library: Libc;
   #fd: number | undefined;
   #sequence = 0;
+  #isDumping = false;
 
   /** Throws NetlinkError. */
   constructor(protocol: Protocol, options: NetlinkSocketOptions = {}) {
@@ -44,10 +47,31 @@ export class NetlinkSocket implements Disposable {
       const { isInterrupted, results } = this.#ask(query, query.read);
       if (!isInterrupted) return results;
     }
-    throw new NetlinkError(
-      `${query.what}: what was to be shown changed meanwhile, ${DUMP_ATTEMPTS} times`,
-      'NETLINK_INTERRUPTED',
-    );
+    throw interrupted(query, DUMP_ATTEMPTS);
+  }
+
+  /**
+   * As `dump`, for tables through which the kernel goes for long, while the caller goes on: it does so in threads of its own, and what a datagram held is
+   * given at a time, be it nothing. Nothing else is to be asked of this socket meanwhile; who ends before the end closes it. Throws NetlinkError, MalformedMessage, also
+   * when objects were given already.
+   */
+  async *dumpInPieces<T>(query: Query<T>): AsyncGenerator<readonly T[], void, undefined> {
+    const { fd, exchange, bytes } = this.#begin(query, query.read);
+    const buffer = datagramBuffer();
+    this.#isDumping = true;
+    try {
+      checkSent(await this.#library.sendAside(fd, bytes), bytes, query.what);
+      while (!exchange.isDone) {
+        const length = await this.#library.receiveAside(fd, buffer);
+        exchange.take(received(length, buffer, query.what));
+        yield exchange.results.splice(0);
+      }
+    } finally {
+      this.#isDumping = false;
+      if (!exchange.isDone) this[Symbol.dispose]();
+    }
+    exchange.check();
+    if (exchange.isInterrupted) throw interrupted(query, 1);
   }
 
   /** The one object that a query is for. Throws NetlinkError, also when there is none. */
@@ -63,16 +87,10 @@ export class NetlinkSocket implements Disposable {
     request: Request & { readonly none?: number },
     read: (message: NetlinkMessage) => T | undefined,
   ): Exchange<T> {
-    const { what, type, flags, body } = request;
-    const fd = this.#fd;
-    if (fd === undefined) throw new NetlinkError(`${what}: the socket is closed`, 'EBADF');
-    const sequence = (this.#sequence = (this.#sequence + 1) % SEQUENCES);
-    const exchange = new Exchange(request, sequence, read);
-    const message = { type, flags: flags | FLAG.request, sequence, body };
+    const { fd, exchange, bytes } = this.#begin(request, read);
     try {
-      const bytes = writeMessage(message);
-      checkSent(this.#library.send(fd, bytes), bytes, what);
-      readAnswer(fd, exchange, what, this.#library);
+      checkSent(this.#library.send(fd, bytes), bytes, request.what);
+      readAnswer(fd, exchange, request.what, this.#library);
     } catch (error) {
       // What is left of the answer would be taken for that of the next request.
       this[Symbol.dispose]();
@@ -82,12 +100,33 @@ export class NetlinkSocket implements Disposable {
     return exchange;
   }
 
+  #begin<T>(
+    request: Request & { readonly none?: number },
+    read: (message: NetlinkMessage) => T | undefined,
+  ): { readonly fd: number; readonly exchange: Exchange<T>; readonly bytes: Uint8Array } {
+    const { what, type, flags, body } = request;
+    if (this.#fd === undefined) throw new NetlinkError(`${what}: the socket is closed`, 'EBADF');
+    if (this.#isDumping) throw new NetlinkError(`${what}: the socket is at a dump`, 'EBUSY');
+    const sequence = (this.#sequence = (this.#sequence + 1) % SEQUENCES);
+    return {
+      fd: this.#fd,
+      exchange: new Exchange(request, sequence, read),
+      bytes: writeMessage({ type, flags: flags | FLAG.request, sequence, body }),
+    };
+  }
+
   /** Requests after this fail. */
   [Symbol.dispose](): void {
     if (this.#fd !== undefined) closeSync(this.#fd);
     this.#fd = undefined;
   }
 }
+
+const interrupted = ({ what }: Request, times: number): NetlinkError =>
+  new NetlinkError(
+    `${what}: what was to be shown changed meanwhile, ${times} times`,
+    'NETLINK_INTERRUPTED',
+  );
 
 /**
  * Has something done for which the kernel takes its time, as for a link that goes (some 20 ms), while the caller goes on. Throws NetlinkError with the

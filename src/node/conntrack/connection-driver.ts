@@ -12,7 +12,7 @@ import {
 } from './service-connections.ts';
 import type { Target } from '../exposed-services.ts';
 import type { HostProblem } from '../reconcile/host-plan.ts';
-import { ConntrackError } from './conntrack.ts';
+import { errorText } from '../../api/error-text.ts';
 
 /** What could not be forgotten is left at that for this long. */
 const REFUSED_REST = 30_000;
@@ -23,7 +23,7 @@ const AT_ONCE = 1024;
 
 /** Who tracks connections: the kernel, or Open vSwitch itself. */
 export interface ConnectionTracker {
-  /** Throws ConntrackError; ends with one when `signal` aborts. */
+  /** Throws where they can't be forgotten, and soon after `signal` aborts. */
   forgetServices(stale: readonly StaleConnections[], signal: AbortSignal): Promise<void>;
 }
 
@@ -138,8 +138,7 @@ export class ConnectionDriver implements RowTarget, AsyncDisposable {
       } catch (error) {
         if (signal.aborted) return;
         // Whoever runs this is waited for by nobody: what else is wrong is reported the same way.
-        const reason = error instanceof ConntrackError ? error.message : String(error);
-        this.#refusal = { until: now + REFUSED_REST, reason };
+        this.#refusal = { until: now + REFUSED_REST, reason: errorText(error) };
         if (!wasRefused) this.#onChange();
         return;
       }

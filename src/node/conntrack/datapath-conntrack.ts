@@ -1,11 +1,9 @@
 /** Connections that Open vSwitch's userspace datapath tracks itself: those of a service that goes are forgotten, by `ovs-ofctl`. */
 import { INTEGRATION_BRIDGE } from '../names.ts';
 import type { StaleConnections } from './service-connections.ts';
-import { ConntrackError } from './conntrack.ts';
+import { PROTOCOLS } from './conntrack.ts';
 import { OfctlError, type OfctlProgram } from '../openflow/ofctl-program.ts';
 
-/** IP protocol numbers (IANA). */
-const PROTOCOLS = { tcp: 6, udp: 17, sctp: 132 } as const;
 /** `ct-flush` takes one at a time. */
 const AT_ONCE = 4;
 const FIELDS = { v4: 'ct_nw', v6: 'ct_ipv6' } as const;
@@ -20,7 +18,7 @@ export class DatapathConntrack {
     this.#isUserspace = isUserspace;
   }
 
-  /** Forgets connections that went to services, also those of the external bridge, which is of the same datapath. Throws ConntrackError. */
+  /** Forgets connections that went to services, also those of the external bridge, which is of the same datapath. Throws OfctlError. */
   async forgetServices(stale: readonly StaleConnections[], signal: AbortSignal): Promise<void> {
     if (!this.#isUserspace()) return;
     for (let at = 0; at < stale.length; at += AT_ONCE)
@@ -44,7 +42,7 @@ export class DatapathConntrack {
       );
     } catch (error) {
       if (!(error instanceof OfctlError)) throw error;
-      throw new ConntrackError(`ovs-ofctl ct-flush: ${error.message}`, { cause: error });
+      throw new OfctlError(`ovs-ofctl ct-flush: ${error.message}`, { cause: error });
     }
   }
 }

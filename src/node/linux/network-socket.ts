@@ -1,4 +1,4 @@
-/** Sockets of rtnetlink in a network namespace that is named by its path. */
+/** Sockets of netlink in a network namespace that is named by its path. */
 import { closeSync, openSync } from 'node:fs';
 import { NetlinkSocket } from 'rtnetlink-ts';
 
@@ -16,6 +16,10 @@ export function withNamespace<T>(
   }
 }
 
-/** Throws NetlinkError. */
+/** To what the kernel tracks of connections. Throws NetlinkError. */
+export const openConntrackSocket = (path?: string): NetlinkSocket =>
+  withNamespace(path, (options) => new NetlinkSocket('netfilter', options));
+
+/** To links, addresses, routes, rules and neighbours. Throws NetlinkError. */
 export const openRouteSocket = (path: string | undefined): NetlinkSocket =>
   withNamespace(path, (options) => new NetlinkSocket('route', options));

@@ -20,8 +20,6 @@ export interface Ended {
 export interface RunOptions {
   /** Kills the program; it counts as one that did not end. */
   readonly signal?: AbortSignal;
-  /** Takes what it prints as it comes, which is not kept then. */
-  readonly onOutput?: (text: string) => void;
 }
 
 /** A kind of error that says which program failed. */
@@ -54,7 +52,7 @@ export class Program {
   }
 
   /** Runs it to its end, whatever its exit code. */
-  run(args: Argv, input = '', { signal, onOutput }: RunOptions = {}): Promise<Ended> {
+  run(args: Argv, input = '', { signal }: RunOptions = {}): Promise<Ended> {
     const [command = ''] = this.argv;
     return new Promise((resolve, reject) => {
       let child: Child;
@@ -66,11 +64,7 @@ export class Program {
       }
       const texts: { stdout: string[]; stderr: string[] } = { stdout: [], stderr: [] };
       for (const name of ['stdout', 'stderr'] as const)
-        child[name]
-          .setEncoding('utf8')
-          .on('data', (text: string) =>
-            name === 'stdout' && onOutput !== undefined ? onOutput(text) : texts[name].push(text),
-          );
+        child[name].setEncoding('utf8').on('data', (text: string) => texts[name].push(text));
       const kill = (): void => {
         child.kill('SIGKILL');
       };

@@ -448,6 +448,28 @@ describe.skipIf(withoutNamespace)('the kernel', () => {
       );
     });
 
+    test('are shown in pieces while other code runs, as they are at once', async () => {
+      let turns = 0;
+      const count = (): void => {
+        turns += 1;
+        counting = setImmediate(count);
+      };
+      let counting = setImmediate(count);
+      const found: string[] = [];
+      for await (const piece of tracked.dumpInPieces(connections()))
+        found.push(...piece.map(({ original }) => original.source));
+      clearImmediate(counting);
+      expect([found.toSorted()]).toEqual(sources());
+      expect(found).toHaveLength(4);
+      expect(turns).toBeGreaterThan(0);
+      const all: string[] = [];
+      for await (const piece of tracked.dumpInPieces(
+        connections({ original: { source: 'fd00:0::1' } }),
+      ))
+        all.push(...piece.map(({ original }) => original.source));
+      expect(all).toEqual(['fd00::1']);
+    });
+
     test('of a filter that the kernel would take for another one stay', () => {
       for (const filter of [
         {},

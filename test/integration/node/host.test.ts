@@ -11,6 +11,7 @@ import { Engine } from '../../../src/desired/engine.ts';
 import type { ZoneFacts } from '../../../src/model/zone/zone.ts';
 import { ConnectionDriver } from '../../../src/node/conntrack/connection-driver.ts';
 import { Conntrack } from '../../../src/node/conntrack/conntrack.ts';
+import { openConntrackSocket } from '../../../src/node/linux/network-socket.ts';
 import { FlowDriver } from '../../../src/node/openflow/flow-driver.ts';
 import { HealthCheckServers } from '../../../src/node/health-checks/health-check-servers.ts';
 import { IpProgram } from '../../../src/node/programs/ip-program.ts';
@@ -75,7 +76,7 @@ describe.skipIf(whyNoNamespace !== undefined)('the host of a node', () => {
       flows,
       ofctl,
       healthChecks: new HealthCheckServers(),
-      connections: new ConnectionDriver([new Conntrack()]),
+      connections: new ConnectionDriver([new Conntrack(openConntrackSocket)]),
       log,
       onChange: (change) => changes.push(change),
     });

@@ -11,12 +11,12 @@ import { NetworkStatusWriter } from '../../../src/cni/server/network-status-writ
 import { keepPodPorts } from '../../../src/cni/server/pod-port-keeper.ts';
 import { PodPorts } from '../../../src/cni/server/pod-ports.ts';
 import { Conntrack } from '../../../src/node/conntrack/conntrack.ts';
+import { openConntrackSocket } from '../../../src/node/linux/network-socket.ts';
 import { PodLinks } from '../../../src/cni/links/pod-links.ts';
 import { Informers } from '../../../src/store/informers.ts';
 import { apply, silent } from '../cluster/cluster.ts';
 import { HOST_SETTINGS } from './host-units.ts';
 import { MemoryStore } from '../cluster/memory-store.ts';
-import { ovsProgram } from './ovs-programs.ts';
 
 export interface CniNodeOptions {
   /** Path of the CNI socket. */
@@ -59,7 +59,6 @@ export async function startCniNode({
     log,
   });
   await database.ready(AbortSignal.timeout(20_000));
-  const conntrack = ovsProgram('conntrack');
   const shared = {
     node: 'n1',
     pods: podView,
@@ -78,9 +77,7 @@ export async function startCniNode({
   const plugin = new CniPlugin({
     ...shared,
     statuses,
-    conntrack: new Conntrack({
-      program: ['nsenter', `--net=${host}`, conntrack.command, ...conntrack.args],
-    }),
+    conntrack: new Conntrack(() => openConntrackSocket(host)),
     problemsOf: (object) => (object === 'Pod blue/poor' ? ['no address is left'] : []),
     ...(limit === undefined ? {} : { limit }),
   });

@@ -42,6 +42,7 @@ function socketOf(...answers: readonly Answer[]): { socket: NetlinkSocket; sent:
       buffer.set(next.subarray(0, buffer.length));
       return next.length;
     },
+    receiveAside: (fd, buffer) => Promise.resolve(library.receive(fd, buffer)),
     enterNetwork: () => 0,
     socketPair: () => 0,
     duplicate: () => 0,
@@ -142,6 +143,66 @@ describe('a dump', () => {
     );
     expect(() => socket.dump(links())).toThrow(MalformedMessage);
     expect(names(socket.dump(links()))).toEqual(['d2']);
+  });
+});
+
+describe('a dump in pieces', () => {
+  async function pieces(socket: NetlinkSocket): Promise<string[][]> {
+    const found: string[][] = [];
+    for await (const piece of socket.dumpInPieces(links())) found.push(names(piece));
+    return found;
+  }
+  const isClosed = (socket: NetlinkSocket): boolean =>
+    failure(() => socket.change(deleteLink('a'))).message.endsWith('the socket is closed');
+
+  test('gives what each datagram holds, be it nothing, and the next request gets its own answer', async () => {
+    const { socket } = socketOf(
+      (n) => [joined(link(n, 1), link(n, 2)), link(n - 1, 7), joined(link(n, 3), done(n))],
+      (n) => [joined(link(n, 4), done(n))],
+    );
+    expect(await pieces(socket)).toEqual([['d1', 'd2'], [], ['d3']]);
+    expect(names(socket.dump(links()))).toEqual(['d4']);
+  });
+
+  test('lets nothing else be asked meanwhile: the answers would mix', async () => {
+    const { socket, sent } = socketOf((n) => [link(n, 1), joined(link(n, 2), done(n))]);
+    for await (const piece of socket.dumpInPieces(links())) {
+      expect(piece).toHaveLength(1);
+      expect(failure(() => socket.change(deleteLink('a'))).code).toBe('EBUSY');
+    }
+    expect(sent).toEqual([expect.any(Number)]);
+  });
+
+  test('that is left before its end closes the socket: the rest would be taken for the next answer', async () => {
+    const { socket } = socketOf((n) => [link(n, 1), joined(link(n, 2), done(n))]);
+    for await (const piece of socket.dumpInPieces(links())) {
+      expect(piece).toHaveLength(1);
+      break;
+    }
+    expect(isClosed(socket)).toBe(true);
+  });
+
+  test.each([
+    [
+      'changed meanwhile',
+      'NETLINK_INTERRUPTED',
+      (n: number) => [done(n, 2 | FLAG.dumpInterrupted)],
+    ],
+    ['is refused', 'EPERM', (n: number) => [refused(n, 1)]],
+  ])('of what %s fails at its end, and the socket goes on', async (_, code, answer) => {
+    const { socket } = socketOf(answer, (n) => [refused(n, 0)]);
+    await expect(pieces(socket)).rejects.toMatchObject({ code });
+    socket.change(deleteLink('a'));
+  });
+
+  test.each([
+    ['lost', 'ENOBUFS', () => [-ENOBUFS]],
+    ['too long', 'NETLINK_TOO_LONG', () => [new Uint8Array(300_000)]],
+    ['no message', 'NETLINK_MALFORMED', () => [new Uint8Array(9)]],
+  ] as const)('whose answer is %s ends the socket', async (_, code, answer) => {
+    const { socket } = socketOf(answer);
+    await expect(pieces(socket)).rejects.toMatchObject({ code });
+    expect(isClosed(socket)).toBe(true);
   });
 });
 

@@ -1,6 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { readdirSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { DesiredRow } from '../../../../src/desired/rows.ts';
 import {
@@ -8,11 +7,11 @@ import {
   type ConnectionTracker,
 } from '../../../../src/node/conntrack/connection-driver.ts';
 import { Conntrack } from '../../../../src/node/conntrack/conntrack.ts';
+import { openConntrackSocket } from '../../../../src/node/linux/network-socket.ts';
 import {
   CONNECTIONS,
   type ConnectionColumns,
 } from '../../../../src/node/conntrack/service-connections.ts';
-import { ownFolder } from '../../../support/run/left-behind.ts';
 import { NetworkNamespace, whyNoNamespace } from '../../../support/host/network-namespace.ts';
 import { ovsProgram } from '../../../support/host/ovs-programs.ts';
 
@@ -34,9 +33,6 @@ const dns = (endpoints: readonly string[]): DesiredRow => {
   };
 };
 
-/** Runs a program and writes a line for it. */
-const COUNTED = 'echo run >> "$CONNTRACK_LOG"; exec "$@"';
-
 describe.skipIf(whyNoNamespace !== undefined)(
   'connections that the kernel tracks to a service',
   () => {
@@ -44,6 +40,7 @@ describe.skipIf(whyNoNamespace !== undefined)(
     let driver: ConnectionDriver;
     const program = ovsProgram('conntrack');
     const words = (): string[] => [...host.inside, program.command, ...program.args];
+    const tracker = (): Conntrack => new Conntrack(() => openConntrackSocket(host.path));
 
     const forget = async (now: number): Promise<void> => {
       void driver.forget(now);
@@ -58,14 +55,18 @@ describe.skipIf(whyNoNamespace !== undefined)(
       const service = ['--dst', destination, '--dport', String(port), '--dst-nat', answeredBy];
       track('--create', ...client, ...service, '--timeout', '600');
     };
-    const left = (): string[] =>
-      [...track('--dump').matchAll(/ dst=(\S+) sport=\d+ dport=(\d+) .*? src=(\S+)/g)]
+    const left = (family = 'ipv4'): string[] =>
+      [
+        ...track('--dump', '--family', family).matchAll(
+          / dst=(\S+) sport=\d+ dport=(\d+) .*? src=(\S+)/g,
+        ),
+      ]
         .map(([, destination, port, answeredBy]) => `${destination}:${port} at ${answeredBy}`)
         .toSorted();
 
     beforeEach(async () => {
       host = await NetworkNamespace.create();
-      driver = new ConnectionDriver([new Conntrack({ program: words() })]);
+      driver = new ConnectionDriver([tracker()]);
       driver.set(owner, [dns(['10.244.0.5', '10.244.1.5'])]);
       connection('10.96.0.10', 53, '10.244.0.5');
       connection('10.96.0.10', 9153, '10.244.1.5');
@@ -102,7 +103,7 @@ describe.skipIf(whyNoNamespace !== undefined)(
             ' ',
           ),
         );
-      driver = new ConnectionDriver([new Conntrack({ program: words() })]);
+      driver = new ConnectionDriver([tracker()]);
       begin();
       driver.set(owner, [dns(['10.244.0.5'])]);
       await forget(0);
@@ -126,48 +127,166 @@ describe.skipIf(whyNoNamespace !== undefined)(
       expect(left()).toEqual(['10.96.0.10:9153 at 10.244.1.5', '10.96.0.11:53 at 10.244.1.5']);
     });
 
-    test('of a thousand addresses are forgotten with few processes, and those of others stay', async () => {
-      const programs: string[] = [];
-      const addresses = Array.from({ length: 1000 }, (_, n) => `5.5.${n >> 8}.${n & 255}`);
-      const many: DesiredRow = {
-        ...dns([]),
-        key: 'blue/many udp 53',
+    /** Makes the kernel track many connections at once: destination, its port, who answers. */
+    const connectionsTo = (all: readonly (readonly [string, number, string])[]): void => {
+      const lines = all.map(([destination, port, answeredBy], n) => {
+        const isV6 = destination.includes(':');
+        const client = isV6
+          ? `fd00:1::${(n >> 8).toString(16)}:${(n & 255).toString(16)}`
+          : `192.0.${n >> 8}.${n & 255}`;
+        const reply = `--reply-src ${answeredBy} --reply-dst ${client} --reply-port-src ${port} --reply-port-dst 4000`;
+        return `--create --proto udp --orig-src ${client} --orig-dst ${destination} --sport 4000 --dport ${port} ${reply} --timeout 600\n`;
+      });
+      execFileSync('sh', ['-c', 'cat | "$@" --load-file -', 'sh', ...words()], {
+        input: lines.join(''),
+        stdio: ['pipe', 'ignore', 'ignore'],
+      });
+    };
+    const many = (of: DesiredRow, ports: readonly number[], all: readonly string[]): DesiredRow[] =>
+      ports.map((port) => ({
+        ...of,
+        key: `blue/many udp ${port}`,
         columns: {
           protocol: 'udp',
-          destinations: addresses.map((address) => ({ family: 'v4', address, port: 53 })),
+          destinations: all.map((address) => ({
+            family: address.includes(':') ? 'v6' : 'v4',
+            address,
+            port,
+          })),
           endpoints: [],
         } as unknown as DesiredRow['columns'],
-      };
-      const used = addresses.filter((_, n) => n % 10 === 0);
-      for (const address of used) connection(address, 53, '10.244.0.9');
-      connection('5.5.0.0', 54, '10.244.0.9');
-      const conntrack = new Conntrack({ program: ['sh', '-c', COUNTED, 'sh', ...words()] });
-      const log = join(ownFolder('heddle-conntrack'), 'log');
-      process.env['CONNTRACK_LOG'] = log;
-      driver = new ConnectionDriver([conntrack]);
-      driver.set(owner, [many]);
-      driver.set(owner, []);
-      driver.set(owner, [many]);
-      driver.set(owner, []);
-      await forget(0);
-      programs.push(...readFileSync(log, 'utf8').trim().split('\n'));
-      expect(driver.problems()).toEqual([]);
-      expect(left()).toEqual([
-        '10.96.0.10:53 at 10.244.0.5',
-        '10.96.0.10:9153 at 10.244.1.5',
-        '10.96.0.11:53 at 10.244.1.5',
-        '5.5.0.0:54 at 10.244.0.9',
+      }));
+
+    test.each([
+      ['ports of all are the same', [53, 54]],
+      ['there are many ports', Array.from({ length: 9 }, (_, n) => 53 + n)],
+    ])(
+      'of 500 services are forgotten in both families while other code runs, where %s; those of others stay',
+      async (_, ports) => {
+        const v4 = Array.from({ length: 500 }, (__, n) => `5.5.${n >> 8}.${n & 255}`);
+        const v6 = v4.map((___, n) => `fd00:5::${(n + 1).toString(16)}`);
+        const used = [...v4, ...v6].filter((__, n) => n % 7 === 0);
+        connectionsTo([
+          ...used.flatMap((one) =>
+            ports.map((port) => [one, port, one.includes(':') ? 'fd00::9' : '10.244.0.9'] as const),
+          ),
+          ['5.5.0.0', 1053, '10.244.0.9'],
+          ['5.6.0.0', 53, '10.244.0.9'],
+          ['fd00:5::1', 1053, 'fd00::9'],
+          ['fd00:6::1', 53, 'fd00::9'],
+        ]);
+        expect(track('--count').trim()).toBe(String(3 + 4 + used.length * ports.length));
+        driver.set(owner, many(dns([]), ports, [...v4, ...v6]));
+        driver.set(owner, []);
+        let turns = 0;
+        const count = (): void => {
+          turns += 1;
+          counting = setImmediate(count);
+        };
+        let counting = setImmediate(count);
+        await forget(0);
+        clearImmediate(counting);
+        expect(driver.problems()).toEqual([]);
+        expect([...left(), ...left('ipv6')]).toEqual([
+          '10.96.0.10:9153 at 10.244.1.5',
+          '10.96.0.11:53 at 10.244.1.5',
+          '5.5.0.0:1053 at 10.244.0.9',
+          '5.6.0.0:53 at 10.244.0.9',
+          'fd00:5::1:1053 at fd00::9',
+          'fd00:6::1:53 at fd00::9',
+        ]);
+        expect(turns).toBeGreaterThan(0);
+      },
+    );
+
+    test('of an IPv6 service that one endpoint answers are forgotten when that goes, and no others', async () => {
+      const of = (endpoints: readonly string[]): DesiredRow => ({
+        ...dns([]),
+        columns: {
+          protocol: 'udp',
+          destinations: [{ family: 'v6', address: 'fd00:96::a', port: 53 }],
+          endpoints,
+        } as unknown as DesiredRow['columns'],
+      });
+      driver.set(owner, [of(['fd00::5', 'fd00::6'])]);
+      connectionsTo([
+        ['fd00:96::a', 53, 'fd00::5'],
+        ['fd00:96::a', 53, 'fd00::6'],
+        ['fd00:96::b', 53, 'fd00::5'],
       ]);
-      expect(programs.length).toBeLessThanOrEqual(3);
+      driver.set(owner, [of(['fd00::6'])]);
+      await forget(0);
+      expect(left('ipv6')).toEqual(['fd00:96::a:53 at fd00::6', 'fd00:96::b:53 at fd00::5']);
+    });
+
+    test.each([1, 20])(
+      'of pods are forgotten by address in both families, of %d at once',
+      async (count) => {
+        const pods = Array.from({ length: count }, (_, n) => [`10.244.7.${n}`, `fd00:244::${n}`]);
+        connectionsTo([
+          ...pods.flat().map((pod) => [pod, 80, pod] as const),
+          ['10.96.0.20', 80, '10.244.7.0'],
+          ['fd00:96::20', 80, 'fd00:244::0'],
+          ['fd00:96::20', 80, 'fd00:245::9'],
+        ]);
+        const conntrack = tracker();
+        // As others write it, too.
+        await Promise.all(
+          pods.map(([v4 = '', v6 = '']) => conntrack.forget([v4, v6.replace('::', ':0:0::')])),
+        );
+        expect([...left(), ...left('ipv6')]).toEqual(
+          [
+            '10.96.0.11:53 at 10.244.1.5',
+            '10.96.0.10:53 at 10.244.0.5',
+            '10.96.0.10:9153 at 10.244.1.5',
+            'fd00:96::20:80 at fd00:245::9',
+          ].toSorted(),
+        );
+      },
+    );
+
+    test('of many pods at once are looked for twice at most, however many ask', async () => {
+      let opened = 0;
+      const conntrack = new Conntrack(() => {
+        opened += 1;
+        return openConntrackSocket(host.path);
+      });
+      const pods = Array.from({ length: 200 }, (_, n) => `10.244.8.${n}`);
+      connectionsTo(pods.map((pod) => [pod, 80, pod]));
+      await Promise.all(pods.map((pod) => conntrack.forget([pod])));
+      expect(left()).toHaveLength(3);
+      // Two sockets each: one shows, the other one deletes.
+      expect(opened).toBeLessThanOrEqual(4);
+    });
+
+    test('who is stopped meanwhile stops at the next piece of the table, and leaves no descriptor', async () => {
+      connectionsTo(Array.from({ length: 3000 }, (_, n) => ['5.5.5.5', 53, `10.244.9.${n & 255}`]));
+      const descriptors = (): number => readdirSync('/proc/self/fd').length;
+      const before = descriptors();
+      const stopping = new AbortController();
+      const stale = {
+        protocol: 'udp',
+        destination: { family: 'v4', address: '5.5.5.5', port: 53 },
+      };
+      const going = tracker().forgetServices([{ object: '', ...stale } as never], stopping.signal);
+      stopping.abort(new Error('stopped'));
+      await expect(going).rejects.toThrow('stopped');
+      expect(left().length).toBeGreaterThan(2000);
+      expect(descriptors()).toBe(before);
     });
 
     test('that can not be forgotten are a problem of the service, and tried again after 30 s', async () => {
-      let command = '/nowhere/conntrack';
-      const tracker: ConnectionTracker = {
-        forgetServices: (...stale) =>
-          new Conntrack({ program: command === '' ? words() : [command] }).forgetServices(...stale),
-      };
-      driver = new ConnectionDriver([tracker]);
+      let isRefusing = true;
+      driver = new ConnectionDriver([
+        {
+          forgetServices: (...stale) =>
+            new Conntrack(() => {
+              const socket = openConntrackSocket(host.path);
+              if (isRefusing) socket[Symbol.dispose]();
+              return socket;
+            }).forgetServices(...stale),
+        } satisfies ConnectionTracker,
+      ]);
       driver.set(owner, [dns(['10.244.0.5'])]);
       driver.set(owner, []);
       await forget(0);
@@ -175,9 +294,9 @@ describe.skipIf(whyNoNamespace !== undefined)(
         { kind: 'refused', unit: 'dns', object: 'Service kube-system/dns' },
       ]);
       expect(driver.problems()[0]?.message).toMatch(
-        /^connections to 10\.96\.0\.10 port 53, .*nowhere.*conntrack/,
+        /^connections to 10\.96\.0\.10 port 53, .*show connections .*: the socket is closed/,
       );
-      command = '';
+      isRefusing = false;
       await forget(29_999);
       expect(left()).toHaveLength(3);
       await forget(30_000);

@@ -7,7 +7,6 @@ import {
   MOST_STALE,
   type ConnectionTracker,
 } from '../../../../src/node/conntrack/connection-driver.ts';
-import { ConntrackError } from '../../../../src/node/conntrack/conntrack.ts';
 import {
   CONNECTIONS,
   type StaleConnections,
@@ -37,7 +36,7 @@ class SlowTracker implements ConnectionTracker {
 
   async forgetServices(stale: readonly StaleConnections[], signal: AbortSignal): Promise<void> {
     this.asked.push(stale.map(({ destination }) => destination.address));
-    signal.addEventListener('abort', () => this.answer.reject(new ConntrackError('killed')));
+    signal.addEventListener('abort', () => this.answer.reject(new Error('killed')));
     await this.answer.promise;
   }
 }
@@ -101,7 +100,7 @@ describe('forgetting connections', () => {
     const forgotten: string[] = [];
     const tracker: ConnectionTracker = {
       async forgetServices(stale) {
-        if (isRefusing) throw new ConntrackError('no');
+        if (isRefusing) throw new Error('no');
         forgotten.push(...stale.map(({ destination }) => destination.address));
       },
     };

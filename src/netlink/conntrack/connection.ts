@@ -1,5 +1,5 @@
 /** Connections that the kernel tracks: ctnetlink (linux/netfilter/nfnetlink_conntrack.h). */
-import { Attributes } from '../wire/attributes.ts';
+import { Attributes, someAttribute } from '../wire/attributes.ts';
 import { ByteWriter } from '../wire/byte-writer.ts';
 import { FAMILY, familyOf, familyOfNumber, ipText, parseIp, type Family } from '../wire/ip-text.ts';
 import { viewOf } from '../wire/layout.ts';
@@ -146,6 +146,12 @@ export interface ConnectionFilter {
   readonly reply?: TupleFilter | undefined;
 }
 
+/** What can only be shown, as the kernel is not asked for it. */
+export interface Among {
+  /** Whom one of the connection's addresses has to be, as sent or as answered: any of these. */
+  readonly among?: readonly string[];
+}
+
 const header = (family: Family | undefined, version = 0): ByteWriter =>
   new ByteWriter()
     .u8(family === undefined ? FAMILY.unspecified : FAMILY[family])
@@ -245,38 +251,60 @@ function isChosen(tuple: Tuple, filter: TupleFilter = {}): boolean {
   );
 }
 
-/** Whether a message has the bytes of all addresses that a filter names: most have not, and need not be read. */
-function mayBeChosen(filter: ConnectionFilter): (body: Uint8Array) => boolean {
-  const named = [filter.original, filter.reply]
-    .flatMap((tuple) => [tuple?.source, tuple?.destination])
-    .filter((address) => address !== undefined)
-    .map((address) => Buffer.from(parseIp(address)));
-  return (body) => {
-    const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
-    return named.every((address) => bytes.includes(address));
-  };
+/** What of an address is compared before all of it is read: the whole of IPv4, and of IPv6 what differs most. */
+const END = 4;
+
+/**
+ * Whether one of a message's addresses may be among some, of which `ends` are the last bytes. Reading all of a message takes ten times as long, and of a large
+ * table hardly any are meant. What can't be read may be: its reader says what is wrong.
+ */
+function mayBeAmong(body: Uint8Array, ends: ReadonlySet<number>): boolean {
+  const view = viewOf(body);
+  const isEnd = (_type: number, start: number, end: number): boolean =>
+    end - start < END || ends.has(view.getUint32(end - END));
+  const inTuple = (type: number, start: number, end: number): boolean =>
+    type === TUPLE.addresses && someAttribute(view, start, end, isEnd);
+  const inConnection = (type: number, start: number, end: number): boolean =>
+    (type === A.original || type === A.reply) && someAttribute(view, start, end, inTuple);
+  return body.length < HEADER || someAttribute(view, HEADER, body.length, inConnection);
 }
 
 /** Connections that a filter chooses. What the kernel is not asked, or too old to go by, is left out here. Throws RangeError. */
-export function connections(filter: ConnectionFilter = {}): Query<Connection> {
+export function connections({
+  among,
+  ...filter
+}: ConnectionFilter & Among = {}): Query<Connection> {
   const family = checkedFilter(filter);
   const { zone, mark, markMask = EVERY_BIT, original, reply } = filter;
   const asked = { zone, mark, markMask, original: withoutV6(original), reply: withoutV6(reply) };
-  const mayBe = mayBeChosen(filter);
+  const [someV6] = [original, reply]
+    .flatMap((tuple) => [tuple?.source, tuple?.destination])
+    .filter((address) => address !== undefined && familyOf(address) === 'v6');
+  const chosen = (among ?? (someV6 === undefined ? undefined : [someV6]))?.map((one) =>
+    parseIp(one),
+  );
+  const ends =
+    chosen && new Set(chosen.map((bytes) => viewOf(bytes).getUint32(bytes.length - END)));
+  const addresses = chosen && new Set(chosen.map(ipText));
   return {
     type: TYPE.get,
     flags: FLAG.dump,
     body: writeFilter(header(family), asked).bytes,
-    what: `show ${textOf(filter)}`,
+    what: `show ${textOf(filter)}${among === undefined ? '' : ` of ${among.length} addresses`}`,
     read: (message) => {
-      const found = mayBe(message.body) ? readConnection(message) : undefined;
+      if (ends !== undefined && !mayBeAmong(message.body, ends)) return undefined;
+      const found = readConnection(message);
       if (found === undefined) return undefined;
       const isMeant =
         (family === undefined || found.family === family) &&
         (zone === undefined || found.zone === zone) &&
         (mark === undefined || ((found.mark ^ mark) & markMask) === 0) &&
         isChosen(found.original, original) &&
-        isChosen(found.reply, reply);
+        isChosen(found.reply, reply) &&
+        (addresses === undefined ||
+          [found.original, found.reply].some(
+            ({ source, destination }) => addresses.has(source) || addresses.has(destination),
+          ));
       return isMeant ? found : undefined;
     },
   };

@@ -102,3 +102,25 @@ export function attributeList(
   }
   return found;
 }
+
+/**
+ * Whether some attribute between two offsets is so, looked at where it lies: `is` is given its type, where its value begins and where that ends. True, too, for
+ * what is no attribute: who reads it says what is wrong.
+ */
+export function someAttribute(
+  view: DataView,
+  from: number,
+  to: number,
+  is: (type: number, start: number, end: number) => boolean,
+): boolean {
+  let at = from;
+  while (at < to) {
+    if (to - at < HEADER) return true;
+    const length = view.getUint16(at, LITTLE_ENDIAN);
+    if (length < HEADER || length > to - at) return true;
+    const type = view.getUint16(at + 2, LITTLE_ENDIAN) & TYPE_MASK;
+    if (is(type, at + HEADER, at + length)) return true;
+    at += aligned(length);
+  }
+  return false;
+}

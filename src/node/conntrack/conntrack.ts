@@ -3,11 +3,12 @@ import {
   connections,
   deleteConnection,
   NetlinkError,
+  type Among,
   type Connection,
   type ConnectionFilter,
   type NetlinkSocket,
 } from 'rtnetlink-ts';
-import { familyOf, type Family } from '../../allocators/addresses.ts';
+import { familyOf } from '../../allocators/addresses.ts';
 import { plainAddress } from '../plain-address.ts';
 import type { StaleConnections } from './service-connections.ts';
 
@@ -49,10 +50,13 @@ export class Conntrack {
   }
 
   async #forgetAddresses(addresses: ReadonlySet<string>): Promise<void> {
-    for (const [family, all] of Map.groupBy(addresses, familyOf))
+    for (const [family, among] of Map.groupBy(addresses, familyOf))
       await this.#forgetChosen(
-        family,
-        all.flatMap((source) => [{ original: { source } }, { reply: { source } }]),
+        { family, among },
+        // By IPv6 addresses the kernel can't choose.
+        family === 'v6'
+          ? []
+          : among.flatMap((source) => [{ original: { source } }, { reply: { source } }]),
         ({ original, reply }) => addresses.has(original.source) || addresses.has(reply.source),
       );
   }
@@ -73,7 +77,6 @@ export class Conntrack {
         one === undefined
           ? []
           : {
-              family,
               original: {
                 protocol: PROTOCOLS[one.protocol],
                 destinationPort: one.destination.port,
@@ -86,21 +89,23 @@ export class Conntrack {
           keys.has(keyOf(protocol, destination, destinationPort, endpoint)),
         );
       };
-      await this.#forgetChosen(family, filters, isStale, signal);
+      const among = [...new Set(all.map(({ destination: { address } }) => address))];
+      await this.#forgetChosen({ family, among }, filters, isStale, signal);
     }
   }
 
-  /** `filters` choose all that are meant, and maybe more. */
+  /** All that are meant are among `common`, each chosen by one of `filters`, where there are some. */
   async #forgetChosen(
-    family: Family,
+    common: ConnectionFilter & Among,
     filters: readonly ConnectionFilter[],
     isMeant: (connection: Connection) => boolean,
     signal?: AbortSignal,
   ): Promise<void> {
     using table = this.#open();
     using deletions = this.#open();
-    for (const filter of filters.length > MOST_FILTERS ? [{ family }] : filters)
-      for await (const piece of table.dumpInPieces(connections(filter))) {
+    const isOneGo = filters.length === 0 || filters.length > MOST_FILTERS;
+    for (const filter of isOneGo ? [{}] : filters)
+      for await (const piece of table.dumpInPieces(connections({ ...common, ...filter }))) {
         signal?.throwIfAborted();
         for (const connection of piece) if (isMeant(connection)) forgetOne(deletions, connection);
       }

@@ -3,7 +3,13 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { MalformedMessage, readConnection, readRouteEvent } from '../../../src/netlink/index.ts';
+import {
+  connections,
+  MalformedMessage,
+  readConnection,
+  readRouteEvent,
+  type Connection,
+} from '../../../src/netlink/index.ts';
 import { attributeList, Attributes } from '../../../src/netlink/wire/attributes.ts';
 import { ByteWriter } from '../../../src/netlink/wire/byte-writer.ts';
 import {
@@ -90,6 +96,54 @@ describe('datagrams', () => {
     );
   });
 });
+
+describe('connections of some addresses', () => {
+  const MESSAGES = DATAGRAMS.filter((one) => read(one) > 0).flatMap((one) => readMessages(one));
+  const tracked = MESSAGES.flatMap((message) => {
+    const found = readConnection(message);
+    return found === undefined ? [] : { message, found };
+  });
+  const addressesOf = ({ original, reply }: Connection): readonly string[] =>
+    [original, reply].flatMap(({ source, destination }) => [source, destination]);
+  const all = [...new Set(tracked.flatMap(({ found }) => addressesOf(found)))];
+
+  test('are those that a full reading finds, also where bytes are changed', () => {
+    const changes = fc.array(fc.tuple(fc.nat(), fc.nat(255)), { maxLength: 3 });
+    let shown = 0;
+    fc.assert(
+      fc.property(
+        fc.constantFrom(...tracked),
+        fc.subarray([...all, '10.99.0.1', 'fd99::1'], { minLength: 1 }),
+        changes,
+        ({ message }, among, changed) => {
+          const body = surrounded(message.body);
+          for (const [at, value] of changed) body[at % body.length] = value;
+          const full = outcome(() => readConnection({ ...message, body }));
+          const chosen = outcome(() => connections({ among }).read({ ...message, body }));
+          const isMeant =
+            full instanceof Object &&
+            !(full instanceof MalformedMessage) &&
+            addressesOf(full).some((address) => among.includes(address));
+          if (isMeant) shown += 1;
+          // What is wrong with a message of others may go unseen.
+          if (isMeant || chosen !== undefined) expect(chosen).toEqual(full);
+          expect(isMeant || chosen === undefined || chosen instanceof MalformedMessage).toBe(true);
+        },
+      ),
+      RUNS,
+    );
+    expect(shown).toBeGreaterThan(1000);
+  });
+});
+
+function outcome(work: () => Connection | undefined): Connection | MalformedMessage | undefined {
+  try {
+    return work();
+  } catch (error) {
+    if (error instanceof MalformedMessage) return error;
+    throw error;
+  }
+}
 
 type Tree = readonly (readonly [number, Uint8Array | Tree])[];
 

@@ -166,6 +166,8 @@ interface PolicySettings {
   readonly allowsStateless: boolean;
   /** OpenFlow flows that what one policy lets through may cost a node. */
   readonly mostFlows: number;
+  /** OpenFlow flows that the rules of one EgressFirewall may cost a node on a network. */
+  readonly mostFirewallFlows: number;
 }
 
 /** What one service may cost every node, as load balancers and flows are made of it. */

@@ -392,6 +392,11 @@ function clusterSettings(read: Read, kernelPortRange = ''): ClusterSettings {
       passesIcmp: read('allow-icmp-network-policy', boolean, defaults.policies.passesIcmp),
       allowsStateless: read('enable-stateless-netpol', boolean, defaults.policies.allowsStateless),
       mostFlows: read('max-flows-per-policy', integer(1, 1_000_000), defaults.policies.mostFlows),
+      mostFirewallFlows: read(
+        'max-flows-per-firewall',
+        integer(1, 10_000_000),
+        defaults.policies.mostFirewallFlows,
+      ),
     },
     podConnections: read('max-pod-connections', integer(0, 4_294_967_295), defaults.podConnections),
     ephemeralPortRange: read(

@@ -213,6 +213,13 @@ export const OPTIONS = [
     '10000',
   ),
   option(
+    'max-flows-per-firewall',
+    'cluster',
+    'COUNT',
+    'OpenFlow flows that the rules of one EgressFirewall may cost a node on a network; where they would cost more everything outside is denied',
+    '200000',
+  ),
+  option(
     'max-pod-connections',
     'cluster',
     'COUNT',

@@ -83,11 +83,17 @@ export function attachmentTables(
     new DerivedFacts<
       InterfaceKey,
       Attachment,
-      { network: [network: string]; pod: PodKey; machine: MachineKey }
+      {
+        network: [network: string];
+        group: [network: string, namespace: string];
+        pod: PodKey;
+        machine: MachineKey;
+      }
     >(name, graph, source, (...key) => valueOf(claims.get(...key)), {
       object: (namespace, pod) => `Pod ${namespace}/${pod}`,
       indexes: {
         network: ({ network }) => [network],
+        group: ({ network, namespace }) => [[network, namespace]],
         pod: ({ namespace, pod }) => [[namespace, pod]],
         machine: machineKeys,
       },

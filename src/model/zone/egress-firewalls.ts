@@ -4,6 +4,7 @@ import { FactTable } from '../../facts/fact-table.ts';
 import type { NetworkName } from '../model.ts';
 import type { Firewall } from '../read/egress-firewalls.ts';
 import { DEFAULT_NETWORK } from '../read/networks.ts';
+import type { AttachmentTables } from './attachments.ts';
 import type { GroupTables } from './namespace-groups.ts';
 import type { NamespaceTables } from './namespaces.ts';
 import type { PolicyTables } from './policies.ts';
@@ -16,13 +17,19 @@ export interface FirewallPlacement {
   readonly namespace: string;
   readonly name: string;
   readonly networks: readonly NetworkName[];
+  /** How many pods of the namespace are on this node at most, on any of the networks: a power of two, so that not each of them is a change. */
+  readonly mostPods: number;
 }
+
+const powerOfTwo = (least: number): number =>
+  least < 2 ? least : 2 ** Math.ceil(Math.log2(least));
 
 export type FirewallTables = ReturnType<typeof firewallTables>;
 
 export function firewallTables(
   known: ZoneBasis &
     NamespaceTables &
+    AttachmentTables &
     RenderedTables &
     GroupTables &
     Pick<PolicyTables, 'namespaceNetworks'>,
@@ -43,14 +50,13 @@ export function firewallTables(
   function place(namespace: string, name: string): FirewallPlacement | undefined {
     if (!settings.features.egressFirewall || firewalls.get(namespace, name) === undefined)
       return undefined;
-    const networks = known.namespaceNetworks.get(namespace)?.networks ?? [];
-    return {
-      namespace,
-      name,
-      networks: networks.filter(
-        (network) => rendered.part(network, 'name') !== undefined && hasGroup(network, namespace),
-      ),
-    };
+    const networks = (known.namespaceNetworks.get(namespace)?.networks ?? []).filter(
+      (network) => rendered.part(network, 'name') !== undefined && hasGroup(network, namespace),
+    );
+    const pods = networks.map(
+      (network) => known.attachments.keysBy('group', network, namespace).length,
+    );
+    return { namespace, name, networks, mostPods: powerOfTwo(Math.max(0, ...pods)) };
   }
 
   return {

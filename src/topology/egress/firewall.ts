@@ -1,7 +1,6 @@
 /** What an EgressFirewall lets its pods send out of their network (reference/topology.md §18.2). */
 
 import {
-  containsPrefix,
   formatPrefix,
   ipOf,
   overlaps,
@@ -79,46 +78,69 @@ interface RuleMatch {
   readonly match: (ofPods: string) => string;
 }
 
-/** By the place of the rule; those that mean nobody have none. What costs too much is closed, and told. */
+/** By the place of the rule; those that mean nobody have none. Where they cost too much everything outside is denied, and that is told. */
 function matchesOf(
   facts: ZoneFacts,
   firewall: Firewall,
   spared: readonly Prefix[],
   out: Sink,
 ): ReadonlyMap<number, RuleMatch> {
-  const { mostFlows } = facts.settings.policies;
-  let more = 0;
-  for (const { destination, ports } of firewall.rules) {
-    const prefixes = destination.kind === 'cidr' ? cut(destination.cidr, spared, mostFlows) : [];
-    more += Math.max(0, prefixes.length - 1) + Math.max(0, ports.length - 1);
-  }
-  if (more > mostFlows)
-    out.problem(
-      firewallObject(firewall),
-      `beyond one flow a rule its ports and address blocks would cost each node more than ${mostFlows} flows (max-flows-per-policy): until it costs less its pods send nothing out of their network; write fewer ports and blocks`,
-    );
-  const rules = more > mostFlows ? CLOSED : firewall.rules;
+  const { mostFirewallFlows: most } = facts.settings.policies;
+  const { namespace, name, rules } = firewall;
+  const pods = facts.firewallPlacements.part([namespace, name], 'mostPods') ?? 0;
   const matches = new Map<number, RuleMatch>();
+  let flows = 0;
   for (const [index, rule] of rules.entries()) {
-    const destinations = destinationsOf(facts, firewall, rule, spared, out);
-    if (destinations.length === 0) continue;
-    const to = `(${destinations.join(' || ')})`;
-    const ports = portsOf(rule.ports);
-    matches.set(index, {
-      isAllowed: rule.isAllowed,
-      match: (ofPods) => [to, ofPods, ...(ports === undefined ? [] : [ports])].join(' && '),
-    });
+    const { terms, prefixes } = destinationsOf(facts, firewall, rule, spared, out);
+    if (terms.length === 0) continue;
+    flows += flowsOf(pods, prefixes, rule.ports.length);
+    if (flows > most) break;
+    matches.set(index, matchOf(rule, terms));
   }
-  return matches;
+  if (flows <= most) return matches;
+  out.problem(
+    firewallObject(firewall),
+    `its rules would cost this node, with up to ${pods} pods of the namespace, more than ${most} flows (max-flows-per-firewall): until they cost less its pods here send nothing out of their network; write fewer rules, blocks and ports`,
+  );
+  return new Map(
+    CLOSED.map((rule, index) => [
+      index,
+      matchOf(rule, destinationsOf(facts, firewall, rule, spared, out).terms),
+    ]),
+  );
+}
+
+/**
+ * OpenFlow flows of a rule on a node, which has them twice: for the first packet of a connection, and for the others. Pods, prefixes and ports
+ * add up (conjunctions); with one prefix and no ports it is a flow for each pod.
+ */
+const flowsOf = (pods: number, prefixes: number, ports: number): number =>
+  2 * (Math.max(1, pods) + Math.max(0, prefixes - 1) + Math.max(0, ports - 1));
+
+function matchOf({ isAllowed, ports }: FirewallRule, terms: readonly string[]): RuleMatch {
+  const to = `(${terms.join(' || ')})`;
+  const by = portsOf(ports);
+  return {
+    isAllowed,
+    match: (ofPods) => [to, ofPods, ...(by === undefined ? [] : [by])].join(' && '),
+  };
+}
+
+interface Destinations {
+  /** None if it means nobody. */
+  readonly terms: readonly string[];
+  /** What OVN makes of them. */
+  readonly prefixes: number;
 }
 
 function destinationsOf(
   facts: ZoneFacts,
   firewall: Firewall,
-  { destination, isAllowed }: FirewallRule,
+  rule: FirewallRule,
   spared: readonly Prefix[],
   out: Sink,
-): readonly string[] {
+): Destinations {
+  const { destination, isAllowed } = rule;
   if (destination.kind === 'cidr') return termsOf(destination.cidr, spared);
   const addresses = selectedNodes(facts, [destination.selector]).flatMap((node) => {
     // Of whom it allows the pods get less until then.
@@ -129,28 +151,26 @@ function destinationsOf(
       );
     return node.addresses;
   });
-  return [...new Set(addresses)].sort().map((address) => `${ipOf(address)}.dst == ${address}`);
+  const terms = [...new Set(addresses)]
+    .sort()
+    .map((address) => `${ipOf(address)}.dst == ${address}`);
+  return { terms, prefixes: terms.length };
 }
 
 /** A block without the subnets of the networks: what pods send there is for policies to decide. */
-function termsOf(cidr: string, spared: readonly Prefix[]): readonly string[] {
+function termsOf(cidr: string, spared: readonly Prefix[]): Destinations {
   const block = parsePrefix(cidr);
-  if (block === undefined) return [];
+  if (block === undefined) return { terms: [], prefixes: 0 };
   const ip = `${ipOf(cidr)}.dst`;
   const [one, ...others] = spared.filter((prefix) => overlaps(block, prefix));
-  if (one === undefined) return [`${ip} == ${cidr}`];
+  if (one === undefined) return { terms: [`${ip} == ${cidr}`], prefixes: 1 };
+  const left = [...withoutPrefixes(block, spared)].map(formatPrefix);
   // OVN multiplies out what is negated: of several what is left is listed.
-  if (others.length === 0 && !containsPrefix(one, block))
-    return [`${ip} == ${cidr} && ${ip} != ${formatPrefix(one)}`];
-  return cut(cidr, spared, Infinity).map((left) => `${ip} == ${left}`);
-}
-
-/** What is left of a block, as prefixes; not more than `most` and one more are worked out. */
-function cut(cidr: string, spared: readonly Prefix[], most: number): readonly string[] {
-  const block = parsePrefix(cidr);
-  return block === undefined
-    ? []
-    : [...withoutPrefixes(block, spared).take(most + 1)].map(formatPrefix);
+  const terms =
+    others.length === 0 && left.length > 0
+      ? [`${ip} == ${cidr} && ${ip} != ${formatPrefix(one)}`]
+      : left.map((prefix) => `${ip} == ${prefix}`);
+  return { terms, prefixes: left.length };
 }
 
 const PROTOCOLS = ['udp', 'tcp', 'sctp'] as const;

@@ -135,7 +135,12 @@ test('ICMP passes, and what is let through is not tracked, where the cluster is 
     ...zone,
     settings: {
       ...zone.settings,
-      policies: { passesIcmp: true, allowsStateless: true, mostFlows: 10_000 },
+      policies: {
+        passesIcmp: true,
+        allowsStateless: true,
+        mostFlows: 10_000,
+        mostFirewallFlows: 200_000,
+      },
     },
     policies: [{ ...web, isStateless: true }],
   };

@@ -139,7 +139,12 @@ export const everyKind = (zone: Zone): Zone => ({
   settings: {
     ...zone.settings,
     features: { egressIp: true, egressFirewall: true, multicast: true },
-    policies: { passesIcmp: true, allowsStateless: true, mostFlows: 10_000 },
+    policies: {
+      passesIcmp: true,
+      allowsStateless: true,
+      mostFlows: 10_000,
+      mostFirewallFlows: 200_000,
+    },
   },
   namespaces: [...zone.namespaces, 'yellow'],
   multicastNamespaces: ['blue', 'default'],

@@ -115,6 +115,7 @@ export class ZoneHistory {
         passesIcmp: random.is(0.5),
         allowsStateless: random.is(0.5),
         mostFlows: random.is(0.5) ? 10 : 10_000,
+        mostFirewallFlows: random.is(0.5) ? 10 : 200_000,
       },
     };
     for (const database of this.#databases)

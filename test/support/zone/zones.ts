@@ -84,7 +84,12 @@ export const ipv4Settings: ClusterSettings = {
   masqueradeSubnets: { v4: '169.254.0.0/17' },
   mtu: 1400,
   features: { egressIp: true, egressFirewall: true, multicast: false },
-  policies: { passesIcmp: false, allowsStateless: false, mostFlows: 10_000 },
+  policies: {
+    passesIcmp: false,
+    allowsStateless: false,
+    mostFlows: 10_000,
+    mostFirewallFlows: 200_000,
+  },
   ephemeralPortRange: '32768-60999',
   aclLoggingRateLimit: 20,
   allowedDefaultServices: ['default/kubernetes', 'kube-system/kube-dns'],

@@ -25,6 +25,21 @@ test('not on one without rows here, nor where EgressFirewalls are off', () => {
   );
 });
 
+test('its pods on a node are counted in powers of two', () => {
+  const counted = (pods: number): unknown => {
+    const attachments = Array.from({ length: pods }, (_, index) => ({
+      ...bluePod,
+      pod: `p${index}`,
+      macAddress: `0a:58:67:67:00:1${index}`,
+      addresses: [`103.103.0.${index + 10}/24`],
+    }));
+    const facts = factsOf({ ...exampleZone, attachments, firewalls: firewalls('blue', 'default') });
+    expect(facts.firewallPlacements.peek('default', 'default')?.mostPods).toBe(0);
+    return facts.firewallPlacements.peek('blue', 'default')?.mostPods;
+  };
+  expect([0, 1, 2, 3, 4, 5].map(counted)).toEqual([0, 1, 2, 4, 4, 8]);
+});
+
 test('while it can not be worked out where it is in force no port of its pods is made', () => {
   const facts = factsOf({ ...exampleZone, attachments: [bluePod], firewalls: firewalls('blue') });
   expect(() => facts.policedPorts.get('blue', 'pod1', 'blue/blue')).not.toThrow();

@@ -3,7 +3,7 @@ import type { EgressFirewall } from '../../../../src/api/types.ts';
 import { readFirewall } from '../../../../src/model/read/egress-firewalls.ts';
 import { egressFirewall } from '../../../../src/topology/egress/firewall.ts';
 import { builtUnits } from '../../../support/zone/built-rows.ts';
-import { dualZone, exampleZone, factsOf, type Zone } from '../../../support/zone/zones.ts';
+import { bluePod, dualZone, exampleZone, factsOf, type Zone } from '../../../support/zone/zones.ts';
 import { featureTexts } from '../part-texts.ts';
 
 const read = (namespace: string, egress: readonly object[]) => {
@@ -109,14 +109,36 @@ test('of several subnets in a block what is left is listed', () => {
 });
 
 test('one that costs too much denies everything outside, and says so', () => {
-  const ports = Array.from({ length: 10_002 }, (_, index) => ({
-    protocol: 'TCP',
-    port: index + 1,
-  }));
-  const { acls, problems } = built(zoneWith([to('9.9.9.9/32', { ports })]));
+  const { settings } = exampleZone;
+  const zone = {
+    ...exampleZone,
+    settings: { ...settings, policies: { ...settings.policies, mostFirewallFlows: 20 } },
+  };
+  const ports = (count: number): object => ({
+    ports: Array.from({ length: count }, (_, index) => ({ protocol: 'TCP', port: index + 1 })),
+  });
+  const just = zoneWith([to('9.9.9.9/32', ports(10))], 'blue', zone);
+  expect(built(just).problems).toEqual([]);
+  const { acls, problems } = built(zoneWith([to('9.9.9.9/32', ports(11))], 'blue', zone));
   expect(acls).toEqual([
     expect.stringMatching(/^10000 drop \(ip4.dst == 0.0.0.0\/0 /),
     expect.stringMatching(/^9999 drop \(ip6.dst == ::\/0\)/),
   ]);
-  expect(problems).toEqual([expect.stringContaining('max-flows-per-policy')]);
+  expect(problems).toEqual([expect.stringContaining('max-flows-per-firewall')]);
+  // Six rules for two pods are 24 flows.
+  const attachments = [4, 5].map((host) => ({
+    ...bluePod,
+    pod: `pod${host}`,
+    macAddress: `0a:58:67:67:00:0${host}`,
+    addresses: [`103.103.0.${host}/24`],
+  }));
+  const hosts = Array.from({ length: 5 }, (_, index) => to(`9.9.9.${index}/32`));
+  expect(built(zoneWith(hosts, 'blue', zone)).problems).toEqual([]);
+  expect(built(zoneWith(hosts, 'blue', { ...zone, attachments })).problems).toEqual([]);
+  const more = [...hosts, to('8.8.8.8/32')];
+  expect(built(zoneWith(more, 'blue', zone)).acls).toHaveLength(6);
+  expect(built(zoneWith(more, 'blue', { ...zone, attachments })).acls).toEqual([
+    expect.stringMatching(/^10000 drop/),
+    expect.stringMatching(/^9999 drop/),
+  ]);
 });

@@ -7,6 +7,9 @@ const LONGEST_NAME = 15;
 /** The bridge of ovn-controller. */
 export const INTEGRATION_BRIDGE = 'br-int';
 
+/** The userspace datapath of Open vSwitch, as its commands call it: one for all bridges of that type (ovs-dpctl(8)). */
+export const USERSPACE_DATAPATH = 'netdev@ovs-netdev';
+
 /** The host's device on a network. Ids have at most four digits: it always fits. */
 export const managementDevice = (networkId: number): string => `ovn-k8s-mp${networkId}`;
 

@@ -171,6 +171,7 @@ export function openHost({
   const linux = new LinuxDriver({ ip, sysctls, ...events });
   const nft = new NftDriver({ nft: new NftProgram(), cgroups: kernelCgroups, ...events });
   const folder = folderOf(remotes);
+  const vswitchd = new Unixctl({ folder: folder ?? RUN_FOLDER, daemon: 'ovs-vswitchd' });
   const ofctl = new OfctlProgram(folder === undefined ? {} : { folder });
   const flows = new FlowDriver({
     ofctl,
@@ -191,7 +192,7 @@ export function openHost({
     connections: new ConnectionDriver(
       [
         new Conntrack(openConntrackSocket),
-        new DatapathConntrack(ofctl, () => isUserspace(openVswitch.replica, INTEGRATION_BRIDGE)),
+        new DatapathConntrack(vswitchd, () => isUserspace(openVswitch.replica, INTEGRATION_BRIDGE)),
       ],
       onWork,
     ),
@@ -201,7 +202,7 @@ export function openHost({
   return {
     controller,
     openVswitch,
-    vswitchd: new Unixctl({ folder: folder ?? RUN_FOLDER, daemon: 'ovs-vswitchd' }),
+    vswitchd,
     ip,
     sysctls,
     uplink,

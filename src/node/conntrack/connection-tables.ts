@@ -2,7 +2,7 @@
 import type { ReplicaRow, ReplicaView } from 'ovsdb-client-ts';
 import type { ZoneProblem } from '../../api/zone-status.ts';
 import type { Sysctls } from '../linux/kernel-sysctls.ts';
-import { INTEGRATION_BRIDGE } from '../names.ts';
+import { INTEGRATION_BRIDGE, USERSPACE_DATAPATH } from '../names.ts';
 import { isUserspace, textOf } from '../openflow/bridge-ports.ts';
 import { UnixctlError, UnixctlRefused, type Unixctl } from '../programs/unixctl.ts';
 import {
@@ -127,7 +127,7 @@ export class ConnectionTables {
       return { usages, zones: [], ports: new Map(), failure: undefined };
     const inUserspace = isUserspace(replica, INTEGRATION_BRIDGE);
     const ports = hasPodLimits ? portsByZone(bridge) : new Map<number, string>();
-    const datapath = inUserspace ? 'netdev@ovs-netdev' : 'system@ovs-system';
+    const datapath = inUserspace ? USERSPACE_DATAPATH : 'system@ovs-system';
     const ask = (command: string): Promise<string> => vswitchd.run(command, [datapath], signal);
     try {
       if (inUserspace) {

@@ -86,22 +86,12 @@ export class OfctlProgram {
     await this.#run([...VERSION, '--bundle', 'add-flows', this.target(bridge), '-'], input);
   }
 
-  /** Forgets connections of all zones of the bridge's datapath that are like these, as `ct-flush` takes them. Needs Open vSwitch 3.1. */
-  async forgetConnections(
-    bridge: string,
-    tuples: readonly string[],
-    signal: AbortSignal,
-  ): Promise<void> {
-    await this.#run(['ct-flush', this.target(bridge), ...tuples], undefined, signal);
-  }
-
   async noFlood(bridge: string, port: string): Promise<void> {
     await this.#run([...PORT_VERSION, 'mod-port', this.target(bridge), port, 'no-flood']);
   }
 
-  async #run(args: Argv, input?: string, signal?: AbortSignal): Promise<string> {
-    const options = signal === undefined ? {} : { signal };
-    const { code, stdout, stderr } = await this.#program.run(args, input, options);
+  async #run(args: Argv, input?: string): Promise<string> {
+    const { code, stdout, stderr } = await this.#program.run(args, input);
     if (code === 0) return stdout;
     const message = stderr.trim();
     const Failure = REFUSAL.test(message) ? FlowsRefused : OfctlError;

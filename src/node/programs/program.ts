@@ -17,11 +17,6 @@ export interface Ended {
   readonly stderr: string;
 }
 
-export interface RunOptions {
-  /** Kills the program; it counts as one that did not end. */
-  readonly signal?: AbortSignal;
-}
-
 /** A kind of error that says which program failed. */
 type Failure = new (message: string) => Error;
 
@@ -52,7 +47,7 @@ export class Program {
   }
 
   /** Runs it to its end, whatever its exit code. */
-  run(args: Argv, input = '', { signal }: RunOptions = {}): Promise<Ended> {
+  run(args: Argv, input = ''): Promise<Ended> {
     const [command = ''] = this.argv;
     return new Promise((resolve, reject) => {
       let child: Child;
@@ -65,24 +60,15 @@ export class Program {
       const texts: { stdout: string[]; stderr: string[] } = { stdout: [], stderr: [] };
       for (const name of ['stdout', 'stderr'] as const)
         child[name].setEncoding('utf8').on('data', (text: string) => texts[name].push(text));
-      const kill = (): void => {
-        child.kill('SIGKILL');
-      };
-      const timer = setTimeout(kill, this.#timeout);
-      if (signal?.aborted === true) kill();
-      signal?.addEventListener('abort', kill, { once: true });
-      const end = (): void => {
-        clearTimeout(timer);
-        signal?.removeEventListener('abort', kill);
-      };
+      const timer = setTimeout(() => child.kill('SIGKILL'), this.#timeout);
       child.on('error', (error) => {
-        end();
+        clearTimeout(timer);
         reject(
           new this.#failure(`${command} can't be run: ${error.message}; install ${this.#install}`),
         );
       });
       child.on('close', (code, killedBy) => {
-        end();
+        clearTimeout(timer);
         const stderr = texts.stderr.join('');
         const why = code === null ? undefined : notStarted(code, stderr);
         if (why !== undefined)

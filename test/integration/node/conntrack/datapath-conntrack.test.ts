@@ -1,0 +1,110 @@
+/** Connections that a real ovs-vswitchd tracks in its userspace datapath. */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { DatapathConntrack } from '../../../../src/node/conntrack/datapath-conntrack.ts';
+import type { StaleConnections } from '../../../../src/node/conntrack/service-connections.ts';
+import { Unixctl } from '../../../../src/node/programs/unixctl.ts';
+import { Vswitchd } from '../../../support/host/vswitchd.ts';
+
+const { signal } = new AbortController();
+const hex = (value: number, digits: number): string => value.toString(16).padStart(digits, '0');
+const address = (text: string): string =>
+  text
+    .split('.')
+    .map((byte) => hex(Number(byte), 2))
+    .join('');
+const udp = (port: number, sum = 0): string => `0fa0${hex(port, 4)}0008${hex(sum, 4)}`;
+/** Frames of a datagram without content. */
+const frameV4 = (to: string, port: number): string =>
+  `02000000000202000000000108004500001c0000400040110000${address('192.0.2.1')}${address(to)}${udp(port)}`;
+/** In IPv6 a datagram has to have a checksum (RFC 8200, 8.1), over the addresses, too. */
+const frameV6 = (port: number): string => {
+  const [from, to] = ['fd000000000000000000000000000001', 'fd96000000000000000000000000000a'];
+  const words = `${from}${to}00080011${udp(port)}`.match(/.{4}/g) ?? [];
+  const sum = words.reduce((all, word) => all + Number.parseInt(word, 16), 0);
+  const checksum = ~((sum & 0xffff) + (sum >> 16)) & 0xffff;
+  return `02000000000202000000000186dd6000000000081140${from}${to}${udp(port, checksum)}`;
+};
+
+const service = (to: string, port: number, endpoint?: string): StaleConnections => ({
+  object: 'Service blue/web',
+  protocol: 'udp',
+  destination: { family: to.includes(':') ? 'v6' : 'v4', address: to, port },
+  ...(endpoint === undefined ? {} : { endpoint }),
+});
+
+describe('connections of the userspace datapath to a service', () => {
+  let vswitchd: Vswitchd;
+  const conntrack = (isUserspace = true): DatapathConntrack =>
+    new DatapathConntrack(
+      new Unixctl({ folder: vswitchd.database.folder, daemon: 'ovs-vswitchd' }),
+      () => isUserspace,
+    );
+  const track = async (frame: string, zone: number): Promise<void> => {
+    const packet = `in_port=1 packet=${frame} actions=ct(commit,zone=${zone})`;
+    await vswitchd.ofctlOn('br-int', 'packet-out', packet);
+  };
+  const left = async (): Promise<string[]> => {
+    const lines = (await vswitchd.appctl('dpctl/dump-conntrack', 'netdev@ovs-netdev')).split('\n');
+    return lines
+      .flatMap((line) => {
+        const [, to, port] = /,dst=([^,]+),sport=\d+,dport=(\d+)/.exec(line) ?? [];
+        return to === undefined ? [] : `${to} ${port} zone ${/zone=(\d+)/.exec(line)?.[1]}`;
+      })
+      .toSorted();
+  };
+
+  beforeAll(async () => {
+    vswitchd = await Vswitchd.start();
+    const bridge = ['--', 'set', 'Bridge', 'br-int', 'datapath_type=netdev', 'fail_mode=secure'];
+    const port = ['--', 'add-port', 'br-int', 'p1', '--', 'set', 'Interface', 'p1', 'type=dummy'];
+    await vswitchd.vsctl('add-br', 'br-int', ...bridge, ...port);
+  });
+  afterAll(() => vswitchd[Symbol.asyncDispose]());
+  beforeEach(async () => {
+    await vswitchd.appctl('dpctl/flush-conntrack');
+    await track(frameV4('10.96.0.10', 53), 5);
+    await track(frameV4('10.96.0.10', 53), 6);
+    await track(frameV4('10.96.0.10', 54), 5);
+    await track(frameV4('10.96.0.11', 53), 5);
+    await track(frameV6(53), 5);
+    expect(await left()).toHaveLength(5);
+  });
+
+  test('are forgotten in all zones and both families, and no others', async () => {
+    await conntrack().forgetServices(
+      [service('10.96.0.10', 53), service('fd96::a', 53), service('10.96.0.99', 53)],
+      signal,
+    );
+    expect(await left()).toEqual(['10.96.0.10 54 zone 5', '10.96.0.11 53 zone 5']);
+  });
+
+  test('are forgotten where one endpoint answered, and never where the kernel forwards', async () => {
+    await conntrack().forgetServices([service('10.96.0.10', 54, '10.244.0.5')], signal);
+    await conntrack(false).forgetServices([service('10.96.0.10', 54)], signal);
+    expect(await left()).toHaveLength(5);
+    await conntrack().forgetServices([service('10.96.0.10', 54, '10.96.0.10')], signal);
+    expect(await left()).toHaveLength(4);
+  });
+
+  test('that it refuses to forget are an error in its words, and so is its end', async () => {
+    await expect(
+      conntrack().forgetServices([service('10.96.0.10', 70_000)], signal),
+    ).rejects.toThrow(/^ovs-vswitchd dpctl\/flush-conntrack: .*Invalid argument/s);
+    await vswitchd.kill();
+    await expect(conntrack().forgetServices([service('10.96.0.10', 53)], signal)).rejects.toThrow(
+      /^ovs-vswitchd dpctl\/flush-conntrack: .*ECONNREFUSED/,
+    );
+    await vswitchd.launch();
+  });
+
+  test('are left when the daemon ends', async () => {
+    const stopping = new AbortController();
+    const going = conntrack().forgetServices(
+      [service('10.96.0.10', 53), service('10.96.0.11', 53)],
+      stopping.signal,
+    );
+    stopping.abort();
+    await expect(going).rejects.toThrow('aborted');
+    expect(await left()).toContain('10.96.0.11 53 zone 5');
+  });
+});

@@ -3,11 +3,11 @@
 import type { Family } from '../../allocators/addresses.ts';
 import type { SetVersion } from '../../facts/counted-set.ts';
 import { DEFAULT_CONTROLLER } from '../../model/rules/names.ts';
-import { claimByName } from './found.ts';
+import { claimOfGroups } from './found.ts';
 import { hashedName, OBJECT_ID, objectIds, type ExternalIds } from './object-ids.ts';
-import { NORTHBOUND, type Rows } from './unit-rows.ts';
+import type { Rows } from './unit-rows.ts';
 
-export const ADDRESS_SET_CLAIM = claimByName(NORTHBOUND, 'Address_Set', { isolates: true });
+export const ADDRESS_SET_CLAIM = claimOfGroups('Address_Set');
 
 export interface AddressSet {
   readonly name: string;

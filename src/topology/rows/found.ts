@@ -1,8 +1,8 @@
 /** Reading rows that a database holds: whatever is there, in the shape that its column has. */
 
 import type { FoundRow, TableClaim } from '../../desired/rows.ts';
-import { OBJECT_ID } from './object-ids.ts';
-import type { Database } from './unit-rows.ts';
+import { hashedName, nameInReference, OBJECT_ID } from './object-ids.ts';
+import { NORTHBOUND, type Database } from './unit-rows.ts';
 
 /** A text column; an optional one that is empty reads as undefined. */
 export function textOf(row: FoundRow, column: string): string | undefined {
@@ -40,3 +40,20 @@ export const claimByName = (
   table: string,
   more: Omit<Partial<TableClaim>, 'database' | 'table' | 'keyOf'> = {},
 ): TableClaim => ({ database, table, keyOf: nameKey, ...more });
+
+const HASH_OF_REFERENCE = /^a\d{1,20}$/;
+
+/** Key of a port group or address set: its name, and of one that ovn-kubernetes named the name that it gets here. */
+function groupKey(row: FoundRow): string | undefined {
+  const [name, id] = [nameKey(row), idKey(row)];
+  if (id === undefined || name === undefined || !HASH_OF_REFERENCE.test(name)) return name;
+  return name === nameInReference(id) ? hashedName(id) : name;
+}
+
+/** A table of port groups or address sets, which keep networks apart. */
+export const claimOfGroups = (table: 'Port_Group' | 'Address_Set'): TableClaim => ({
+  database: NORTHBOUND,
+  table,
+  keyOf: groupKey,
+  isolates: true,
+});

@@ -2,11 +2,11 @@
 
 import type { Containment } from '../../desired/rows.ts';
 import { DEFAULT_CONTROLLER } from '../../model/rules/names.ts';
-import { claimByName } from './found.ts';
+import { claimOfGroups } from './found.ts';
 import { hashedName, OBJECT_ID, objectIds, type ExternalIds } from './object-ids.ts';
-import { holds, NORTHBOUND, type Rows } from './unit-rows.ts';
+import { holds, type Rows } from './unit-rows.ts';
 
-export const PORT_GROUP_CLAIM = claimByName(NORTHBOUND, 'Port_Group', { isolates: true });
+export const PORT_GROUP_CLAIM = claimOfGroups('Port_Group');
 
 export interface PortGroup {
   readonly name: string;

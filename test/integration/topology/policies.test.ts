@@ -183,3 +183,37 @@ test('policies of administrators come before those of namespaces, on a primary n
   expect(await ovn.apply(zone)).toEqual([]);
   expect(await ovn.nbctl('--columns=external_ids', 'list', 'ACL')).not.toContain('AdminNetwork');
 });
+
+test('a tenant whose selector has the 64-bit FNV-1a hash of another one puts nobody into its set', async () => {
+  const crafted = { key: 'c9dvbytidanzgzcxq9waitqpdjt7un', operator: 'DoesNotExist' } as const;
+  const mallory = readPolicy(
+    networkPolicy('mallory/p', {
+      podSelector: {},
+      ingress: [
+        { from: [{ namespaceSelector: { matchExpressions: [crafted] }, podSelector: {} }] },
+      ],
+    }),
+  );
+  if (mallory.kind !== 'value') throw new Error(JSON.stringify(mallory));
+  const networks = zone.networks.map((network) =>
+    network.name === 'blue_blue'
+      ? { ...network, namespaces: ['blue', 'mallory'], nads: ['blue/blue', 'mallory/blue'] }
+      : network,
+  );
+  const pods = zone.pods ?? [];
+  const shared: Zone = {
+    ...zone,
+    networks,
+    namespaces: [...zone.namespaces, 'mallory'],
+    attachments: [
+      ...zone.attachments,
+      { ...attachment('thief', '103.103.0.7'), namespace: 'mallory', nadKey: 'mallory/blue' },
+    ],
+    pods: [...pods, { ...labelled('thief', {}), namespace: 'mallory' }],
+    policies: [web, mallory.value],
+  };
+  expect(await ovn.apply(shared)).toEqual([]);
+  expect(await reaches('friend', 'web', 'tcp.dst==80')).toBe(true);
+  expect(await reaches('stranger', 'web', 'tcp.dst==80')).toBe(false);
+  expect(await ovn.apply(zone)).toEqual([]);
+});

@@ -5,6 +5,7 @@
 import { randomUUID } from 'node:crypto';
 import { MARK } from '../../../src/desired/rows.ts';
 import type { JsonValue, Operation, OvsdbClient } from 'ovsdb-client-ts';
+import { nameInReference } from '../../../src/topology/rows/object-ids.ts';
 import { foreignRows } from '../ovsdb/foreign-rows.ts';
 
 /** A row in wire form (RFC 7047 §5.1). */
@@ -105,6 +106,17 @@ function alter(rows: readonly WireRow[], pods: readonly string[]): ReadonlySet<W
   return absent;
 }
 
+/** Rows with the names that port groups and address sets have there, also where texts speak of them. */
+function renamed(rows: readonly WireRow[]): WireRow[] {
+  const names = new Map(
+    rows
+      .filter((row) => ['Port_Group', 'Address_Set'].includes(row.table) && idOf(row) !== '')
+      .map((row) => [textOf(row, 'name'), nameInReference(idOf(row))]),
+  );
+  const text = JSON.stringify(rows).replaceAll(/\ba[\da-f]{32}\b/g, (one) => names.get(one) ?? one);
+  return JSON.parse(text) as WireRow[];
+}
+
 const ids = (of: Readonly<Record<string, string>>): JsonValue => ['map', Object.entries(of)];
 const owned = (type: string, ...keys: readonly string[]): JsonValue =>
   ids({
@@ -202,7 +214,7 @@ export async function leaveAsReference(
     before.filter(({ table }) => !STEADY.has(table)).map(({ uuid }) => [uuid, randomUUID()]),
   );
   const text = JSON.stringify(before).replaceAll(UUID, (one) => fresh.get(one) ?? one);
-  const rows = JSON.parse(text) as WireRow[];
+  const rows = renamed(JSON.parse(text) as WireRow[]);
   const absent = alter(rows, pods);
   const kept = rows.filter((row) => !absent.has(row));
   const pod = kept.find(({ columns }) => columns['name'] === pods[0])?.uuid ?? '';

@@ -149,7 +149,7 @@ describe('what the zone wants, in a Northbound database', () => {
     const removed = await apply({ ...exampleZone, networks: [defaultNetwork] });
     expect(removed).toContain('delete Logical_Router GR_blue_blue_ovn-worker');
     expect(removed).toContain('delete Static_MAC_Binding rtoe-GR_blue_blue_ovn-worker 169.254.0.4');
-    expect(removed).toContain('delete Port_Group a6305690735356339486');
+    expect(removed).toContain('delete Port_Group a9b3a8be230d6c957406156cd5423f24e');
     expect(removed).toContain('delete Load_Balancer_Group blue_blue_clusterSwitchLBGroup');
   });
 

@@ -86,14 +86,14 @@ describe('features', () => {
         textsOf(withFeatures({ multicast: true }), ofNetwork('blue_blue')),
       ),
     ).toEqual([
-      'ACL blue_blue-network-controller:MulticastCluster:AllowInterNode:Egress action=allow direction=from-lport external_ids={direction=Egress k/id=blue_blue-network-controller:MulticastCluster:AllowInterNode:Egress k/owner-controller=blue_blue-network-controller k/owner-type=MulticastCluster type=AllowInterNode} match=inport == @a15517656585142200826 && (ip4.mcast || mldv1 || mldv2 || (ip6.dst[120..127] == 0xff && ip6.dst[116] == 1)) options={apply-after-lb=true} priority=1012 tier=2 < Port_Group/a15517656585142200826.acls',
-      'ACL blue_blue-network-controller:MulticastCluster:AllowInterNode:Ingress action=allow direction=to-lport external_ids={direction=Ingress k/id=blue_blue-network-controller:MulticastCluster:AllowInterNode:Ingress k/owner-controller=blue_blue-network-controller k/owner-type=MulticastCluster type=AllowInterNode} match=outport == @a15517656585142200826 && (ip4.mcast || mldv1 || mldv2 || (ip6.dst[120..127] == 0xff && ip6.dst[116] == 1)) priority=1012 tier=2 < Port_Group/a15517656585142200826.acls',
-      'ACL blue_blue-network-controller:MulticastCluster:DefaultDeny:Egress action=drop direction=from-lport external_ids={direction=Egress k/id=blue_blue-network-controller:MulticastCluster:DefaultDeny:Egress k/owner-controller=blue_blue-network-controller k/owner-type=MulticastCluster type=DefaultDeny} match=(ip4.mcast || mldv1 || mldv2 || (ip6.dst[120..127] == 0xff && ip6.dst[116] == 1)) options={apply-after-lb=true} priority=1011 tier=2 < Port_Group/a6305690735356339486.acls',
-      'ACL blue_blue-network-controller:MulticastCluster:DefaultDeny:Ingress action=drop direction=to-lport external_ids={direction=Ingress k/id=blue_blue-network-controller:MulticastCluster:DefaultDeny:Ingress k/owner-controller=blue_blue-network-controller k/owner-type=MulticastCluster type=DefaultDeny} match=(ip4.mcast || mldv1 || mldv2 || (ip6.dst[120..127] == 0xff && ip6.dst[116] == 1)) priority=1011 tier=2 < Port_Group/a6305690735356339486.acls',
+      'ACL blue_blue-network-controller:MulticastCluster:AllowInterNode:Egress action=allow direction=from-lport external_ids={direction=Egress k/id=blue_blue-network-controller:MulticastCluster:AllowInterNode:Egress k/owner-controller=blue_blue-network-controller k/owner-type=MulticastCluster type=AllowInterNode} match=inport == @ab3f2ae2b376dec45615f7d08eef30f70 && (ip4.mcast || mldv1 || mldv2 || (ip6.dst[120..127] == 0xff && ip6.dst[116] == 1)) options={apply-after-lb=true} priority=1012 tier=2 < Port_Group/ab3f2ae2b376dec45615f7d08eef30f70.acls',
+      'ACL blue_blue-network-controller:MulticastCluster:AllowInterNode:Ingress action=allow direction=to-lport external_ids={direction=Ingress k/id=blue_blue-network-controller:MulticastCluster:AllowInterNode:Ingress k/owner-controller=blue_blue-network-controller k/owner-type=MulticastCluster type=AllowInterNode} match=outport == @ab3f2ae2b376dec45615f7d08eef30f70 && (ip4.mcast || mldv1 || mldv2 || (ip6.dst[120..127] == 0xff && ip6.dst[116] == 1)) priority=1012 tier=2 < Port_Group/ab3f2ae2b376dec45615f7d08eef30f70.acls',
+      'ACL blue_blue-network-controller:MulticastCluster:DefaultDeny:Egress action=drop direction=from-lport external_ids={direction=Egress k/id=blue_blue-network-controller:MulticastCluster:DefaultDeny:Egress k/owner-controller=blue_blue-network-controller k/owner-type=MulticastCluster type=DefaultDeny} match=(ip4.mcast || mldv1 || mldv2 || (ip6.dst[120..127] == 0xff && ip6.dst[116] == 1)) options={apply-after-lb=true} priority=1011 tier=2 < Port_Group/a9b3a8be230d6c957406156cd5423f24e.acls',
+      'ACL blue_blue-network-controller:MulticastCluster:DefaultDeny:Ingress action=drop direction=to-lport external_ids={direction=Ingress k/id=blue_blue-network-controller:MulticastCluster:DefaultDeny:Ingress k/owner-controller=blue_blue-network-controller k/owner-type=MulticastCluster type=DefaultDeny} match=(ip4.mcast || mldv1 || mldv2 || (ip6.dst[120..127] == 0xff && ip6.dst[116] == 1)) priority=1011 tier=2 < Port_Group/a9b3a8be230d6c957406156cd5423f24e.acls',
       'Logical_Router blue_blue_ovn_cluster_router copp=Copp/ovnkube-default external_ids={k8s-cluster-router=yes X2} options={always_learn_from_arp_request=false mcast_relay=true}',
       'Logical_Switch blue_blue_ovn-worker copp=Copp/heddle-pod-switches external_ids={X3} other_config={mcast_eth_src=0a:58:67:67:00:01 mcast_ip4_src=103.103.0.1 mcast_querier=true mcast_snoop=true subnet=103.103.0.0/24}',
-      'Logical_Switch_Port stor-blue_blue_ovn-worker addresses=[router] options={router-port=rtos-blue_blue_ovn-worker} type=router < Logical_Switch/blue_blue_ovn-worker.ports < Port_Group/a15517656585142200826.ports',
-      'Port_Group a3611962815694738969 external_ids={k/id=blue_blue-network-controller:Namespace:blue k/name=blue k/owner-controller=blue_blue-network-controller k/owner-type=Namespace}',
+      'Logical_Switch_Port stor-blue_blue_ovn-worker addresses=[router] options={router-port=rtos-blue_blue_ovn-worker} type=router < Logical_Switch/blue_blue_ovn-worker.ports < Port_Group/ab3f2ae2b376dec45615f7d08eef30f70.ports',
+      'Port_Group a738b3352beeb1cf3c2db1b084d93357e external_ids={k/id=blue_blue-network-controller:Namespace:blue k/name=blue k/owner-controller=blue_blue-network-controller k/owner-type=Namespace}',
     ]);
   });
 
@@ -119,10 +119,10 @@ describe('features', () => {
       head.replace(/(EgressIP:102:\S+) .*/, '$1'),
     );
     expect(names).toEqual([
-      'Address_Set a1042611113178530741',
-      'Address_Set a13607449821398607916',
-      'Address_Set a8519615025667110816',
-      'Address_Set a8625653444039524328',
+      'Address_Set a0623f27eb8435bfde40c5fc47e0e9578',
+      'Address_Set a1a8d236e35d0640d374f3550082a0e56',
+      'Address_Set a65c2e9e629622f3242adad0acb57c005',
+      'Address_Set a731532d7e5758ff700869a4c09b850fb',
       'Logical_Router_Policy default-network-controller:EgressIP:102:EIP-No-Reroute-Pod-To-CDN-Svc:ip4:blue_blue',
       'Logical_Router_Policy default-network-controller:EgressIP:102:EIP-No-Reroute-Pod-To-Join:ip4:blue_blue',
       'Logical_Router_Policy default-network-controller:EgressIP:102:EIP-No-Reroute-Pod-To-Join:ip4:default',
@@ -143,10 +143,10 @@ describe('features', () => {
     expect(
       added(heads(rowsOf(withFeatures({ egressIp: true }), /./)), heads(rowsOf(exampleZone, /./))),
     ).toEqual([
-      'Port_Group a3611962815694738969',
-      'Port_Group a5290398105912930473',
-      'Port_Group a5680351521869907322',
-      'Port_Group a7532440305922190058',
+      'Port_Group a17f08d58bdf9dc5f3a76d3e7224b8469',
+      'Port_Group a738b3352beeb1cf3c2db1b084d93357e',
+      'Port_Group a9f0b802724b1dd188dedcf40cd9ad8cb',
+      'Port_Group aec3d32141b870bbe686793a421651a23',
     ]);
   });
 });
@@ -206,8 +206,8 @@ describe('nodes', () => {
       'Logical_Switch blue_blue_transit_switch',
       'Logical_Switch_Port blue_blue_tstor-ovn-worker',
       'Logical_Switch_Port jtor-blue_blue_ovn_cluster_router',
-      'Port_Group a15517656585142200826',
-      'Port_Group a6305690735356339486',
+      'Port_Group a9b3a8be230d6c957406156cd5423f24e',
+      'Port_Group ab3f2ae2b376dec45615f7d08eef30f70',
     ]);
   });
 
@@ -260,8 +260,8 @@ describe('networks', () => {
         /^(QoS|Address_Set)/.test(head),
       ),
     ).toEqual([
-      'Address_Set a15661866956781777454',
-      'Address_Set a8625653444039524328',
+      'Address_Set a0623f27eb8435bfde40c5fc47e0e9578',
+      'Address_Set a2ac428822fcdfd8f86476e9b4142861d',
       'QoS default-network-controller:EgressIP:103:EgressIP-Mark-Reply-Traffic:ip4:blue_blue',
       'QoS default-network-controller:EgressIP:103:EgressIP-Mark-Reply-Traffic:ip6:blue_blue',
     ]);

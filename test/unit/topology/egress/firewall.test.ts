@@ -59,8 +59,8 @@ function built(zone: Zone): {
 
 test('a row per rule, in the group of the namespace, on the way out of the pod’s switch', () => {
   expect(featureTexts([egressFirewall], zoneWith([to('8.8.8.8/32'), deny('0.0.0.0/0')]))).toEqual([
-    'ACL default-network-controller:EgressFirewall:blue:0 action=allow direction=to-lport external_ids={k/id=default-network-controller:EgressFirewall:blue:0 k/name=blue k/owner-controller=default-network-controller k/owner-type=EgressFirewall rule-index=0} match=(ip4.dst == 8.8.8.8/32) && inport == @a3611962815694738969 name=EF:blue:0 priority=10000 tier=2 < Port_Group/a3611962815694738969.acls',
-    'ACL default-network-controller:EgressFirewall:blue:1 action=drop direction=to-lport external_ids={k/id=default-network-controller:EgressFirewall:blue:1 k/name=blue k/owner-controller=default-network-controller k/owner-type=EgressFirewall rule-index=1} match=(ip4.dst == 0.0.0.0/0 && ip4.dst != 103.103.0.0/16) && inport == @a3611962815694738969 name=EF:blue:1 priority=9999 tier=2 < Port_Group/a3611962815694738969.acls',
+    'ACL default-network-controller:EgressFirewall:blue:0 action=allow direction=to-lport external_ids={k/id=default-network-controller:EgressFirewall:blue:0 k/name=blue k/owner-controller=default-network-controller k/owner-type=EgressFirewall rule-index=0} match=(ip4.dst == 8.8.8.8/32) && inport == @a738b3352beeb1cf3c2db1b084d93357e name=EF:blue:0 priority=10000 tier=2 < Port_Group/a738b3352beeb1cf3c2db1b084d93357e.acls',
+    'ACL default-network-controller:EgressFirewall:blue:1 action=drop direction=to-lport external_ids={k/id=default-network-controller:EgressFirewall:blue:1 k/name=blue k/owner-controller=default-network-controller k/owner-type=EgressFirewall rule-index=1} match=(ip4.dst == 0.0.0.0/0 && ip4.dst != 103.103.0.0/16) && inport == @a738b3352beeb1cf3c2db1b084d93357e name=EF:blue:1 priority=9999 tier=2 < Port_Group/a738b3352beeb1cf3c2db1b084d93357e.acls',
   ]);
 });
 
@@ -78,7 +78,7 @@ test('ports by protocol, as ovn-kubernetes writes them', () => {
     { protocol: 'TCP', port: 80 },
   ];
   expect(built(zoneWith([to('103.0.0.0/8', { ports })])).acls).toEqual([
-    '10000 allow (ip4.dst == 103.0.0.0/8 && ip4.dst != 103.103.0.0/16) && inport == @a3611962815694738969 && ((udp && ( udp.dst == 53 )) || (tcp && ( tcp.dst == 443 || tcp.dst == 80 )))',
+    '10000 allow (ip4.dst == 103.0.0.0/8 && ip4.dst != 103.103.0.0/16) && inport == @a738b3352beeb1cf3c2db1b084d93357e && ((udp && ( udp.dst == 53 )) || (tcp && ( tcp.dst == 443 || tcp.dst == 80 )))',
   ]);
 });
 
@@ -89,7 +89,7 @@ describe('nodes by their labels', () => {
   });
   test('are every address of their hosts', () => {
     expect(built(zoneWith([nodes('Allow', 'cp')])).acls).toEqual([
-      '10000 allow (ip4.dst == 172.18.0.4) && inport == @a3611962815694738969',
+      '10000 allow (ip4.dst == 172.18.0.4) && inport == @a738b3352beeb1cf3c2db1b084d93357e',
     ]);
   });
   test('none has no row, and the others keep their places', () => {
@@ -104,7 +104,7 @@ test('of several subnets in a block what is left is listed', () => {
   expect(acls).toHaveLength(2);
   const inside = zoneWith([deny('103.103.7.0/24'), to('103.103.0.0/16'), to('9.0.0.0/8')]);
   expect(built(inside).acls).toEqual([
-    '9998 allow (ip4.dst == 9.0.0.0/8) && inport == @a3611962815694738969',
+    '9998 allow (ip4.dst == 9.0.0.0/8) && inport == @a738b3352beeb1cf3c2db1b084d93357e',
   ]);
 });
 

@@ -50,10 +50,10 @@ describe('a namespace that asks for multicast', () => {
       ).map(short),
     ).toEqual(
       [
-        'ACL blue_blue-network-controller:MulticastNS:blue:Egress action=allow direction=from-lport external_ids={direction=Egress k/id=blue_blue-network-controller:MulticastNS:blue:Egress k/name=blue k/owner-controller=blue_blue-network-controller k/owner-type=MulticastNS} match=inport == @a3611962815694738969 && ip4.mcast options={apply-after-lb=true} priority=1012 tier=2 < Port_Group/a3611962815694738969.acls',
-        'ACL blue_blue-network-controller:MulticastNS:blue:Ingress action=allow direction=to-lport external_ids={direction=Ingress k/id=blue_blue-network-controller:MulticastNS:blue:Ingress k/name=blue k/owner-controller=blue_blue-network-controller k/owner-type=MulticastNS} match=outport == @a3611962815694738969 && (igmp || (ip4.src == $SENDERS && ip4.mcast)) priority=1012 tier=2 < Port_Group/a3611962815694738969.acls',
+        'ACL blue_blue-network-controller:MulticastNS:blue:Egress action=allow direction=from-lport external_ids={direction=Egress k/id=blue_blue-network-controller:MulticastNS:blue:Egress k/name=blue k/owner-controller=blue_blue-network-controller k/owner-type=MulticastNS} match=inport == @a738b3352beeb1cf3c2db1b084d93357e && ip4.mcast options={apply-after-lb=true} priority=1012 tier=2 < Port_Group/a738b3352beeb1cf3c2db1b084d93357e.acls',
+        'ACL blue_blue-network-controller:MulticastNS:blue:Ingress action=allow direction=to-lport external_ids={direction=Ingress k/id=blue_blue-network-controller:MulticastNS:blue:Ingress k/name=blue k/owner-controller=blue_blue-network-controller k/owner-type=MulticastNS} match=outport == @a738b3352beeb1cf3c2db1b084d93357e && (igmp || (ip4.src == $SENDERS && ip4.mcast)) priority=1012 tier=2 < Port_Group/a738b3352beeb1cf3c2db1b084d93357e.acls',
         'Address_Set SENDERS addresses=[103.103.0.3, 103.103.1.5] external_ids={ip-family=v4 k/id=blue_blue-network-controller:PodSelector:blue_LS{}_LNM:v4 k/name=blue_LS{}_LNM k/owner-controller=blue_blue-network-controller k/owner-type=PodSelector}',
-        'Port_Group a3611962815694738969 external_ids={k/id=blue_blue-network-controller:Namespace:blue k/name=blue k/owner-controller=blue_blue-network-controller k/owner-type=Namespace}',
+        'Port_Group a738b3352beeb1cf3c2db1b084d93357e external_ids={k/id=blue_blue-network-controller:Namespace:blue k/name=blue k/owner-controller=blue_blue-network-controller k/owner-type=Namespace}',
       ].map((text) => text.replaceAll('SENDERS', SENDERS)),
     );
   });
@@ -80,12 +80,12 @@ describe('a namespace that asks for multicast', () => {
     const both = matchesOf(PolicedZone.of(withMulticast(dualZone), blue));
     expect(both['blue_blue:blue:Egress']).toMatch(
       new RegExp(
-        String.raw`^inport == @a\d+ && \(ip4\.mcast \|\| \(mldv1 \|\| mldv2 \|\| ${groups}\)\)$`,
+        String.raw`^inport == @a[\da-f]+ && \(ip4\.mcast \|\| \(mldv1 \|\| mldv2 \|\| ${groups}\)\)$`,
       ),
     );
     expect(both['blue_blue:blue:Ingress']).toMatch(
       new RegExp(
-        String.raw`^outport == @a\d+ && \(\(igmp \|\| \(ip4\.src == \$a\d+ && ip4\.mcast\)\) \|\| \(mldv1 \|\| mldv2 \|\| \(ip6\.src == \$a\d+ && ${groups}\)\)\)$`,
+        String.raw`^outport == @a[\da-f]+ && \(\(igmp \|\| \(ip4\.src == \$a[\da-f]+ && ip4\.mcast\)\) \|\| \(mldv1 \|\| mldv2 \|\| \(ip6\.src == \$a[\da-f]+ && ${groups}\)\)\)$`,
       ),
     );
     const v6 = matchesOf(PolicedZone.of(withMulticast(ipv6Zone), blue));

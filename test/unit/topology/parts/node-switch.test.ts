@@ -30,7 +30,7 @@ describe('the switch of a Layer3 network on a node (reference/topology.md §7.2)
       'Gateway_Chassis rtos-blue_blue_ovn-worker-C1 chassis_name=C1 priority=1 < Logical_Router_Port/rtos-blue_blue_ovn-worker.gateway_chassis',
       'Logical_Router_Port rtos-blue_blue_ovn-worker mac=0a:58:67:67:00:01 networks=[103.103.0.1/24, fd20:103:0:1::1/64] options={gateway_mtu=1400} < Logical_Router/blue_blue_ovn_cluster_router.ports',
       'Logical_Switch blue_blue_ovn-worker copp=Copp/heddle-pod-switches external_ids={X3} other_config={ipv6_prefix=fd20:103:0:1:: mcast_eth_src=0a:58:67:67:00:01 mcast_ip4_src=103.103.0.1 mcast_ip6_src=fe80::858:67ff:fe67:1 mcast_querier=true mcast_snoop=true subnet=103.103.0.0/24}',
-      'Logical_Switch_Port stor-blue_blue_ovn-worker addresses=[router] options={router-port=rtos-blue_blue_ovn-worker} type=router < Logical_Switch/blue_blue_ovn-worker.ports < Port_Group/a15517656585142200826.ports',
+      'Logical_Switch_Port stor-blue_blue_ovn-worker addresses=[router] options={router-port=rtos-blue_blue_ovn-worker} type=router < Logical_Switch/blue_blue_ovn-worker.ports < Port_Group/ab3f2ae2b376dec45615f7d08eef30f70.ports',
     ]);
   });
   test('a secondary network keeps the second address from its pods, too', () => {

@@ -26,12 +26,12 @@ const actions = (texts: readonly string[]): readonly string[] =>
 describe('a namespace with a policy (reference/topology.md §16.1)', () => {
   test('has a group per direction, in which all is dropped but what finds neighbours', () => {
     expect(closed()).toEqual([
-      'ACL blue_blue-network-controller:NetpolNamespace:blue:Egress:arpAllow action=allow direction=from-lport match=inport == @a3172182252284646592 && (arp || nd) name=NP:blue:Egress options={apply-after-lb=true} priority=1001 tier=2 < Port_Group/a3172182252284646592.acls',
-      'ACL blue_blue-network-controller:NetpolNamespace:blue:Egress:defaultDeny action=drop direction=from-lport match=inport == @a3172182252284646592 name=NP:blue:Egress options={apply-after-lb=true} priority=1000 tier=2 < Port_Group/a3172182252284646592.acls',
-      'ACL blue_blue-network-controller:NetpolNamespace:blue:Ingress:arpAllow action=allow direction=to-lport match=outport == @a596975034919718098 && (arp || nd) name=NP:blue:Ingress priority=1001 tier=2 < Port_Group/a596975034919718098.acls',
-      'ACL blue_blue-network-controller:NetpolNamespace:blue:Ingress:defaultDeny action=drop direction=to-lport match=outport == @a596975034919718098 name=NP:blue:Ingress priority=1000 tier=2 < Port_Group/a596975034919718098.acls',
-      'Port_Group a3172182252284646592',
-      'Port_Group a596975034919718098',
+      'ACL blue_blue-network-controller:NetpolNamespace:blue:Egress:arpAllow action=allow direction=from-lport match=inport == @a7fba1dcb5d118fe2ecc1f352db692deb && (arp || nd) name=NP:blue:Egress options={apply-after-lb=true} priority=1001 tier=2 < Port_Group/a7fba1dcb5d118fe2ecc1f352db692deb.acls',
+      'ACL blue_blue-network-controller:NetpolNamespace:blue:Egress:defaultDeny action=drop direction=from-lport match=inport == @a7fba1dcb5d118fe2ecc1f352db692deb name=NP:blue:Egress options={apply-after-lb=true} priority=1000 tier=2 < Port_Group/a7fba1dcb5d118fe2ecc1f352db692deb.acls',
+      'ACL blue_blue-network-controller:NetpolNamespace:blue:Ingress:arpAllow action=allow direction=to-lport match=outport == @af7fa97dc1fcd6fd2d085121facfeafe2 && (arp || nd) name=NP:blue:Ingress priority=1001 tier=2 < Port_Group/af7fa97dc1fcd6fd2d085121facfeafe2.acls',
+      'ACL blue_blue-network-controller:NetpolNamespace:blue:Ingress:defaultDeny action=drop direction=to-lport match=outport == @af7fa97dc1fcd6fd2d085121facfeafe2 name=NP:blue:Ingress priority=1000 tier=2 < Port_Group/af7fa97dc1fcd6fd2d085121facfeafe2.acls',
+      'Port_Group a7fba1dcb5d118fe2ecc1f352db692deb',
+      'Port_Group af7fa97dc1fcd6fd2d085121facfeafe2',
     ]);
   });
 

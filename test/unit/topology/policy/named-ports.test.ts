@@ -53,7 +53,7 @@ describe('a port that a rule means by a name', () => {
       `tcp && ((ip4.dst == {$${first}} && tcp.dst==80) || (ip4.dst == {$${second}} && tcp.dst==8080))`,
     );
     expect(first).not.toBe(second);
-    expect(first).toMatch(/^a\d+$/);
+    expect(first).toMatch(/^a[\da-f]+$/);
     expect(first.length).toBeLessThanOrEqual(hashedName('x').length + 1);
   });
 

@@ -76,15 +76,15 @@ const PORT = `@${hashedName('blue_blue-network-controller:NetworkPolicy:blue:p')
 test('a policy of a primary network has the rows of reference/topology.md §16.1', () => {
   const zone = PolicedZone.of(exampleZone, blue, web, far, allowWeb);
   expect(rowTexts(zone.rows(POLICIES)).map(short)).toEqual([
-    'ACL blue_blue-network-controller:NetpolNamespace:blue:Egress:arpAllow action=allow direction=from-lport external_ids={direction=Egress k/id=blue_blue-network-controller:NetpolNamespace:blue:Egress:arpAllow k/name=blue k/owner-controller=blue_blue-network-controller k/owner-type=NetpolNamespace type=arpAllow} match=inport == @a3172182252284646592 && (arp || nd) name=NP:blue:Egress options={apply-after-lb=true} priority=1001 tier=2 < Port_Group/a3172182252284646592.acls',
-    'ACL blue_blue-network-controller:NetpolNamespace:blue:Egress:defaultDeny action=drop direction=from-lport external_ids={direction=Egress k/id=blue_blue-network-controller:NetpolNamespace:blue:Egress:defaultDeny k/name=blue k/owner-controller=blue_blue-network-controller k/owner-type=NetpolNamespace type=defaultDeny} match=inport == @a3172182252284646592 name=NP:blue:Egress options={apply-after-lb=true} priority=1000 tier=2 < Port_Group/a3172182252284646592.acls',
-    'ACL blue_blue-network-controller:NetpolNamespace:blue:Ingress:arpAllow action=allow direction=to-lport external_ids={direction=Ingress k/id=blue_blue-network-controller:NetpolNamespace:blue:Ingress:arpAllow k/name=blue k/owner-controller=blue_blue-network-controller k/owner-type=NetpolNamespace type=arpAllow} match=outport == @a596975034919718098 && (arp || nd) name=NP:blue:Ingress priority=1001 tier=2 < Port_Group/a596975034919718098.acls',
-    'ACL blue_blue-network-controller:NetpolNamespace:blue:Ingress:defaultDeny action=drop direction=to-lport external_ids={direction=Ingress k/id=blue_blue-network-controller:NetpolNamespace:blue:Ingress:defaultDeny k/name=blue k/owner-controller=blue_blue-network-controller k/owner-type=NetpolNamespace type=defaultDeny} match=outport == @a596975034919718098 name=NP:blue:Ingress priority=1000 tier=2 < Port_Group/a596975034919718098.acls',
-    'ACL blue_blue-network-controller:NetworkPolicy:blue:allow-web:Ingress:0:tcp:-1 action=allow-related direction=to-lport external_ids={direction=Ingress gress-index=0 ip-block-index=-1 k/id=blue_blue-network-controller:NetworkPolicy:blue:allow-web:Ingress:0:tcp:-1 k/name=blue:allow-web k/owner-controller=blue_blue-network-controller k/owner-type=NetworkPolicy port-policy-protocol=tcp} match=ip4.src == {$a1180045912855858732} && tcp && tcp.dst==80 && outport == @a16207731574440755792 name=NP:blue:allow-web:Ingress:0 priority=1001 tier=2 < Port_Group/a16207731574440755792.acls',
-    'Address_Set a1180045912855858732 addresses=[103.103.0.3, 103.103.1.5] external_ids={ip-family=v4 k/id=blue_blue-network-controller:PodSelector:blue_LS{ML:{app: web,},}:v4 k/name=blue_LS{ML:{app: web,},} k/owner-controller=blue_blue-network-controller k/owner-type=PodSelector}',
-    'Port_Group a16207731574440755792 external_ids={k/id=blue_blue-network-controller:NetworkPolicy:blue:allow-web k/name=blue:allow-web k/owner-controller=blue_blue-network-controller k/owner-type=NetworkPolicy}',
-    'Port_Group a3172182252284646592 external_ids={direction=Egress k/id=blue_blue-network-controller:NetpolNamespace:blue:Egress k/name=blue k/owner-controller=blue_blue-network-controller k/owner-type=NetpolNamespace}',
-    'Port_Group a596975034919718098 external_ids={direction=Ingress k/id=blue_blue-network-controller:NetpolNamespace:blue:Ingress k/name=blue k/owner-controller=blue_blue-network-controller k/owner-type=NetpolNamespace}',
+    'ACL blue_blue-network-controller:NetpolNamespace:blue:Egress:arpAllow action=allow direction=from-lport external_ids={direction=Egress k/id=blue_blue-network-controller:NetpolNamespace:blue:Egress:arpAllow k/name=blue k/owner-controller=blue_blue-network-controller k/owner-type=NetpolNamespace type=arpAllow} match=inport == @a7fba1dcb5d118fe2ecc1f352db692deb && (arp || nd) name=NP:blue:Egress options={apply-after-lb=true} priority=1001 tier=2 < Port_Group/a7fba1dcb5d118fe2ecc1f352db692deb.acls',
+    'ACL blue_blue-network-controller:NetpolNamespace:blue:Egress:defaultDeny action=drop direction=from-lport external_ids={direction=Egress k/id=blue_blue-network-controller:NetpolNamespace:blue:Egress:defaultDeny k/name=blue k/owner-controller=blue_blue-network-controller k/owner-type=NetpolNamespace type=defaultDeny} match=inport == @a7fba1dcb5d118fe2ecc1f352db692deb name=NP:blue:Egress options={apply-after-lb=true} priority=1000 tier=2 < Port_Group/a7fba1dcb5d118fe2ecc1f352db692deb.acls',
+    'ACL blue_blue-network-controller:NetpolNamespace:blue:Ingress:arpAllow action=allow direction=to-lport external_ids={direction=Ingress k/id=blue_blue-network-controller:NetpolNamespace:blue:Ingress:arpAllow k/name=blue k/owner-controller=blue_blue-network-controller k/owner-type=NetpolNamespace type=arpAllow} match=outport == @af7fa97dc1fcd6fd2d085121facfeafe2 && (arp || nd) name=NP:blue:Ingress priority=1001 tier=2 < Port_Group/af7fa97dc1fcd6fd2d085121facfeafe2.acls',
+    'ACL blue_blue-network-controller:NetpolNamespace:blue:Ingress:defaultDeny action=drop direction=to-lport external_ids={direction=Ingress k/id=blue_blue-network-controller:NetpolNamespace:blue:Ingress:defaultDeny k/name=blue k/owner-controller=blue_blue-network-controller k/owner-type=NetpolNamespace type=defaultDeny} match=outport == @af7fa97dc1fcd6fd2d085121facfeafe2 name=NP:blue:Ingress priority=1000 tier=2 < Port_Group/af7fa97dc1fcd6fd2d085121facfeafe2.acls',
+    'ACL blue_blue-network-controller:NetworkPolicy:blue:allow-web:Ingress:0:tcp:-1 action=allow-related direction=to-lport external_ids={direction=Ingress gress-index=0 ip-block-index=-1 k/id=blue_blue-network-controller:NetworkPolicy:blue:allow-web:Ingress:0:tcp:-1 k/name=blue:allow-web k/owner-controller=blue_blue-network-controller k/owner-type=NetworkPolicy port-policy-protocol=tcp} match=ip4.src == {$aecaca800c9341b9ac88db2d6129b2250} && tcp && tcp.dst==80 && outport == @adda7d247857d71a01b12ab9076a5f94c name=NP:blue:allow-web:Ingress:0 priority=1001 tier=2 < Port_Group/adda7d247857d71a01b12ab9076a5f94c.acls',
+    'Address_Set aecaca800c9341b9ac88db2d6129b2250 addresses=[103.103.0.3, 103.103.1.5] external_ids={ip-family=v4 k/id=blue_blue-network-controller:PodSelector:blue_LS{ML:{app: web,},}:v4 k/name=blue_LS{ML:{app: web,},} k/owner-controller=blue_blue-network-controller k/owner-type=PodSelector}',
+    'Port_Group a7fba1dcb5d118fe2ecc1f352db692deb external_ids={direction=Egress k/id=blue_blue-network-controller:NetpolNamespace:blue:Egress k/name=blue k/owner-controller=blue_blue-network-controller k/owner-type=NetpolNamespace}',
+    'Port_Group adda7d247857d71a01b12ab9076a5f94c external_ids={k/id=blue_blue-network-controller:NetworkPolicy:blue:allow-web k/name=blue:allow-web k/owner-controller=blue_blue-network-controller k/owner-type=NetworkPolicy}',
+    'Port_Group af7fa97dc1fcd6fd2d085121facfeafe2 external_ids={direction=Ingress k/id=blue_blue-network-controller:NetpolNamespace:blue:Ingress k/name=blue k/owner-controller=blue_blue-network-controller k/owner-type=NetpolNamespace}',
   ]);
 });
 
@@ -102,10 +102,10 @@ test('a port is in the groups of the policies that select its pod, and of the di
       ?.containers.filter(({ table }) => table === 'Port_Group')
       .map(({ key }) => key);
   const [ofNamespace, ingress, egress, policy] = [
-    'a3611962815694738969',
-    'a596975034919718098',
-    'a3172182252284646592',
-    'a16207731574440755792',
+    'a738b3352beeb1cf3c2db1b084d93357e',
+    'af7fa97dc1fcd6fd2d085121facfeafe2',
+    'a7fba1dcb5d118fe2ecc1f352db692deb',
+    'adda7d247857d71a01b12ab9076a5f94c',
   ];
   expect(groups()).toEqual([ofNamespace, ingress, policy]);
   zone.put({
@@ -269,9 +269,9 @@ describe('what a rule matches', () => {
       'of both families',
       dualZone,
       '(ip4 || ip6)',
-      /^\(ip4\.src == \{\$a\d+\} \|\| ip6\.src == \{\$a\d+\}\) &&/,
+      /^\(ip4\.src == \{\$a[\da-f]+\} \|\| ip6\.src == \{\$a[\da-f]+\}\) &&/,
     ],
-    ['of IPv6 only', ipv6Zone, 'ip6', /^ip6\.src == \{\$a\d+\} &&/],
+    ['of IPv6 only', ipv6Zone, 'ip6', /^ip6\.src == \{\$a[\da-f]+\} &&/],
   ])('on a network %s', (_, zone, all, peers) => {
     const found = matchesOf({ ingress: [{}, { from: [{ podSelector: {} }] }] }, zone);
     expect(found['Ingress:0:None:-1']).toBe(`${all} && outport == ${PORT}`);
@@ -295,7 +295,7 @@ describe('what a rule matches', () => {
     );
     expect(Object.keys(ingress)).toEqual(['Ingress:0:tcp-namedPort:-1']);
     expect(ingress['Ingress:0:tcp-namedPort:-1']).toMatch(
-      /^ip4 && tcp && \(\(ip4\.dst == \{\$a\d+\} && tcp\.dst==8080\) \|\| \(ip4\.dst == \{\$a\d+\} && tcp\.dst==8081\)\) && outport == @a\d+$/,
+      /^ip4 && tcp && \(\(ip4\.dst == \{\$a[\da-f]+\} && tcp\.dst==8080\) \|\| \(ip4\.dst == \{\$a[\da-f]+\} && tcp\.dst==8081\)\) && outport == @a[\da-f]+$/,
     );
     // A name that no pod has lets nothing through, and least of all everything.
     expect(matchesOf({ ingress: [{ ports: [{ port: 'none' }] }] }, exampleZone, web)).toEqual({});
@@ -305,7 +305,7 @@ describe('what a rule matches', () => {
         exampleZone,
         web,
       )['Egress:0:tcp-namedPort:-1'],
-    ).toMatch(/^tcp && \(ip4\.dst == \{\$a\d+\} && tcp\.dst==8080\) && inport == @a\d+$/);
+    ).toMatch(/^tcp && \(ip4\.dst == \{\$a[\da-f]+\} && tcp\.dst==8080\) && inport == @a[\da-f]+$/);
   });
 
   test('names of ACLs are cut where the column ends', () => {
@@ -632,8 +632,8 @@ describe('settings', () => {
         );
     expect(acls(exampleZone)).toEqual([]);
     expect(acls(withPolicies({ passesIcmp: true }))).toEqual([
-      'blue_blue-network-controller:NetpolNamespace:blue:Ingress:icmpAllow allow 1001 outport == @a596975034919718098 && (icmp || icmp6) NP:blue:Ingress',
-      'blue_blue-network-controller:NetpolNamespace:blue:Egress:icmpAllow allow 1001 inport == @a3172182252284646592 && (icmp || icmp6) NP:blue:Egress',
+      'blue_blue-network-controller:NetpolNamespace:blue:Ingress:icmpAllow allow 1001 outport == @af7fa97dc1fcd6fd2d085121facfeafe2 && (icmp || icmp6) NP:blue:Ingress',
+      'blue_blue-network-controller:NetpolNamespace:blue:Egress:icmpAllow allow 1001 inport == @a7fba1dcb5d118fe2ecc1f352db692deb && (icmp || icmp6) NP:blue:Egress',
     ]);
   });
 });
@@ -646,7 +646,7 @@ test('before the pods of other nodes are known no set is built, and pods are clo
   expect(isAllKnown(zone.facts)).toBe(false);
   expect(heads(zone.rows(/^policy\/(group|default-deny) /))).toHaveLength(7);
   expect(zone.rows(/^pods\/port /)[0]?.containers.map(({ key }) => key)).toContain(
-    'a596975034919718098',
+    'af7fa97dc1fcd6fd2d085121facfeafe2',
   );
 });
 

@@ -12,8 +12,8 @@ import { builtTexts } from '../part-texts.ts';
 
 describe('an address set', () => {
   test('is one per family, with a name that follows from its id', () => {
-    expect(nodeIps('v4').name).toBe('a1042611113178530741');
-    expect(nodeIps('v6').name).toBe('a1042608914155274319');
+    expect(nodeIps('v4').name).toBe('a731532d7e5758ff700869a4c09b850fb');
+    expect(nodeIps('v6').name).toBe('aab47b25333ce33994f3b869c680a379b');
     expect(nodeIps('v4').name).not.toBe(nodeIps('v6').name);
   });
 
@@ -23,7 +23,7 @@ describe('an address set', () => {
         addAddressSet(rows, nodeIps('v4'), ['172.18.0.3']);
       }),
     ).toEqual([
-      'Address_Set a1042611113178530741 addresses=[172.18.0.3] external_ids={ip-family=v4 k/id=default-network-controller:ClusterNodeIPs:node-ips:v4 k/name=node-ips k/owner-controller=default-network-controller k/owner-type=ClusterNodeIPs}',
+      'Address_Set a731532d7e5758ff700869a4c09b850fb addresses=[172.18.0.3] external_ids={ip-family=v4 k/id=default-network-controller:ClusterNodeIPs:node-ips:v4 k/name=node-ips k/owner-controller=default-network-controller k/owner-type=ClusterNodeIPs}',
     ]);
   });
 

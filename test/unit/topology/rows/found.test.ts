@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { FoundRow } from '../../../../src/desired/rows.ts';
 import {
   claimByName,
+  claimOfGroups,
   idKey,
   idsOf,
   isSet,
@@ -9,6 +10,7 @@ import {
   numberOf,
   textOf,
 } from '../../../../src/topology/rows/found.ts';
+import { hashedName } from '../../../../src/topology/rows/object-ids.ts';
 
 /** A row as a database holds it: whatever somebody wrote. */
 const row = (columns: Readonly<Record<string, unknown>>): FoundRow =>
@@ -47,4 +49,17 @@ test('a table whose rows are known by their names', () => {
     isolates: true,
   });
   expect(claim.keyOf(row({ name: 'x' }), undefined)).toBe('x');
+});
+
+test('a port group or address set that ovn-kubernetes named by the hash of its id is that which has the name here', () => {
+  const keyOf = (found: FoundRow): string | undefined =>
+    claimOfGroups('Port_Group').keyOf(found, undefined);
+  const id = 'default-network-controller:UDNIsolation:SecondaryPods';
+  const external_ids = new Map([['k8s.ovn.org/id', id]]);
+  expect(keyOf(row({ name: 'a8747502060113802905', external_ids }))).toBe(hashedName(id));
+  expect(keyOf(row({ name: hashedName(id), external_ids }))).toBe(hashedName(id));
+  // Of another id, of none, or no hash at all.
+  for (const name of ['a8747502060113802906', 'web'])
+    expect(keyOf(row({ name, external_ids }))).toBe(name);
+  expect(keyOf(row({ name: 'a8747502060113802905' }))).toBe('a8747502060113802905');
 });

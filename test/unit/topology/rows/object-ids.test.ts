@@ -1,7 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import { hashedName, objectIds } from '../../../../src/topology/rows/object-ids.ts';
+import {
+  hashedName,
+  nameInReference,
+  objectIds,
+} from '../../../../src/topology/rows/object-ids.ts';
 
-describe('hashed names (reference/topology.md §3.3)', () => {
+describe('names that ovn-kubernetes gives (reference/topology.md §3.3)', () => {
   test.each([
     ['default-network-controller:UDNIsolation:SecondaryPods', 'a8747502060113802905'],
     ['default-network-controller:ClusterNodeIPs:node-ips:v4', 'a1042611113178530741'],
@@ -37,7 +41,38 @@ describe('hashed names (reference/topology.md §3.3)', () => {
       'a13003608360528293632',
     ],
   ])('%s is %s', (id, name) => {
+    expect(nameInReference(id)).toBe(name);
+  });
+});
+
+describe('hashed names (reference/topology.md §3.3)', () => {
+  test.each([
+    ['default-network-controller:UDNIsolation:SecondaryPods', 'a3a4889fb3a1fe0b23514b7ae1188b05c'],
+    [
+      'blue_blue-network-controller:PodSelector:blue_LS{ML:{app: web,},}:v4',
+      'aecaca800c9341b9ac88db2d6129b2250',
+    ],
+  ])('%s is %s', (id, name) => {
     expect(hashedName(id)).toBe(name);
+  });
+
+  const controller = 'default-network-controller';
+  test.each([
+    [
+      `${controller}:PodSelector:LS{ME:{LSR{Key:z7mweukqrb45rrh4m1kbelaob9expo,Operator:NotIn,Values:[x],}},}_LS{}:v4`,
+      `${controller}:PodSelector:victim_LS{ML:{app: web,},}:v4`,
+    ],
+    [
+      'mallory_q48tdppogawj69b90eos2z2od8dxgl-network-controller:Cluster:clusterPortGroup',
+      `${controller}:Cluster:clusterPortGroup`,
+    ],
+    [
+      `${controller}:NetworkPolicy:mallory:nzu4khq6tqbwr3fcjrn2akzajgaa30n`,
+      `${controller}:NetworkPolicy:victim:deny`,
+    ],
+  ])('%s, which has the FNV-1a hash of another id on purpose, has a name of its own', (id, of) => {
+    expect(nameInReference(id)).toBe(nameInReference(of));
+    expect(hashedName(id)).not.toBe(hashedName(of));
   });
 });
 

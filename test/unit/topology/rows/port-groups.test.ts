@@ -14,13 +14,13 @@ import { builtTexts } from '../part-texts.ts';
 
 describe('a port group (reference/topology.md §5)', () => {
   test('has a name that follows from its id', () => {
-    expect(SECONDARY_PODS.name).toBe('a8747502060113802905');
+    expect(SECONDARY_PODS.name).toBe('a3a4889fb3a1fe0b23514b7ae1188b05c');
     expect(
       builtTexts((rows) => {
         addPortGroup(rows, SECONDARY_PODS);
       }),
     ).toEqual([
-      'Port_Group a8747502060113802905 external_ids={k/id=default-network-controller:UDNIsolation:SecondaryPods k/name=SecondaryPods k/owner-controller=default-network-controller k/owner-type=UDNIsolation}',
+      'Port_Group a3a4889fb3a1fe0b23514b7ae1188b05c external_ids={k/id=default-network-controller:UDNIsolation:SecondaryPods k/name=SecondaryPods k/owner-controller=default-network-controller k/owner-type=UDNIsolation}',
     ]);
   });
 

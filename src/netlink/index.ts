@@ -10,6 +10,7 @@ export * from './generic/ethtool.ts';
 export { NetlinkError } from './socket/netlink-error.ts';
 export { NetlinkMonitor, type NetlinkMonitorOptions } from './socket/netlink-monitor.ts';
 export {
+  changeAll,
   changeInBackground,
   NetlinkSocket,
   type NetlinkSocketOptions,

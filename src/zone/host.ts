@@ -168,7 +168,7 @@ export function openHost({
     onDrift: onWork,
     onTrouble: (text: string): void => log.warn({ component: 'host' }, text),
   };
-  const linux = new LinuxDriver({ ip, sysctls, ...events });
+  const linux = new LinuxDriver({ namespace: ip.namespace, sysctls, ...events });
   const nft = new NftDriver({ nft: new NftProgram(), cgroups: kernelCgroups, ...events });
   const folder = folderOf(remotes);
   const vswitchd = new Unixctl({ folder: folder ?? RUN_FOLDER, daemon: 'ovs-vswitchd' });
@@ -215,7 +215,8 @@ export function openHost({
     start: async () => {
       if (!mayWrite) return ip.check();
       flows.start();
-      await Promise.all([linux.start(), nft.start()]);
+      linux.start();
+      await Promise.all([ip.check(), nft.start()]);
     },
     async [Symbol.asyncDispose]() {
       await controller[Symbol.asyncDispose]();

@@ -1,9 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { IpProgram } from '../../src/node/programs/ip-program.ts';
 import { LinuxDriver } from '../../src/node/linux/linux-driver.ts';
-import type { LinuxCommand } from '../../src/node/linux/linux-change.ts';
+import { batchLines } from '../support/host/ip-commands.ts';
 import { devicesOf, hostZone, settled, withoutVrf } from '../support/host/host-driver.ts';
 import { HostUnits } from '../support/host/host-units.ts';
 import { NetworkNamespace } from '../support/host/network-namespace.ts';
@@ -31,18 +30,6 @@ const deviceLines = (zone: Zone): string[] => [
   ]),
 ];
 
-const byFamily = (commands: readonly LinuxCommand[]): ReadonlyMap<string, string[]> => {
-  const lines = new Map<string, string[]>();
-  for (const { family, args } of commands) {
-    const flag = family === 'any' ? '' : `-family ${family} `;
-    lines.set(flag, [
-      ...(lines.get(flag) ?? []),
-      args.map((word) => (word.includes(' ') ? `"${word}"` : word)).join(' '),
-    ]);
-  }
-  return lines;
-};
-
 interface Bed extends Disposable {
   readonly namespace: NetworkNamespace;
   readonly driver: LinuxDriver;
@@ -53,11 +40,11 @@ async function bed(zone: Zone): Promise<Bed> {
   const namespace = await NetworkNamespace.create();
   batch(namespace, '', deviceLines(zone));
   const driver = new LinuxDriver({
-    ip: new IpProgram({ program: namespace.program, namespace: namespace.path }),
+    namespace: namespace.path,
     // Reading them through a namespace costs a process each, which is not what is measured.
     sysctls: { read: () => undefined, write: () => undefined },
   });
-  await driver.start();
+  driver.start();
   const units = new HostUnits(driver);
   const change = namespace.hasVrf ? undefined : withoutVrf;
   return {
@@ -82,8 +69,9 @@ async function measure(count: number): Promise<readonly Figure[]> {
   plain.want(few);
   await plain.driver.refresh(0);
   const commands = plain.driver.plan(0).changes.flatMap((change) => [...change.commands]);
+  const files = batchLines(commands);
   const [, floor] = await timed(() => {
-    for (const [flag, lines] of byFamily(commands)) batch(plain.namespace, flag, lines);
+    for (const [family, lines] of files) batch(plain.namespace, `-family ${family} `, lines);
   });
   using whole = await bed(zone);
   whole.want(few);

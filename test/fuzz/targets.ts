@@ -391,7 +391,9 @@ const netlinkMessages: FuzzTarget = {
     replaceRoute({
       destination: '10.0.0.0/8',
       table: 10_001,
-      mtu: 1400,
+      metrics: { mtu: 1400, congctl: 'reno' },
+      expires: 600,
+      preference: 1,
       hops: [{ via: '10.0.0.1', device: 7, weight: 2 }, { device: 8 }],
     }),
     addRule({ family: 'v4', priority: 2000, mark: 0x1001, table: 10_001 }),

@@ -1,7 +1,14 @@
 /** Addresses of links: RTM_NEWADDR and its like (linux/if_addr.h). */
 import { Attributes } from '../wire/attributes.ts';
 import { ByteWriter } from '../wire/byte-writer.ts';
-import { FAMILY, familyOfNumber, ipText, parsePrefix, type Family } from '../wire/ip-text.ts';
+import {
+  FAMILY,
+  familyOfNumber,
+  ipText,
+  parseIp,
+  parsePrefix,
+  type Family,
+} from '../wire/ip-text.ts';
 import { LITTLE_ENDIAN, viewOf } from '../wire/layout.ts';
 import { MalformedMessage } from '../wire/malformed.ts';
 import { FLAG, type NetlinkMessage } from '../wire/message.ts';
@@ -108,21 +115,36 @@ export interface NewAddress {
   readonly device: number;
   /** With prefix length. */
   readonly address: string;
+  /** Of the other end of a line between two, with the same prefix length. */
+  readonly peer?: string;
+  readonly broadcast?: string;
+  /** Of IPv4: the name of the device, with or without something behind it. */
+  readonly label?: string;
+  /** Of the route that it brings. */
+  readonly metric?: number;
   readonly flags?: number;
   readonly protocol?: number;
   readonly lifetimes?: { readonly preferred: number; readonly valid: number };
 }
 
-function write({ device, address, flags = 0, protocol, lifetimes }: NewAddress): Uint8Array {
+function write(added: NewAddress): Uint8Array {
+  const { device, address, peer = address, broadcast, label, metric } = added;
+  const { flags = 0, protocol, lifetimes } = added;
   const { family, bytes, length } = parsePrefix(address);
+  const other = parsePrefix(peer);
+  if (other.family !== family || other.length !== length)
+    throw new RangeError(`peer ${peer} of ${address} has another family or prefix length`);
   const writer = new ByteWriter()
     .u8(FAMILY[family])
     .u8(length)
-    .u8(flags & HEADER_FLAGS)
+    .u8(flags > HEADER_FLAGS ? 0 : flags)
     .u8(0)
     .u32(device)
     .attribute(A.local, (w) => w.put(bytes))
-    .attribute(A.address, (w) => w.put(bytes));
+    .attribute(A.address, (w) => w.put(other.bytes));
+  if (broadcast !== undefined) writer.attribute(A.broadcast, (w) => w.put(parseIp(broadcast)));
+  if (label !== undefined) writer.text(A.label, label);
+  if (metric !== undefined) writer.attribute(A.metric, (w) => w.u32(metric));
   if (flags > HEADER_FLAGS) writer.attribute(A.flags, (w) => w.u32(flags));
   if (protocol !== undefined) writer.attribute(A.protocol, (w) => w.u8(protocol));
   if (lifetimes !== undefined)
@@ -142,7 +164,17 @@ export const addAddress = (address: NewAddress): Request => ({
   what: `add ${textOf(address)}`,
 });
 
-export const deleteAddress = (address: Pick<NewAddress, 'device' | 'address'>): Request => ({
+/** Gives a device an address, or the one that it has other lifetimes, flags and metric. Throws RangeError for what is no address. */
+export const replaceAddress = (address: NewAddress): Request => ({
+  type: TYPE.new,
+  flags: FLAG.create | FLAG.replace,
+  body: write(address),
+  what: `replace ${textOf(address)}`,
+});
+
+export const deleteAddress = (
+  address: Pick<NewAddress, 'device' | 'address' | 'peer'>,
+): Request => ({
   type: TYPE.delete,
   flags: 0,
   body: write(address),

@@ -27,11 +27,33 @@ const A = {
   preferredSource: 7,
   metrics: 8,
   multipath: 9,
+  cacheInfo: 12,
   table: 15,
   via: 18,
+  preference: 20,
+  expires: 23,
 } as const;
-/** RTAX_MTU */
-const MTU = 2;
+/** RTAX_*, by the names that ip(8) has for them. */
+const METRIC = {
+  lock: 1,
+  mtu: 2,
+  window: 3,
+  rtt: 4,
+  rttvar: 5,
+  ssthresh: 6,
+  cwnd: 7,
+  advmss: 8,
+  reordering: 9,
+  hoplimit: 10,
+  initcwnd: 11,
+  features: 12,
+  rto_min: 13,
+  initrwnd: 14,
+  quickack: 15,
+  fastopen_no_cookie: 17,
+} as const;
+/** RTAX_CC_ALGO, the one that is a text. */
+const CONGESTION_CONTROL = 16;
 /** The field of the header has eight bits; of other tables 0 (RT_TABLE_UNSPEC) stands there. */
 const SMALL_TABLES = 256;
 
@@ -51,11 +73,16 @@ export const ROUTE_TYPE = {
   throw: 9,
 } as const;
 
-/** RT_SCOPE_* */
-const SCOPE = { universe: 0, link: 253 } as const;
+/** RT_SCOPE_*; of what is deleted nowhere means any. */
+const SCOPE = { universe: 0, link: 253, nowhere: 255 } as const;
 
 /** RTNH_F_* */
 export const HOP_FLAG = { dead: 0x1, onLink: 0x4, linkDown: 0x10 } as const;
+
+/** How what goes by a route is sent, in the kernel's own units. `lock` has a bit for each (1 << RTAX_*) that path discovery must not change. */
+export type RouteMetrics = { readonly [name in keyof typeof METRIC]?: number } & {
+  readonly congctl?: string;
+};
 
 export interface Hop {
   /** Number of the device. */
@@ -80,7 +107,11 @@ export interface Route {
   readonly scope: number;
   readonly metric: number | undefined;
   readonly preferredSource: string | undefined;
-  readonly mtu: number | undefined;
+  readonly metrics: RouteMetrics;
+  /** Seconds; undefined for a route that stays. */
+  readonly expires: number | undefined;
+  /** ICMPV6_ROUTER_PREF_*, of IPv6: 0 medium, 1 high, 3 low. */
+  readonly preference: number | undefined;
   /** One, or several that share what is sent; none of a route that leads nowhere. */
   readonly hops: readonly Hop[];
 }
@@ -121,8 +152,28 @@ function readHops(bytes: Uint8Array, what: string): readonly Hop[] {
   return hops;
 }
 
-function readMtu(bytes: Uint8Array | undefined, what: string): number | undefined {
-  return bytes === undefined ? undefined : new Attributes(bytes, 0, what).u32(MTU);
+function readMetrics(bytes: Uint8Array | undefined, what: string): RouteMetrics {
+  if (bytes === undefined) return {};
+  const all = new Attributes(bytes, 0, what);
+  const congctl = all.text(CONGESTION_CONTROL);
+  const numbers = Object.entries(METRIC).map(([name, type]) => [name, all.u32(type)] as const);
+  return {
+    ...Object.fromEntries(numbers.filter(([, value]) => value !== undefined)),
+    ...(congctl === undefined ? {} : { congctl }),
+  };
+}
+
+/** Where `rta_cacheinfo` has how long the route is there, and in which parts of a second (USER_HZ). */
+const EXPIRES_AT = 8;
+const TICKS = 100;
+
+function readExpires(bytes: Uint8Array | undefined, what: string): number | undefined {
+  if (bytes === undefined) return undefined;
+  if (bytes.length < EXPIRES_AT + 4)
+    throw new MalformedMessage(`${what}: lifetimes of ${bytes.length} bytes`);
+  const ticks = viewOf(bytes).getInt32(EXPIRES_AT, LITTLE_ENDIAN);
+  // One that has ended is there until the kernel looks for such.
+  return ticks === 0 ? undefined : Math.max(0, Math.floor(ticks / TICKS));
 }
 
 /** A route of which the kernel tells; undefined for another message, and of families that are no IP. Throws MalformedMessage. */
@@ -150,7 +201,9 @@ export function readRoute({ type, body }: NetlinkMessage): Route | undefined {
     scope: view.getUint8(6),
     metric: all.u32(A.metric),
     preferredSource: source === undefined ? undefined : ipText(source),
-    mtu: readMtu(all.bytes(A.metrics), what),
+    metrics: readMetrics(all.bytes(A.metrics), what),
+    expires: readExpires(all.bytes(A.cacheInfo), what),
+    preference: all.u8(A.preference),
     hops:
       several !== undefined
         ? readHops(several, what)
@@ -180,9 +233,15 @@ export interface NewRoute {
   readonly type?: number;
   /** RTPROT_*; as ip(8) does, 3 if none is named. */
   readonly protocol?: number;
+  /** RT_SCOPE_*; as ip(8) does, what follows from the next hops, if none is named. */
+  readonly scope?: number;
   readonly metric?: number;
   readonly preferredSource?: string;
-  readonly mtu?: number;
+  readonly metrics?: RouteMetrics;
+  /** Seconds, of IPv6. */
+  readonly expires?: number;
+  /** ICMPV6_ROUTER_PREF_*, of IPv6. */
+  readonly preference?: number;
   readonly hops?: readonly NewHop[];
 }
 
@@ -217,13 +276,21 @@ function writeHops(writer: ByteWriter, hops: readonly NewHop[], family: Family):
   });
 }
 
+function writeMetrics(writer: ByteWriter, { congctl, ...numbers }: RouteMetrics): void {
+  for (const [name, value] of Object.entries(numbers))
+    writer.attribute(METRIC[name as keyof typeof METRIC], (w) => w.u32(value));
+  if (congctl !== undefined) writer.word(CONGESTION_CONTROL, congctl);
+}
+
 function write(route: NewRoute, isDeletion: boolean): Uint8Array {
-  const { table = MAIN_TABLE, type = ROUTE_TYPE.unicast, metric, preferredSource, mtu } = route;
+  const { table = MAIN_TABLE, type = ROUTE_TYPE.unicast, metric, preferredSource } = route;
+  const { metrics = {}, expires, preference } = route;
   const { family, bytes, length } = parsePrefix(route.destination);
   const hops = route.hops ?? [];
   const isDirect = type === ROUTE_TYPE.unicast && hops.every(({ via }) => via === undefined);
   // As ip(8) has it: to what is on the device itself.
-  const scope = isDirect && family === 'v4' ? SCOPE.link : SCOPE.universe;
+  const usual = isDirect && family === 'v4' ? SCOPE.link : SCOPE.universe;
+  const { scope = isDeletion ? SCOPE.nowhere : usual } = route;
   const [only, ...others] = hops;
   const isOnLink = others.length === 0 && only?.isOnLink === true;
   const writer = new ByteWriter()
@@ -233,7 +300,7 @@ function write(route: NewRoute, isDeletion: boolean): Uint8Array {
     .u8(0)
     .u8(table < SMALL_TABLES ? table : 0)
     .u8(route.protocol ?? (isDeletion ? 0 : BOOT))
-    .u8(isDeletion ? NOWHERE : scope)
+    .u8(scope)
     .u8(isDeletion && route.type === undefined ? 0 : type)
     .u32(isOnLink ? HOP_FLAG.onLink : 0);
   if (length > 0 || family === 'v6') writer.attribute(A.destination, (w) => w.put(bytes));
@@ -241,14 +308,13 @@ function write(route: NewRoute, isDeletion: boolean): Uint8Array {
   if (metric !== undefined) writer.attribute(A.metric, (w) => w.u32(metric));
   if (preferredSource !== undefined)
     writer.attribute(A.preferredSource, (w) => w.put(parseIp(preferredSource)));
-  if (mtu !== undefined)
-    writer.nested(A.metrics, (metrics) => metrics.attribute(MTU, (w) => w.u32(mtu)));
+  if (Object.keys(metrics).length > 0)
+    writer.nested(A.metrics, (nested) => writeMetrics(nested, metrics));
+  if (preference !== undefined) writer.attribute(A.preference, (w) => w.u8(preference));
+  if (expires !== undefined) writer.attribute(A.expires, (w) => w.u32(expires));
   writeHops(writer, hops, family);
   return writer.bytes;
 }
-
-/** RT_SCOPE_NOWHERE: of what is deleted any scope is meant. */
-const NOWHERE = 255;
 
 const textOf = ({ destination, table = MAIN_TABLE, hops = [] }: NewRoute): string => {
   const via = hops.map((hop) => hop.via ?? `device ${hop.device}`).join(', ');

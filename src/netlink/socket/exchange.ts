@@ -1,4 +1,4 @@
-/** One request and its answer, without the socket: what the datagrams that come say about it. */
+/** Requests and their answers, without the socket: what the datagrams that come say about them. */
 import {
   CONTROL,
   FLAG,
@@ -7,8 +7,9 @@ import {
   type NetlinkMessage,
 } from '../wire/message.ts';
 import type { Request } from '../wire/request.ts';
-import { systemError } from './netlink-error.ts';
+import { systemError, type NetlinkError } from './netlink-error.ts';
 
+/** One request, and what it shows. */
 export class Exchange<T> {
   readonly results: T[] = [];
   readonly #request: Request;
@@ -69,6 +70,38 @@ export class Exchange<T> {
       if (result !== undefined) this.results.push(result);
     } catch (error) {
       this.#failure ??= error;
+    }
+  }
+}
+
+/** Many changes in one datagram, with sequences from `first` on: the kernel carries out each, and acknowledges it, whatever became of the others. */
+export class Changes {
+  /** Of each change, in their order, what it was refused for. */
+  readonly refusals: (NetlinkError | undefined)[];
+  readonly #requests: readonly Request[];
+  readonly #first: number;
+  readonly #unanswered: Set<number>;
+
+  constructor(requests: readonly Request[], first: number) {
+    this.#requests = requests;
+    this.#first = first;
+    this.refusals = requests.map(() => undefined);
+    this.#unanswered = new Set(requests.keys());
+  }
+
+  get isDone(): boolean {
+    return this.#unanswered.size === 0;
+  }
+
+  /** Throws MalformedMessage. */
+  take(datagram: Uint8Array): void {
+    for (const message of readMessages(datagram)) {
+      const index = message.sequence - this.#first;
+      const request = this.#requests[index];
+      if (message.type !== CONTROL.error || request === undefined) continue;
+      const { errno, reason } = readAcknowledgement(message);
+      if (errno !== 0) this.refusals[index] = systemError(request.what, errno, reason);
+      this.#unanswered.delete(index);
     }
   }
 }

@@ -1,7 +1,6 @@
 /** A socket to the kernel's netlink, by its descriptor: made, set up, read, closed. */
 import { closeSync } from 'node:fs';
 import { constants } from 'node:os';
-import type { Exchange } from './exchange.ts';
 import { libc, type Libc } from './libc.ts';
 import { NetlinkError, systemError } from './netlink-error.ts';
 import { inNetworkNamespace } from './network-namespace.ts';
@@ -63,7 +62,8 @@ export function checkSent(sent: number, message: Uint8Array, what: string): void
   if (sent < 0) throw systemError(what, -sent);
   if (sent !== message.length)
     throw new NetlinkError(
-      `${what}: ${sent} of ${message.length} bytes were sent`,
+      what,
+      `${sent} of ${message.length} bytes were sent`,
       'NETLINK_TOO_LONG',
     );
 }
@@ -79,23 +79,25 @@ export function received(length: number, buffer: Uint8Array, what: string): Uint
   if (length < 0) throw systemError(what, -length);
   if (length > buffer.length)
     throw new NetlinkError(
-      `${what}: an answer of ${length} bytes, of which ${buffer.length} can be read`,
+      what,
+      `an answer of ${length} bytes, of which ${buffer.length} can be read`,
       'NETLINK_TOO_LONG',
     );
   return buffer.subarray(0, length);
 }
 
+/** What takes datagrams until an answer is whole. */
+interface Answer {
+  readonly isDone: boolean;
+  take(datagram: Uint8Array): void;
+}
+
 /** Takes the whole answer. Throws NetlinkError, MalformedMessage; what is left of the answer is in the socket then. */
-export function readAnswer<T>(
-  fd: number,
-  exchange: Exchange<T>,
-  what: string,
-  library: Libc,
-): void {
-  while (!exchange.isDone) {
+export function readAnswer(fd: number, answer: Answer, what: string, library: Libc): void {
+  while (!answer.isDone) {
     const datagram = receiveFrom(fd, what, library);
     if (datagram === undefined)
-      throw new NetlinkError(`${what}: the kernel does not answer`, 'NETLINK_NO_ANSWER');
-    exchange.take(datagram);
+      throw new NetlinkError(what, 'the kernel does not answer', 'NETLINK_NO_ANSWER');
+    answer.take(datagram);
   }
 }

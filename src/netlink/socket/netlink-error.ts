@@ -6,9 +6,12 @@ export class NetlinkError extends Error {
   readonly code: string;
   /** What the kernel says beyond the number, where it does. */
   readonly reason: string | undefined;
+  /** Why it was refused, in words: the message without what was asked. */
+  readonly why: string;
 
-  constructor(message: string, code: string, reason?: string) {
-    super(message);
+  constructor(what: string, why: string, code: string, reason?: string) {
+    super(`${what}: ${why}`);
+    this.why = why;
     this.code = code;
     this.reason = reason;
   }
@@ -18,6 +21,6 @@ export class NetlinkError extends Error {
 export function systemError(what: string, errno: number, reason?: string): NetlinkError {
   const code = getSystemErrorName(-errno);
   const text = getSystemErrorMessage(-errno) ?? `error ${errno}`;
-  const message = `${what}: ${reason === undefined ? text : `${reason} (${text})`}`;
-  return new NetlinkError(message, code, reason);
+  const why = reason === undefined ? text : `${reason} (${text})`;
+  return new NetlinkError(what, why, code, reason);
 }

@@ -1,11 +1,11 @@
 /**
  * Requests to the kernel, answered before the call returns: it carries them out while they are sent, and puts a dump together while it is
- * read, so nothing is waited for but the kernel's own work.
+ * read, so nothing is waited for but the kernel's own work. Where that is much, it is done in another thread.
  */
 import { closeSync } from 'node:fs';
 import { FLAG, writeMessage, type NetlinkMessage } from '../wire/message.ts';
 import type { Query, Request } from '../wire/request.ts';
-import { Exchange } from './exchange.ts';
+import { Changes, Exchange } from './exchange.ts';
 import {
   openSocket,
   checkSent,
@@ -79,7 +79,7 @@ export class NetlinkSocket implements Disposable {
     const { results } = this.#ask({ ...query, flags: query.flags | FLAG.ack }, query.read);
     const [result] = results;
     if (result === undefined)
-      throw new NetlinkError(`${query.what}: the kernel shows nothing`, 'NETLINK_NO_ANSWER');
+      throw new NetlinkError(query.what, 'the kernel shows nothing', 'NETLINK_NO_ANSWER');
     return result;
   }
 
@@ -105,8 +105,8 @@ export class NetlinkSocket implements Disposable {
     read: (message: NetlinkMessage) => T | undefined,
   ): { readonly fd: number; readonly exchange: Exchange<T>; readonly bytes: Uint8Array } {
     const { what, type, flags, body } = request;
-    if (this.#fd === undefined) throw new NetlinkError(`${what}: the socket is closed`, 'EBADF');
-    if (this.#isDumping) throw new NetlinkError(`${what}: the socket is at a dump`, 'EBUSY');
+    if (this.#fd === undefined) throw new NetlinkError(what, 'the socket is closed', 'EBADF');
+    if (this.#isDumping) throw new NetlinkError(what, 'the socket is at a dump', 'EBUSY');
     const sequence = (this.#sequence = (this.#sequence + 1) % SEQUENCES);
     return {
       fd: this.#fd,
@@ -124,9 +124,65 @@ export class NetlinkSocket implements Disposable {
 
 const interrupted = ({ what }: Request, times: number): NetlinkError =>
   new NetlinkError(
-    `${what}: what was to be shown changed meanwhile, ${times} times`,
+    what,
+    `what was to be shown changed meanwhile, ${times} times`,
     'NETLINK_INTERRUPTED',
   );
+
+/** What one send has: the acknowledgements of more might not fit into the socket (net.core.rmem_default, 208 KiB). */
+const CHANGES_AT_ONCE = 64;
+
+/**
+ * Has many things done, one after the other, while the caller goes on: the kernel works in a thread of its own. What one is refused harms no other.
+ * `changes` is asked for further ones when those before are done. Gives what each was refused for. Throws NetlinkError, MalformedMessage when it is not
+ * known what became of them, RangeError, and what `changes` throws; what came before is done then.
+ */
+export async function changeAll(
+  protocol: Protocol,
+  changes: Iterable<Request>,
+  options: NetlinkSocketOptions = {},
+): Promise<readonly (NetlinkError | undefined)[]> {
+  const { library = libc() } = options;
+  const refusals: (NetlinkError | undefined)[] = [];
+  const fd = openSocket(protocol, options);
+  try {
+    for (const requests of pieces(changes, CHANGES_AT_ONCE)) {
+      const first = refusals.length + 1;
+      const bytes = Buffer.concat(
+        requests.map(({ type, flags, body }, index) =>
+          writeMessage({
+            type,
+            flags: flags | FLAG.request | FLAG.ack,
+            sequence: first + index,
+            body,
+          }),
+        ),
+      );
+      const [one] = requests;
+      const what =
+        requests.length === 1 ? one.what : `${one.what}, and ${requests.length - 1} more`;
+      const answers = new Changes(requests, first);
+      checkSent(await library.sendAside(fd, bytes), bytes, what);
+      readAnswer(fd, answers, what, library);
+      refusals.push(...answers.refusals);
+    }
+  } finally {
+    closeSync(fd);
+  }
+  return refusals;
+}
+
+function* pieces<T>(all: Iterable<T>, most: number): Iterable<readonly [T, ...T[]]> {
+  let piece: T[] = [];
+  const whole = (): readonly [T, ...T[]] => piece as [T, ...T[]];
+  for (const one of all) {
+    piece.push(one);
+    if (piece.length < most) continue;
+    yield whole();
+    piece = [];
+  }
+  if (piece.length > 0) yield whole();
+}
 
 /**
  * Has something done for which the kernel takes its time, as for a link that goes (some 20 ms), while the caller goes on. Throws NetlinkError with the
@@ -137,18 +193,6 @@ export async function changeInBackground(
   request: Request,
   options: NetlinkSocketOptions = {},
 ): Promise<void> {
-  const { library = libc() } = options;
-  const { what, type, flags, body } = request;
-  const sequence = 1;
-  const exchange = new Exchange(request, sequence, () => undefined);
-  const all = flags | FLAG.request | FLAG.ack;
-  const bytes = writeMessage({ type, flags: all, sequence, body });
-  const fd = openSocket(protocol, options);
-  try {
-    checkSent(await library.sendAside(fd, bytes), bytes, what);
-    readAnswer(fd, exchange, what, library);
-  } finally {
-    closeSync(fd);
-  }
-  exchange.check();
+  const [refusal] = await changeAll(protocol, [request], options);
+  if (refusal !== undefined) throw refusal;
 }

@@ -59,15 +59,17 @@ export function readMessages(datagram: Uint8Array): readonly NetlinkMessage[] {
   return found;
 }
 
-/** A message to the kernel. */
+/** A message to the kernel, up to where another one may begin. */
 export function writeMessage({ type, flags, sequence, body }: NetlinkMessage): Uint8Array {
+  const length = HEADER + body.length;
   return new ByteWriter()
-    .u32(HEADER + body.length)
+    .u32(length)
     .u16(type)
     .u16(flags)
     .u32(sequence)
     .u32(0)
-    .put(body).bytes;
+    .put(body)
+    .put(new Uint8Array(aligned(length) - length)).bytes;
 }
 
 /** What the kernel says of a request: an error number (0: done), and why, where it tells. */

@@ -60,7 +60,7 @@ function usableHop(
 }
 
 function hostRoute(
-  { family, type, destination: dst, metric, mtu, hops }: Route,
+  { family, type, destination: dst, metric, metrics: { mtu }, hops }: Route,
   devices: ReadonlyMap<number, string>,
 ): HostRoute | undefined {
   const common = { dst, ...(metric === undefined ? {} : { metric }) };

@@ -1,5 +1,4 @@
 /** A plan in the making: the state that it is made for, and what was decided so far. */
-import type { Family } from '../../allocators/addresses.ts';
 import type {
   LinuxRow,
   LinuxTable,
@@ -8,7 +7,6 @@ import type {
   RuleColumns,
 } from './linux-rows.ts';
 import type { Wanted } from '../reconcile/claims.ts';
-import type { IpFamily } from '../programs/ip-program.ts';
 import { unwanted, type HostPlan, type HostProblem } from '../reconcile/host-plan.ts';
 import type { LinuxChange, LinuxCommand } from './linux-change.ts';
 import type { Stale } from './stale.ts';
@@ -48,11 +46,6 @@ export const ADD = {
 /** For whom a device of ours is there, by its alias; undefined for others. */
 export const markInAlias = (alias: string): string | undefined =>
   alias.startsWith(`${MARK} `) ? alias.slice(MARK.length + 1) : undefined;
-
-/** A command of ip(8). */
-export const ip = (family: IpFamily, ...args: string[]): LinuxCommand => ({ family, args });
-/** The family in its words. */
-export const familyFlag = (family: Family): IpFamily => (family === 'v6' ? 'inet6' : 'inet');
 
 export class LinuxDraft {
   readonly state: FoundState;

@@ -11,15 +11,12 @@ import { refusedProblem, Refusals, type Refused } from '../reconcile/refusals.ts
 import { openRouteSocket } from './network-socket.ts';
 import { NetworkMonitor } from './network-monitor.ts';
 import type { Stale } from './stale.ts';
-import type { IpFamily, IpProgram } from '../programs/ip-program.ts';
 import { linuxClaims, LinuxPlanner } from './linux-plan.ts';
+import { makeChanges, type LinuxWriterOptions } from './linux-writer.ts';
 import type { LinuxChange } from './linux-change.ts';
 import { LinuxState } from './linux-state.ts';
-import type { Sysctls } from './kernel-sysctls.ts';
 
-interface LinuxDriverOptions {
-  readonly ip: IpProgram;
-  readonly sysctls: Sysctls;
+interface LinuxDriverOptions extends LinuxWriterOptions {
   /** Called when something may be another than it should be. */
   readonly onDrift?: () => void;
   /** Called with what went wrong with hearing of changes, in words. */
@@ -51,16 +48,15 @@ export class LinuxDriver extends HostDriver<LinuxRow, LinuxChange> {
   constructor(options: LinuxDriverOptions) {
     super(new Refusals(), linuxClaims());
     this.#options = options;
-    this.#state = new LinuxState(() => openRouteSocket(options.ip.namespace), PROTOCOL);
+    this.#state = new LinuxState(() => openRouteSocket(options.namespace), PROTOCOL);
   }
 
-  /** Subscribes to changes. Throws when `ip` is not there, or is too old. */
-  async start(): Promise<void> {
-    const { ip, onDrift, onTrouble } = this.#options;
-    await ip.check();
+  /** Subscribes to changes. Throws NetlinkError. */
+  start(): void {
+    const { namespace, onDrift, onTrouble } = this.#options;
     this.#monitor?.[Symbol.dispose]();
     this.#monitor = new NetworkMonitor({
-      namespace: ip.namespace,
+      namespace,
       protocol: PROTOCOL,
       onStale: (stale) => {
         if (this.#isOfOthers(stale)) return;
@@ -96,14 +92,10 @@ export class LinuxDriver extends HostDriver<LinuxRow, LinuxChange> {
     const stages = [...Map.groupBy(plan.changes, ({ stage }) => stage)].sort(([a], [b]) => a - b);
     for (const [, all] of stages) {
       const changes = all.filter(({ unit, action }) => action === 'remove' || !failed.has(unit));
-      const errors = await this.#run(changes);
+      const reasons = await this.#make(changes);
       for (const [index, change] of changes.entries()) {
-        const reason = errors[index];
-        this.#state.stale(change.stale);
-        // The kernel made the rule meanwhile, as it does with the first VRF.
-        const isThere =
-          change.table === 'rule' && change.action === 'add' && reason === FILE_EXISTS;
-        if (reason === undefined || isThere) {
+        const reason = reasons[index];
+        if (reason === undefined) {
           applied += 1;
           if (change.isRenewal === true) this.#renewed.set(idOf(change), now + RENEWED_REST);
           continue;
@@ -205,45 +197,15 @@ export class LinuxDriver extends HostDriver<LinuxRow, LinuxChange> {
     }
   }
 
-  /** Runs the commands of changes of one stage; returns why each failed, or undefined. */
-  async #run(changes: readonly LinuxChange[]): Promise<(string | undefined)[]> {
-    const errors: (string | undefined)[] = changes.map(() => undefined);
-    const families = new Map<
-      IpFamily,
-      { readonly index: number; readonly args: readonly string[] }[]
-    >();
-    for (const [index, { commands, write }] of changes.entries()) {
-      if (write !== undefined) errors[index] = this.#options.sysctls.write(write.path, write.value);
-      for (const { family, args } of commands) {
-        const batch = families.get(family);
-        if (batch === undefined) families.set(family, [{ index, args }]);
-        else batch.push({ index, args });
-      }
+  /** What was changed, or may have been, is read again: that it is there counts. */
+  async #make(changes: readonly LinuxChange[]): Promise<readonly (string | undefined)[]> {
+    try {
+      return await makeChanges(changes, this.#options);
+    } finally {
+      for (const { stale } of changes) this.#state.stale(stale);
     }
-    // Nothing of one family needs anything of the other within a stage.
-    await Promise.all(
-      [...families].map(async ([family, batch]) => {
-        const args = batch.map((one) => one.args);
-        for (const [place, error] of (await this.#options.ip.change(family, args)).entries()) {
-          const index = batch[place]?.index;
-          if (index !== undefined && error !== undefined) errors[index] ??= error;
-        }
-      }),
-    );
-    return errors;
   }
 }
 
-/** EEXIST, as ip(8) says it. */
-const FILE_EXISTS = 'File exists';
-/** What the kernel says of a VRF when it has none. */
-const NO_SUCH_KIND = /Unknown device type|not supported/i;
-
-function problemOf({ change, reason }: Refused<LinuxChange>): HostProblem {
-  const { table, key } = change;
-  const remedy =
-    table === 'link' && NO_SUCH_KIND.test(reason)
-      ? '; load the kernel module vrf (modprobe vrf)'
-      : '';
-  return refusedProblem({ change, reason: `${reason}${remedy}` }, `${table} ${key}`);
-}
+const problemOf = (refused: Refused<LinuxChange>): HostProblem =>
+  refusedProblem(refused, `${refused.change.table} ${refused.change.key}`);

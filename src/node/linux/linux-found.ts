@@ -8,7 +8,13 @@ import {
   type Route,
   type Rule,
 } from 'rtnetlink-ts';
-import type { AddressColumns, NeighbourColumns, RouteColumns, RuleColumns } from './linux-rows.ts';
+import {
+  SEVERAL_HOPS,
+  type AddressColumns,
+  type NeighbourColumns,
+  type RouteColumns,
+  type RuleColumns,
+} from './linux-rows.ts';
 
 /** An object as found: what a feature could want, and whether somebody marked it as ours. */
 export interface Found<C> {
@@ -62,10 +68,11 @@ export const foundLink = (
 export const DEFAULTS = ['0.0.0.0/0', '::/0'];
 
 export function foundRoute(route: Route, nameOf: NameOf): Found<RouteColumns> {
-  const { family, table, destination, type, protocol, preferredSource, mtu, metric } = route;
+  const { family, table, destination, type, protocol, preferredSource, metric } = route;
+  const { mtu } = route.metrics;
   const [hop, ...others] = route.hops;
   const isUnicast = type === ROUTE_TYPE.unicast;
-  const via = others.length === 0 ? hop?.via : 'several';
+  const via = others.length === 0 ? hop?.via : SEVERAL_HOPS;
   // IPv6 shows the loopback device for what goes nowhere.
   const dev = isUnicast && others.length === 0 ? nameOf(hop?.device) : undefined;
   return {
@@ -75,9 +82,7 @@ export function foundRoute(route: Route, nameOf: NameOf): Found<RouteColumns> {
       dst: DEFAULTS.includes(destination) ? 'default' : destination,
       ...(isUnicast
         ? {}
-        : {
-            type: (type === ROUTE_TYPE.unreachable ? 'unreachable' : `${type}`) as 'unreachable',
-          }),
+        : { type: type === ROUTE_TYPE.unreachable ? 'unreachable' : (`${type}` as const) }),
       ...(via === undefined ? {} : { via }),
       ...(dev === undefined ? {} : { dev }),
       ...(dev === undefined || ((hop?.flags ?? 0) & HOP_FLAG.onLink) === 0 ? {} : { onlink: true }),

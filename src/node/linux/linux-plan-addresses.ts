@@ -4,23 +4,16 @@ import { addressKey, remembered, type AddressColumns, type LinuxRow } from './li
 import { MAIN_TABLE, PROTOCOL } from '../numbers.ts';
 import type { Wanted } from '../reconcile/claims.ts';
 import type { LinuxCommand } from './linux-change.ts';
-import { ADD, ip, type LinuxDraft } from './linux-draft.ts';
+import { ADD, type LinuxDraft } from './linux-draft.ts';
 import { connectedKey } from './linux-state.ts';
 
 const addressText = ({ address, dev, deprecated }: AddressColumns): string =>
   `${address} dev ${dev}${deprecated === true ? ' deprecated' : ''}`;
 
-/** Nobody else has the addresses that we give: no need to look for duplicates before they work. */
-const addressArguments = ({ address, dev, deprecated }: AddressColumns): string[] => [
+const withoutAddress = (address: AddressColumns): LinuxCommand => ({
+  kind: 'delete-address',
   address,
-  'dev',
-  dev,
-  ...(address.includes(':') ? ['nodad'] : []),
-  ...(deprecated === true ? ['valid_lft', 'forever', 'preferred_lft', '0'] : []),
-];
-
-const withoutAddress = ({ address, dev }: AddressColumns): LinuxCommand =>
-  ip('any', 'address', 'delete', address, 'dev', dev);
+});
 
 /** What the kernel reaches without a gateway once the address is there; undefined for an address that is alone. */
 const connectedOf = remembered(({ dev, address }: AddressColumns) => {
@@ -59,14 +52,7 @@ export function planAddresses(
     const isRight = found !== undefined && addressText(found.columns) === text;
     const isRenewal = isRight && isOurs && !isConnected(draft, columns);
     if (found !== undefined && !isRenewal && (!isOurs || isRight)) continue;
-    const add = ip(
-      'any',
-      'address',
-      'add',
-      ...addressArguments(columns),
-      'proto',
-      String(PROTOCOL),
-    );
+    const add: LinuxCommand = { kind: 'add-address', address: columns };
     draft.change(one, {
       action: found === undefined ? 'add' : 'change',
       before: found && addressText(found.columns),

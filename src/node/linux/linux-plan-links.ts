@@ -3,7 +3,7 @@ import { MARK } from '../../desired/rows.ts';
 import type { LinkColumns, LinuxRow } from './linux-rows.ts';
 import type { Wanted } from '../reconcile/claims.ts';
 import type { LinuxCommand } from './linux-change.ts';
-import { ADD, ip, markInAlias, type LinuxDraft } from './linux-draft.ts';
+import { ADD, markInAlias, type LinuxDraft } from './linux-draft.ts';
 import { markOf } from '../reconcile/host-plan.ts';
 import type { FoundLink } from './linux-found.ts';
 
@@ -47,15 +47,15 @@ export function planLinks(draft: LinuxDraft, wanted: readonly WantedLink[]): voi
 function withoutVrf(draft: LinuxDraft, name: string): LinuxCommand[] {
   const inside = [...draft.state.links.values()].filter(({ master }) => master === name);
   return [
-    ...inside.map((link) => ip('any', 'link', 'set', 'dev', link.name, 'down')),
-    ip('any', 'link', 'delete', 'dev', name),
+    ...inside.map((link) => ({ kind: 'set-link', name: link.name, isUp: false }) as const),
+    { kind: 'delete-link', name },
   ];
 }
 
 function planVrf(
   draft: LinuxDraft,
   wanted: WantedLink,
-  { name, table }: LinkColumns,
+  { name, table = 0 }: LinkColumns,
   foreign: ReadonlyMap<number, FoundLink>,
 ): void {
   const found = draft.state.links.get(name);
@@ -71,7 +71,7 @@ function planVrf(
     );
     return;
   }
-  const other = foreign.get(table ?? 0);
+  const other = foreign.get(table);
   if (other !== undefined) {
     draft.problem(
       wanted,
@@ -81,28 +81,25 @@ function planVrf(
     return;
   }
   const after = `type vrf table ${table} alias "${alias}" up`;
-  const set = [
-    ip('any', 'link', 'set', 'dev', name, 'alias', alias),
-    ip('any', 'link', 'set', 'dev', name, 'up'),
-  ];
-  const create = ip('any', 'link', 'add', 'name', name, 'type', 'vrf', 'table', String(table));
+  const set = { kind: 'set-link', name, alias, isUp: true } as const;
+  const create = { kind: 'add-vrf', name, table } as const;
   const common = { after, stage: ADD.link, stale: { kind: 'link', dev: name } } as const;
   if (found === undefined)
     draft.change(wanted, {
       ...common,
       action: 'add',
       before: undefined,
-      commands: [create, ...set],
+      commands: [create, set],
     });
   else if (found.table !== table)
     draft.change(wanted, {
       ...common,
       action: 'change',
       before: vrfText(found),
-      commands: [...withoutVrf(draft, name), create, ...set],
+      commands: [...withoutVrf(draft, name), create, set],
     });
   else if (found.alias !== alias || !found.isUp)
-    draft.change(wanted, { ...common, action: 'change', before: vrfText(found), commands: set });
+    draft.change(wanted, { ...common, action: 'change', before: vrfText(found), commands: [set] });
 }
 
 function planMaster(
@@ -120,7 +117,6 @@ function planMaster(
   }
   const isRight = found.master === master;
   if (isRight && found.isUp) return;
-  const inside = master === undefined ? ['nomaster'] : ['master', master];
   draft.change(wanted, {
     action: 'change',
     before: deviceText(found.master, found.isUp),
@@ -128,8 +124,7 @@ function planMaster(
     stage: ADD.master,
     stale: { kind: 'link', dev: name },
     commands: [
-      ...(isRight ? [] : [ip('any', 'link', 'set', 'dev', name, ...inside)]),
-      ip('any', 'link', 'set', 'dev', name, 'up'),
+      { kind: 'set-link', name, isUp: true, ...(isRight ? {} : { master: master ?? '' }) },
     ],
   });
 }

@@ -2,32 +2,10 @@
 import type { LinuxRow, NeighbourColumns } from './linux-rows.ts';
 import { PROTOCOL } from '../numbers.ts';
 import type { Wanted } from '../reconcile/claims.ts';
-import type { LinuxCommand } from './linux-change.ts';
-import { ADD, ip, type LinuxDraft } from './linux-draft.ts';
+import { ADD, type LinuxDraft } from './linux-draft.ts';
 
 const neighbourText = ({ address, mac, dev }: NeighbourColumns): string =>
   `${address} lladdr ${mac} dev ${dev}`;
-
-const neighbourCommand = (
-  what: 'replace' | 'delete',
-  { address, mac, dev }: NeighbourColumns,
-): LinuxCommand =>
-  what === 'delete'
-    ? ip('any', 'neighbour', 'delete', address, 'dev', dev)
-    : ip(
-        'any',
-        'neighbour',
-        'replace',
-        address,
-        'lladdr',
-        mac,
-        'dev',
-        dev,
-        'nud',
-        'permanent',
-        'protocol',
-        String(PROTOCOL),
-      );
 
 const staleAt = ({ dev, address }: NeighbourColumns) =>
   ({ kind: 'neighbour', dev, address }) as const;
@@ -56,7 +34,7 @@ export function planNeighbours(
       before: before && neighbourText(before.columns),
       after: neighbourText(columns),
       stage: ADD.neighbour,
-      commands: [neighbourCommand('replace', columns)],
+      commands: [{ kind: 'replace-neighbour', neighbour: columns }],
       stale: staleAt(columns),
     });
   }
@@ -66,7 +44,7 @@ export function planNeighbours(
         'neighbour',
         key,
         neighbourText(columns),
-        [neighbourCommand('delete', columns)],
+        [{ kind: 'delete-neighbour', neighbour: columns }],
         staleAt(columns),
         draft.markOfDevice(columns.dev),
       );

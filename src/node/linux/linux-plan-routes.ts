@@ -9,31 +9,26 @@ import {
   type RouteColumns,
   type RuleColumns,
 } from './linux-rows.ts';
-import { PROTOCOL, PROTOCOL_KERNEL } from '../numbers.ts';
+import { PROTOCOL } from '../numbers.ts';
 import type { Wanted } from '../reconcile/claims.ts';
 import type { LinuxCommand } from './linux-change.ts';
-import { ADD, familyFlag, ip, type LinuxDraft } from './linux-draft.ts';
+import { ADD, type LinuxDraft } from './linux-draft.ts';
 
 const routeText = remembered(
   (route: RouteColumns) => `${routeArguments(route).join(' ')} table ${route.table}`,
 );
 
-const routeCommand = (what: 'add' | 'delete', route: RouteColumns): LinuxCommand => {
-  const where = ['table', String(route.table), 'proto', String(PROTOCOL)];
-  return ip(familyFlag(route.family), 'route', what, ...routeArguments(route), ...where);
-};
+const routeCommand = (what: 'add' | 'delete', route: RouteColumns): LinuxCommand => ({
+  kind: `${what}-route`,
+  route,
+});
 
 const ruleText = (rule: RuleColumns): string => ruleArguments(rule).join(' ');
 
-const ruleCommand = (what: 'add' | 'delete', rule: RuleColumns): LinuxCommand =>
-  ip(
-    familyFlag(rule.family),
-    'rule',
-    what,
-    ...ruleArguments(rule),
-    'protocol',
-    String(rule.isKernels === true ? PROTOCOL_KERNEL : PROTOCOL),
-  );
+const ruleCommand = (what: 'add' | 'delete', rule: RuleColumns): LinuxCommand => ({
+  kind: `${what}-rule`,
+  rule,
+});
 
 /** Routes of a table. */
 export function planRoutes(

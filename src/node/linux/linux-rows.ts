@@ -29,7 +29,9 @@ export interface RouteColumns {
   readonly table: number;
   /** `default`, or a network with its prefix length. */
   readonly dst: string;
-  readonly type?: 'unreachable';
+  /** A number (ROUTE_TYPE) of a route that was found, and is of no kind that we make. */
+  readonly type?: 'unreachable' | `${number}`;
+  /** Of a route that was found, and has more than one: SEVERAL_HOPS. */
   readonly via?: string;
   readonly dev?: string;
   /** The next hop is on the device whatever routes say. */
@@ -80,7 +82,11 @@ export type LinuxTable = LinuxRow['table'];
 /** Metric of an IPv6 route that names none. */
 const IPV6_METRIC = 1024;
 
-const metricOf = ({ family, metric = 0 }: RouteColumns): number =>
+/** Stands for next hops of which we never give a route more than one. */
+export const SEVERAL_HOPS = 'several';
+
+/** The metric that the kernel gives it. */
+export const metricOf = ({ family, metric = 0 }: RouteColumns): number =>
   metric === 0 && family === 'v6' ? IPV6_METRIC : metric;
 
 /** What follows from rows is asked for again and again, and rows never change. */

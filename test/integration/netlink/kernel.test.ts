@@ -5,10 +5,12 @@ import { resolve } from 'node:path';
 import { afterAll, beforeAll, beforeEach, afterEach, describe, expect, test } from 'vitest';
 import {
   addAddress,
+  ADDRESS_FLAG,
   addLink,
   addRoute,
   addresses,
   addRule,
+  changeAll,
   changeInBackground,
   connections,
   deleteAddress,
@@ -26,6 +28,7 @@ import {
   NetlinkMonitor,
   NetlinkSocket,
   readRouteEvent,
+  replaceAddress,
   replaceNeighbour,
   replaceRoute,
   ROUTE_GROUP,
@@ -33,6 +36,7 @@ import {
   rules,
   setFeatures,
   setLink,
+  type Request,
   type RouteEvent,
 } from '../../../src/netlink/index.ts';
 import { ovsProgram } from '../../support/host/ovs-programs.ts';
@@ -141,7 +145,13 @@ describe.skipIf(withoutNamespace)('the kernel', () => {
       addRoute({ destination: '10.1.0.0/16', table: 10007, protocol: 85, hops: hops.slice(0, 1) }),
     );
     socket.change(
-      replaceRoute({ destination: '10.1.0.0/16', table: 10007, protocol: 85, mtu: 1300, hops }),
+      replaceRoute({
+        destination: '10.1.0.0/16',
+        table: 10007,
+        protocol: 85,
+        metrics: { mtu: 1300 },
+        hops,
+      }),
     );
     socket.change(
       addRoute({
@@ -154,7 +164,7 @@ describe.skipIf(withoutNamespace)('the kernel', () => {
     expect(socket.dump(routes({ family: 'v4', table: 10007 }))).toEqual([
       expect.objectContaining({
         destination: '10.1.0.0/16',
-        mtu: 1300,
+        metrics: { mtu: 1300 },
         hops: [
           expect.objectContaining({ via: '10.0.0.7', weight: 3 }),
           expect.objectContaining({ via: '10.0.0.8', weight: 1 }),
@@ -201,6 +211,70 @@ describe.skipIf(withoutNamespace)('the kernel', () => {
     clearInterval(counting);
     expect(turns).toBeGreaterThan(0);
     expect(here.ip('-brief link show')).not.toContain('h0');
+  });
+
+  test('a thousand changes are made in their order while other code runs; what is refused harms no other', async () => {
+    const device = h0();
+    const route = (n: number, via?: string): Request =>
+      addRoute({
+        destination: `10.${n >> 8}.${n & 255}.0/24`,
+        table: 4000,
+        hops: [{ device, ...(via === undefined ? {} : { via }) }],
+      });
+    let turns = 0;
+    const counting = setInterval(() => (turns += 1), 0);
+    const refusals = await changeAll(
+      'route',
+      Array.from({ length: 1000 }, (_, n) =>
+        n === 500 ? route(3) : route(n, n === 7 ? '10.9.9.9' : undefined),
+      ),
+      { namespace },
+    );
+    clearInterval(counting);
+    expect(turns).toBeGreaterThan(0);
+    expect([...refusals.entries()].filter(([, one]) => one !== undefined)).toMatchObject([
+      [7, { code: 'ENETUNREACH', why: 'Nexthop has invalid gateway (network is unreachable)' }],
+      [500, { code: 'EEXIST' }],
+    ]);
+    expect(socket.dump(routes({ family: 'v4', table: 4000 }))).toHaveLength(998);
+  });
+
+  test('addresses and routes have all that others gave them, and move with it', () => {
+    const device = h0();
+    const address = {
+      device,
+      address: '192.0.2.7/32',
+      peer: '192.0.2.8/32',
+      label: 'h0:1',
+      metric: 50,
+      flags: ADDRESS_FLAG.noPrefixRoute,
+    };
+    socket.change(replaceAddress(address));
+    socket.change(replaceAddress({ ...address, metric: 60 }));
+    expect(here.ip('address show dev h0')).toContain(
+      'inet 192.0.2.7 peer 192.0.2.8/32 metric 60 scope global noprefixroute h0:1',
+    );
+    expect(socket.dump(addresses({ device }))).toMatchObject([
+      { ...address, metric: 60, flags: address.flags | ADDRESS_FLAG.permanent },
+    ]);
+    const metrics = { lock: 4, mtu: 1300, advmss: 1200, congctl: 'reno' };
+    const added = { destination: '10.5.0.0/16', table: 77, scope: 253, metric: 9, metrics };
+    socket.change(replaceRoute({ ...added, hops: [{ device }] }));
+    expect(here.ip('route show table 77')).toContain(
+      '10.5.0.0/16 dev h0 scope link metric 9 mtu lock 1300 advmss 1200 congctl reno',
+    );
+    expect(socket.dump(routes({ family: 'v4', table: 77 }))).toMatchObject([added]);
+    const passing = { destination: 'fd05::/48', protocol: 9, preference: 1, metric: 300 };
+    socket.change(replaceRoute({ ...passing, expires: 600, hops: [{ device }] }));
+    expect(here.ip('-6 route show proto ra')).toMatch(
+      /fd05::\/48 dev h0 metric 300 expires \d+sec pref high/,
+    );
+    const [found] = socket.dump(routes({ family: 'v6', protocol: 9 }));
+    expect(found).toMatchObject(passing);
+    expect(found?.expires).toBeGreaterThan(500);
+    socket.change(deleteAddress(address));
+    expect(here.ip('address show dev h0')).not.toContain('192.0.2.7');
+    expect(() => addAddress({ ...address, peer: '192.0.2.8/31' })).toThrow(RangeError);
   });
 
   test('what it refuses is an error that names what was asked and why', () => {

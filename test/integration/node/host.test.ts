@@ -14,7 +14,6 @@ import { Conntrack } from '../../../src/node/conntrack/conntrack.ts';
 import { openConntrackSocket } from '../../../src/node/linux/network-socket.ts';
 import { FlowDriver } from '../../../src/node/openflow/flow-driver.ts';
 import { HealthCheckServers } from '../../../src/node/health-checks/health-check-servers.ts';
-import { IpProgram } from '../../../src/node/programs/ip-program.ts';
 import { LinuxDriver } from '../../../src/node/linux/linux-driver.ts';
 import { NftDriver } from '../../../src/node/nftables/nft-driver.ts';
 import { OfctlProgram } from '../../../src/node/openflow/ofctl-program.ts';
@@ -58,8 +57,7 @@ describe.skipIf(whyNoNamespace !== undefined)('the host of a node', () => {
       lock: 'heddle_host',
       log,
     });
-    const ip = new IpProgram({ program: namespace.program, namespace: namespace.path });
-    const linux = new LinuxDriver({ ip, sysctls: namespace.sysctls });
+    const linux = new LinuxDriver({ namespace: namespace.path, sysctls: namespace.sysctls });
     // Before the database is loaded.
     const ofctl = new OfctlProgram({ folder: server.folder });
     const flows = new FlowDriver({
@@ -80,7 +78,8 @@ describe.skipIf(whyNoNamespace !== undefined)('the host of a node', () => {
       log,
       onChange: (change) => changes.push(change),
     });
-    await Promise.all([linux.start(), nft.start()]);
+    linux.start();
+    await nft.start();
     await database.ready(signal);
   };
 

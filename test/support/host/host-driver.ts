@@ -1,6 +1,5 @@
 /** A driver at work in a namespace, as the daemon has it; and a program that does nothing else, to be killed. */
 import type { DesiredRow } from '../../../src/desired/rows.ts';
-import { IpProgram } from '../../../src/node/programs/ip-program.ts';
 import { LinuxDriver } from '../../../src/node/linux/linux-driver.ts';
 import type { HostProblem } from '../../../src/node/reconcile/host-plan.ts';
 import { sysctlsBelow } from '../../../src/node/linux/kernel-sysctls.ts';
@@ -78,12 +77,9 @@ export async function settled(
 }
 
 if (import.meta.main) {
-  const [count = '0', hasVrf = '', ...program] = process.argv.slice(2);
-  const driver = new LinuxDriver({
-    ip: new IpProgram({ program }),
-    sysctls: sysctlsBelow('/proc/sys'),
-  });
-  await driver.start();
+  const [count = '0', hasVrf = ''] = process.argv.slice(2);
+  const driver = new LinuxDriver({ sysctls: sysctlsBelow('/proc/sys') });
+  driver.start();
   new HostUnits(driver).want(hostZone(Number(count)), hasVrf === 'vrf' ? undefined : withoutVrf);
   await settled(driver);
   driver[Symbol.dispose]();

@@ -1,12 +1,13 @@
-/** A kernel's network stack in memory: takes the changes of plans as the real one takes their commands. */
+/** A kernel's network stack in memory: takes the commands of plans as the real one does. */
 import type { FoundState } from '../../../src/node/linux/linux-draft.ts';
-import type { LinuxChange } from '../../../src/node/linux/linux-change.ts';
+import type { LinuxChange, LinuxCommand } from '../../../src/node/linux/linux-change.ts';
 import { formatPrefix, parsePrefix } from '../../../src/allocators/addresses.ts';
 import type { Found, FoundLink } from '../../../src/node/linux/linux-found.ts';
 import { connectedKey } from '../../../src/node/linux/linux-state.ts';
-import { MAIN_TABLE } from '../../../src/node/numbers.ts';
+import { MAIN_TABLE, PROTOCOL, PROTOCOL_KERNEL } from '../../../src/node/numbers.ts';
 import {
   addressKey,
+  metricOf,
   routeKey,
   ruleKey,
   type AddressColumns,
@@ -14,20 +15,6 @@ import {
   type RouteColumns,
   type RuleColumns,
 } from '../../../src/node/linux/linux-rows.ts';
-
-/** `ip` args after the object and the verb, as pairs; args without a value are named in `flags`. */
-function wordsOf(args: readonly string[], flags: readonly string[]): ReadonlyMap<string, string> {
-  const found = new Map<string, string>();
-  for (let index = 0; index < args.length; index += 1) {
-    const word = args[index] ?? '';
-    if (flags.includes(word)) found.set(word, '');
-    else found.set(word, args[(index += 1)] ?? '');
-  }
-  return found;
-}
-
-const number = (text: string | undefined): { readonly value: number } | undefined =>
-  text === undefined ? undefined : { value: Number(text) };
 
 export class MemoryKernel implements FoundState {
   readonly links = new Map<string, FoundLink>();
@@ -82,29 +69,47 @@ export class MemoryKernel implements FoundState {
   apply(changes: readonly LinuxChange[]): void {
     for (const { commands, write } of changes) {
       if (write !== undefined) this.values.set(write.path, write.value);
-      for (const { family, args } of commands) this.#run(family === 'inet6' ? 'v6' : 'v4', args);
+      for (const command of commands) this.#run(command);
     }
   }
 
-  #run(family: 'v4' | 'v6', [object = '', verb = '', ...args]: readonly string[]): void {
-    switch (object) {
-      case 'link':
-        this.#link(verb, args);
+  #run(command: LinuxCommand): void {
+    switch (command.kind) {
+      case 'add-vrf': {
+        const { name, table } = command;
+        if (this.links.has(name)) throw new Error(`device ${name}: File exists`);
+        this.addDevice(name, '02:00:00:00:00:01', { kind: 'vrf', table });
         break;
-      case 'address':
-        this.#address(verb, args);
+      }
+      case 'set-link':
+        this.#setLink(command);
         break;
-      case 'route':
-        this.#route(family, verb, args);
+      case 'delete-link':
+        this.#deleteLink(command.name);
         break;
-      case 'rule':
-        this.#rule(family, verb, args);
+      case 'add-address':
+      case 'delete-address':
+        this.#address(command.kind === 'add-address', command.address);
         break;
-      case 'neighbour':
-        this.#neighbour(verb, args);
+      case 'add-route':
+      case 'delete-route':
+        this.#route(command.kind === 'add-route', command.route);
         break;
-      default:
-        throw new Error(`what is ip ${object}?`);
+      case 'add-rule':
+      case 'delete-rule':
+        this.#rule(command.kind === 'add-rule', command.rule);
+        break;
+      case 'replace-neighbour':
+      case 'delete-neighbour': {
+        const { neighbour } = command;
+        const others = this.neighbourList.filter(
+          (one) => addressKey(one.columns) !== addressKey(neighbour),
+        );
+        const isNew = command.kind === 'replace-neighbour';
+        this.neighbourList = isNew
+          ? [...others, { columns: neighbour, protocol: PROTOCOL }]
+          : others;
+      }
     }
   }
 
@@ -114,119 +119,59 @@ export class MemoryKernel implements FoundState {
     this.links.set(name, { ...link, ...change });
   }
 
-  #link(verb: string, args: readonly string[]): void {
-    const given = wordsOf(args, ['up', 'down', 'nomaster']);
-    const name = given.get('name') ?? given.get('dev') ?? '';
-    if (verb === 'add') {
-      if (this.links.has(name)) throw new Error('File exists');
-      this.addDevice(name, '02:00:00:00:00:01', { kind: 'vrf', table: Number(given.get('table')) });
-      return;
-    }
-    if (verb === 'delete') {
-      this.#changeLink(name, {});
-      this.links.delete(name);
-      for (const link of this.links.values())
-        if (link.master === name) this.#changeLink(link.name, { master: undefined });
-      return;
-    }
-    const master = given.get('master');
-    if (master !== undefined && !this.links.has(master)) throw new Error(`no VRF ${master}`);
-    const alias = given.get('alias');
+  #setLink({
+    name,
+    isUp,
+    alias,
+    master,
+  }: Extract<LinuxCommand, { readonly kind: 'set-link' }>): void {
+    if (master !== undefined && master !== '' && !this.links.has(master))
+      throw new Error(`no VRF ${master}`);
     this.#changeLink(name, {
-      ...(master === undefined ? {} : { master }),
-      ...(given.has('nomaster') ? { master: undefined } : {}),
+      ...(master === undefined ? {} : { master: master === '' ? undefined : master }),
       ...(alias === undefined ? {} : { alias }),
-      ...(given.has('up') ? { isUp: true } : {}),
-      ...(given.has('down') ? { isUp: false } : {}),
+      ...(isUp === undefined ? {} : { isUp }),
     });
   }
 
-  #address(verb: string, [address = '', ...args]: readonly string[]): void {
-    const given = wordsOf(args, ['nodad']);
-    const dev = given.get('dev') ?? '';
+  #deleteLink(name: string): void {
+    this.#changeLink(name, {});
+    this.links.delete(name);
+    for (const link of this.links.values())
+      if (link.master === name) this.#changeLink(link.name, { master: undefined });
+  }
+
+  #address(isNew: boolean, columns: AddressColumns): void {
+    const { dev, address } = columns;
     const { addresses = [] } = this.links.get(dev) ?? {};
-    const others = addresses.filter(({ columns }) => columns.address !== address);
+    const others = addresses.filter((one) => one.columns.address !== address);
     this.disconnected.clear();
-    if ((verb === 'add') !== (others.length === addresses.length))
-      throw new Error(`${verb} ${address}: File exists, or not`);
-    const columns: AddressColumns = {
-      dev,
-      address,
-      ...(given.get('preferred_lft') === '0' ? { deprecated: true } : {}),
-    };
-    const protocol = Number(given.get('proto'));
+    if (isNew !== (others.length === addresses.length))
+      throw new Error(`${address}: File exists, or not`);
     this.#changeLink(dev, {
-      addresses: verb === 'add' ? [...others, { columns, protocol }] : others,
+      addresses: isNew ? [...others, { columns, protocol: PROTOCOL }] : others,
     });
   }
 
-  #route(family: 'v4' | 'v6', verb: string, all: readonly string[]): void {
-    const isUnreachable = all[0] === 'unreachable';
-    const [dst = '', ...args] = isUnreachable ? all.slice(1) : all;
-    const given = wordsOf(args, []);
-    const table = Number(given.get('table'));
-    const mtu = number(given.get('mtu'));
-    const metric = number(given.get('metric')) ?? (family === 'v6' ? { value: 1024 } : undefined);
-    const columns: RouteColumns = {
-      family,
-      table,
-      dst,
-      ...(isUnreachable ? { type: 'unreachable' } : {}),
-      ...Object.fromEntries(
-        ['via', 'dev', 'src'].flatMap((name) => (given.has(name) ? [[name, given.get(name)]] : [])),
-      ),
-      ...(mtu === undefined ? {} : { mtu: mtu.value }),
-      ...(metric === undefined ? {} : { metric: metric.value }),
-    };
-    if (columns.dev !== undefined && !this.links.has(columns.dev))
-      throw new Error(`Cannot find device ${columns.dev}`);
+  #route(isNew: boolean, wanted: RouteColumns): void {
+    const { table, dst, dev } = wanted;
+    const metric = metricOf(wanted);
+    const columns = metric === 0 ? wanted : { ...wanted, metric };
+    if (dev !== undefined && !this.links.has(dev)) throw new Error(`Cannot find device ${dev}`);
     const routes = this.routes.get(table) ?? [];
     const others = routes.filter((route) => routeKey(route.columns) !== routeKey(columns));
-    if ((verb === 'add') !== (others.length === routes.length))
-      throw new Error(`${verb} ${dst}: File exists, or not`);
-    this.routes.set(
-      table,
-      verb === 'add' ? [...others, { columns, protocol: Number(given.get('proto')) }] : others,
-    );
+    if (isNew !== (others.length === routes.length)) throw new Error(`${dst}: File exists, or not`);
+    this.routes.set(table, isNew ? [...others, { columns, protocol: PROTOCOL }] : others);
   }
 
-  #rule(family: 'v4' | 'v6', verb: string, args: readonly string[]): void {
-    const given = wordsOf(args, ['l3mdev']);
-    const table = number(given.get('lookup'));
-    const fwmark = given.get('fwmark');
-    const to = given.get('to');
-    const columns: RuleColumns = {
-      family,
-      priority: Number(given.get('priority')),
-      ...(to === undefined ? {} : { to }),
-      ...(fwmark === undefined ? {} : { fwmark }),
-      ...(given.has('l3mdev') ? { l3mdev: true } : {}),
-      ...(table === undefined ? {} : { table: table.value }),
-    };
-    const protocol = Number(given.get('protocol'));
+  #rule(isNew: boolean, { isKernels, ...columns }: RuleColumns): void {
+    const protocol = isKernels === true ? PROTOCOL_KERNEL : PROTOCOL;
     const isIt = (rule: Found<RuleColumns>): boolean =>
       rule.protocol === protocol && ruleKey(rule.columns) === ruleKey(columns);
-    if (this.ruleList.some(isIt) === (verb === 'add'))
-      throw new Error(`${verb} rule: File exists, or not`);
-    this.ruleList =
-      verb === 'add'
-        ? [...this.ruleList, { columns, protocol }]
-        : this.ruleList.filter((rule) => !isIt(rule));
-  }
-
-  #neighbour(verb: string, [address = '', ...args]: readonly string[]): void {
-    const given = wordsOf(args, []);
-    const columns: NeighbourColumns = {
-      address,
-      dev: given.get('dev') ?? '',
-      mac: given.get('lladdr') ?? '',
-    };
-    const others = this.neighbourList.filter(
-      (one) => addressKey(one.columns) !== addressKey(columns),
-    );
-    this.neighbourList =
-      verb === 'replace'
-        ? [...others, { columns, protocol: Number(given.get('protocol')) }]
-        : others;
+    if (this.ruleList.some(isIt) === isNew)
+      throw new Error(`rule ${ruleKey(columns)}: File exists, or not`);
+    this.ruleList = isNew
+      ? [...this.ruleList, { columns, protocol }]
+      : this.ruleList.filter((rule) => !isIt(rule));
   }
 }

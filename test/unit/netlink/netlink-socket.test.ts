@@ -2,6 +2,7 @@
 import { openSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import {
+  changeAll,
   deleteLink,
   links,
   MalformedMessage,
@@ -9,6 +10,7 @@ import {
   NetlinkSocket,
   routes,
   type Query,
+  type Request,
 } from '../../../src/netlink/index.ts';
 import type { Libc } from '../../../src/netlink/socket/libc.ts';
 import { ByteWriter } from '../../../src/netlink/wire/byte-writer.ts';
@@ -22,7 +24,8 @@ const MULTI = 2;
 /** What comes for a request: datagrams, and numbers of errors. */
 type Answer = (sequence: number) => readonly (Uint8Array | number)[];
 
-function socketOf(...answers: readonly Answer[]): { socket: NetlinkSocket; sent: number[] } {
+/** A kernel that answers each send; `sent` has the types of the first messages. */
+function kernelOf(...answers: readonly Answer[]): { library: Libc; sent: number[] } {
   const queue: (Uint8Array | number)[] = [];
   const sent: number[] = [];
   const library: Libc = {
@@ -47,6 +50,11 @@ function socketOf(...answers: readonly Answer[]): { socket: NetlinkSocket; sent:
     socketPair: () => 0,
     duplicate: () => 0,
   };
+  return { library, sent };
+}
+
+function socketOf(...answers: readonly Answer[]): { socket: NetlinkSocket; sent: number[] } {
+  const { library, sent } = kernelOf(...answers);
   return { socket: new NetlinkSocket('route', { library }), sent };
 }
 
@@ -265,5 +273,63 @@ describe('a request', () => {
     expect(failure(() => socketOf((n) => [refused(n, 0)]).socket.get(one)).message).toBe(
       'show link 7: the kernel shows nothing',
     );
+  });
+});
+
+describe('many changes', () => {
+  const all = (count: number): Request[] =>
+    Array.from({ length: count }, (_, index) => deleteLink(`d${index}`));
+  const acknowledged = (first: number, count: number): readonly Uint8Array[] =>
+    Array.from({ length: count }, (_, index) => refused(first + index, 0));
+
+  test('go in pieces, and what one is refused for is said in its place', async () => {
+    const { library, sent } = kernelOf(
+      (n) => [
+        // In whatever order and datagrams; one is of an older request.
+        joined(refused(n - 1, 22), refused(n + 2, 19), refused(n, 0)),
+        refused(n + 1, 17, 'so it is'),
+        ...acknowledged(n + 3, 61),
+      ],
+      (n) => acknowledged(n, 6),
+    );
+    const refusals = await changeAll('route', all(70), { library });
+    expect(sent).toHaveLength(2);
+    expect(refusals).toHaveLength(70);
+    expect([...refusals.entries()].filter(([, one]) => one !== undefined)).toMatchObject([
+      [1, { code: 'EEXIST', message: 'delete link d1: so it is (file already exists)' }],
+      [2, { code: 'ENODEV', why: 'no such device' }],
+    ]);
+  });
+
+  test('are asked for a piece at a time, when those before are done', async () => {
+    const { library, sent } = kernelOf(
+      (n) => acknowledged(n, 64),
+      (n) => acknowledged(n, 36),
+    );
+    const asked: number[] = [];
+    const requests = all(100)
+      .values()
+      .map((request) => {
+        asked.push(sent.length);
+        return request;
+      });
+    await changeAll('route', requests, { library });
+    expect([asked[0], asked[63], asked[64], asked[99]]).toEqual([0, 0, 1, 1]);
+  });
+
+  test.each([
+    ['not answered', [], 'NETLINK_NO_ANSWER', 'the kernel does not answer'],
+    ['lost', [-ENOBUFS], 'ENOBUFS', 'no buffer space available'],
+    ['no message', [new Uint8Array(9)], 'NETLINK_MALFORMED', '9 bytes'],
+  ])('of which one acknowledgement is %s fail', async (_, last, code, text) => {
+    const { library } = kernelOf((n) => [...acknowledged(n, 2), ...last]);
+    await expect(changeAll('route', all(3), { library })).rejects.toMatchObject({
+      code,
+      message: expect.stringContaining(text) as string,
+    });
+  });
+
+  test('are none', async () => {
+    expect(await changeAll('route', [], { library: kernelOf().library })).toEqual([]);
   });
 });

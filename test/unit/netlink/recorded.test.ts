@@ -27,11 +27,13 @@ import {
   readRoute,
   readRule,
   replaceNeighbour,
+  replaceAddress,
   replaceRoute,
   ROUTE_TYPE,
   setLink,
   type Connection,
   type Request,
+  type Route,
 } from '../../../src/netlink/index.ts';
 import { attributeList } from '../../../src/netlink/wire/attributes.ts';
 import {
@@ -116,6 +118,7 @@ const CASES: Readonly<Record<string, Request>> = {
   'ip link set dev h0 alias': setLink(H0, { alias: 'heddle-cni-0', group: 974110 }),
   'ip link set dev h0 up': setLink(H0, { isUp: true }),
   'ip link set dev h0 mtu': setLink(H0, { mtu: 1380 }),
+  'ip link set dev h0 nomaster': setLink(H0, { master: 0, isUp: true }),
   'ip link add name blue': addLink({
     name: 'blue',
     isUp: true,
@@ -139,14 +142,40 @@ const CASES: Readonly<Record<string, Request>> = {
     protocol: 85,
     lifetimes: { preferred: 0, valid: FOREVER },
   }),
+  'ip address replace 192.0.2.1/24': replaceAddress({
+    device: H0,
+    address: '192.0.2.1/24',
+    broadcast: '192.0.2.255',
+    label: 'h0:1',
+    metric: 50,
+    flags: ADDRESS_FLAG.noPrefixRoute,
+    lifetimes: { valid: 3000, preferred: 2000 },
+  }),
+  'ip address replace 192.0.2.7': replaceAddress({
+    device: H0,
+    address: '192.0.2.7/32',
+    peer: '192.0.2.8/32',
+  }),
+  'ip address replace fd00::5/64': replaceAddress({
+    device: H0,
+    address: 'fd00::5/64',
+    metric: 77,
+    flags: ADDRESS_FLAG.noDad | ADDRESS_FLAG.noPrefixRoute,
+  }),
   'ip address delete 10.0.0.1/24': deleteAddress({ device: H0, address: '10.0.0.1/24' }),
+  'ip address delete 192.0.2.7': deleteAddress({
+    device: H0,
+    address: '192.0.2.7/32',
+    peer: '192.0.2.8/32',
+  }),
+  'ip address delete fd00::5/64': deleteAddress({ device: H0, address: 'fd00::5/64' }),
   'ip route add default via': addRoute({
     destination: '0.0.0.0/0',
     hops: [{ via: '10.0.0.254', device: H0 }],
   }),
   'ip route add 10.1.0.0/16': addRoute({
     destination: '10.1.0.0/16',
-    mtu: 1300,
+    metrics: { mtu: 1300 },
     preferredSource: '10.0.0.1',
     protocol: 85,
     hops: [{ device: H0 }],
@@ -157,6 +186,32 @@ const CASES: Readonly<Record<string, Request>> = {
     metric: 4278198272,
     table: 10007,
     protocol: 85,
+  }),
+  'ip route replace 10.5.0.0/16': replaceRoute({
+    destination: '10.5.0.0/16',
+    table: 77,
+    protocol: 16,
+    scope: 0,
+    preferredSource: '10.0.0.1',
+    metric: 9,
+    metrics: { lock: 4, mtu: 1300, advmss: 1200, initcwnd: 20, congctl: 'reno' },
+    hops: [{ device: H0 }],
+  }),
+  'ip -6 route replace fd05::/48': replaceRoute({
+    destination: 'fd05::/48',
+    protocol: 9,
+    metric: 300,
+    expires: 600,
+    preference: 1,
+    metrics: { mtu: 1350 },
+    hops: [{ via: 'fd00::7', device: H0 }],
+  }),
+  'ip route delete unreachable': deleteRoute({
+    destination: '10.6.0.0/16',
+    type: ROUTE_TYPE.unreachable,
+    table: 10007,
+    protocol: 85,
+    metric: 7,
   }),
   'ip route replace 10.2.0.0/16': replaceRoute({
     destination: '10.2.0.0/16',
@@ -228,6 +283,13 @@ const CASES: Readonly<Record<string, Request>> = {
     table: 10007,
     protocol: 85,
   }),
+  'ip -6 rule delete priority 2000': deleteRule({
+    family: 'v6',
+    priority: 2000,
+    destination: 'fd69::e/128',
+    table: 10007,
+    protocol: 85,
+  }),
   'ip rule delete priority 2000': deleteRule({
     family: 'v4',
     priority: 2000,
@@ -270,6 +332,12 @@ const textOf = (value: unknown): string =>
 const shownBy = (command: string): readonly Json[] => recording(command).shown as readonly Json[];
 const given = (fields: Json): Json =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
+
+/** As ip(8) shows them; of what is locked it tells people alone. */
+function metricsShown({ metrics: { lock: _, congctl, ...numbers } }: Route): Json | undefined {
+  const all = { ...numbers, ...(congctl === undefined ? {} : { congestion: congctl }) };
+  return Object.keys(all).length === 0 ? undefined : all;
+}
 
 describe('answers', () => {
   const links = answers('ip -json -details -Numeric link show', readLink);
@@ -346,6 +414,10 @@ describe('answers', () => {
       address: one.address,
       scope: String(one.scope),
       label: one.label,
+      broadcast: one.broadcast,
+      peer: one.peer?.replace(/\/.*/, ''),
+      metric: one.metric,
+      noprefixroute: (one.flags & ADDRESS_FLAG.noPrefixRoute) !== 0,
       deprecated: (one.flags & ADDRESS_FLAG.deprecated) !== 0,
       protocol: one.protocol,
       valid: one.lifetimes.valid,
@@ -357,6 +429,10 @@ describe('answers', () => {
         address: `${textOf(json['local'])}/${textOf(json['prefixlen'])}`,
         scope: json['scope'],
         label: json['label'],
+        broadcast: json['broadcast'],
+        peer: json['address'],
+        metric: json['metric'],
+        noprefixroute: json['noprefixroute'] === true,
         deprecated: json['deprecated'] === true,
         protocol: Number(json['protocol'] ?? 0),
         valid: json['valid_life_time'],
@@ -389,7 +465,10 @@ describe('answers', () => {
         protocol: String(route.protocol),
         metric: route.metric,
         prefsrc: route.preferredSource,
-        mtu: route.mtu,
+        metrics: metricsShown(route),
+        expires: route.expires,
+        pref: { 0: 'medium', 1: 'high' }[route.preference ?? -1],
+        scope: String(route.scope),
         gateway: others.length === 0 ? only?.via : undefined,
         dev: others.length === 0 ? nameOf(only?.device) : undefined,
         hops:
@@ -406,7 +485,10 @@ describe('answers', () => {
         protocol: json['protocol'],
         metric: json['metric'],
         prefsrc: json['prefsrc'],
-        mtu: (json['metrics'] as readonly Json[] | undefined)?.[0]?.['mtu'],
+        metrics: (json['metrics'] as readonly Json[] | undefined)?.[0],
+        expires: json['expires'],
+        pref: json['pref'],
+        scope: json['scope'],
         gateway: viaOf(json),
         dev: json['dev'],
         hops: (json['nexthops'] as readonly Json[] | undefined)?.map((hop) => ({

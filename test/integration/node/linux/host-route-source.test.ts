@@ -7,7 +7,6 @@ import type { HostRoute } from '../../../../src/model/zone/host-routes.ts';
 import type { ZoneFacts } from '../../../../src/model/zone/zone.ts';
 import { hostRoutesOfNetwork } from '../../../../src/node/networks/host-routes.ts';
 import { LinuxDriver } from '../../../../src/node/linux/linux-driver.ts';
-import { IpProgram } from '../../../../src/node/programs/ip-program.ts';
 import { HostRouteSource } from '../../../../src/node/linux/host-route-source.ts';
 import { systemClock } from '../../../../src/store/clock.ts';
 import { hostZone, settled } from '../../../support/host/host-driver.ts';
@@ -119,10 +118,10 @@ describe.skipIf(whyNoNamespace !== undefined)('routes of the host as facts', () 
     facts = factsOf(zone);
     start();
     using driver = new LinuxDriver({
-      ip: new IpProgram({ program: namespace.program, namespace: namespace.path }),
+      namespace: namespace.path,
       sysctls: namespace.sysctls,
     });
-    await driver.start();
+    driver.start();
     let rows: readonly DesiredRow[] = [];
     const owner = { id: '["host/routes","net_1"]', rank: 0, order: 0, rowsIn: () => rows };
     const want = (): void => {

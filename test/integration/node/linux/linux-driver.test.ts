@@ -4,7 +4,6 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { IpProgram } from '../../../../src/node/programs/ip-program.ts';
 import { LinuxDriver } from '../../../../src/node/linux/linux-driver.ts';
 import { devicesOf, hostZone, settled, withoutVrf } from '../../../support/host/host-driver.ts';
 import { HostUnits } from '../../../support/host/host-units.ts';
@@ -25,16 +24,16 @@ describe.skipIf(whyNoNamespace !== undefined)('the network stack of a host', () 
   let troubles: string[];
   let hasVrf: boolean;
 
-  const newDriver = async (): Promise<void> => {
+  const newDriver = (): void => {
     driver = new LinuxDriver({
-      ip: new IpProgram({ program: namespace.program, namespace: namespace.path }),
+      namespace: namespace.path,
       sysctls: namespace.sysctls,
       onDrift: () => {
         drifts += 1;
       },
       onTrouble: (text) => troubles.push(text),
     });
-    await driver.start();
+    driver.start();
     units = new HostUnits(driver);
   };
 
@@ -74,7 +73,7 @@ describe.skipIf(whyNoNamespace !== undefined)('the network stack of a host', () 
     hasVrf = namespace.hasVrf;
     drifts = 0;
     troubles = [];
-    await newDriver();
+    newDriver();
   });
   afterEach(() => {
     driver[Symbol.dispose]();
@@ -98,7 +97,7 @@ describe.skipIf(whyNoNamespace !== undefined)('the network stack of a host', () 
       'dev breth0 table 10002',
     );
     driver[Symbol.dispose]();
-    await newDriver();
+    newDriver();
     want(zone);
     expect(await settled(driver)).toEqual({ applied: 0, problems: [] });
   });
@@ -219,12 +218,10 @@ describe.skipIf(whyNoNamespace !== undefined)('the network stack of a host', () 
     const zone = hostZone(8);
     makeDevices(zone);
     const [nsenter = '', ...args] = namespace.inside;
-    const ip = namespace.program.slice(namespace.inside.length);
     const start = (): ReturnType<typeof spawn> =>
-      spawn(
-        ...bound(nsenter, [...args, process.execPath, PROGRAM, '8', hasVrf ? 'vrf' : '', ...ip]),
-        { stdio: 'ignore' },
-      );
+      spawn(...bound(nsenter, [...args, process.execPath, PROGRAM, '8', hasVrf ? 'vrf' : '']), {
+        stdio: 'ignore',
+      });
     const whole = start();
     await once(whole, 'exit');
     expect(whole.exitCode).toBe(0);

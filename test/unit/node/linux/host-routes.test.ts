@@ -34,7 +34,9 @@ const route = (destination: string, hops: readonly Hop[], more: Partial<Route> =
   scope: 0,
   metric: undefined,
   preferredSource: undefined,
-  mtu: undefined,
+  metrics: {},
+  expires: undefined,
+  preference: undefined,
   hops,
   ...more,
 });
@@ -55,7 +57,7 @@ describe('routes of the host that networks have too', () => {
     ],
     [
       'one by a next hop, with its MTU',
-      route('10.99.0.0/16', [hop(3, '172.20.0.1')], { mtu: 9000 }),
+      route('10.99.0.0/16', [hop(3, '172.20.0.1')], { metrics: { mtu: 9000 } }),
       { dst: '10.99.0.0/16', dev: 'eth1', via: '172.20.0.1', mtu: 9000 },
     ],
     [

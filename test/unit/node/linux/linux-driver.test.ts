@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
 import { LinuxDriver } from '../../../../src/node/linux/linux-driver.ts';
 import { LINUX } from '../../../../src/node/linux/linux-rows.ts';
-import { IpProgram } from '../../../../src/node/programs/ip-program.ts';
 import type { DesiredRow } from '../../../../src/desired/rows.ts';
 
 const sysctl = (key: string): DesiredRow => ({
@@ -28,7 +27,7 @@ test('a setting that can’t be read, as when its device goes meanwhile, is writ
       return undefined;
     },
   };
-  using driver = new LinuxDriver({ ip: new IpProgram(), sysctls });
+  using driver = new LinuxDriver({ sysctls });
   for (const [order, key] of [gone, 'net/ipv4/conf/lo/forwarding'].entries())
     driver.set({ id: key, rank: 0, order, rowsIn: () => [] }, [sysctl(key)]);
   const plan = driver.plan(0, () => true);

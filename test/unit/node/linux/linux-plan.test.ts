@@ -250,9 +250,9 @@ describe('a plan', () => {
       table: 4000,
     });
     const [change] = plan(kernel).changes;
-    expect(change?.commands.slice(0, 2).map(({ args }) => args.join(' '))).toEqual([
-      'link set dev ovn-k8s-mp1 down',
-      'link delete dev mp1-udn-vrf',
+    expect(change?.commands.slice(0, 2)).toEqual([
+      { kind: 'set-link', name: 'ovn-k8s-mp1', isUp: false },
+      { kind: 'delete-link', name: 'mp1-udn-vrf' },
     ]);
     for (let round = 0; round < 2; round += 1) kernel.apply(plan(kernel).changes);
     expect(plan(kernel).isEmpty).toBe(true);

@@ -1,0 +1,123 @@
+/** What the kernel is asked for a command. Pure. */
+import {
+  addAddress,
+  addLink,
+  ADDRESS_FLAG,
+  addRoute,
+  addRule,
+  deleteAddress,
+  deleteLink,
+  deleteNeighbour,
+  deleteRoute,
+  deleteRule,
+  FOREVER,
+  replaceNeighbour,
+  ROUTE_TYPE,
+  setLink,
+  type NewAddress,
+  type NewRoute,
+  type NewRule,
+  type Request,
+} from 'rtnetlink-ts';
+import { asHost, familyOf } from '../../allocators/addresses.ts';
+import { PROTOCOL, PROTOCOL_KERNEL } from '../numbers.ts';
+import type { LinuxCommand } from './linux-change.ts';
+import {
+  metricOf,
+  SEVERAL_HOPS,
+  type AddressColumns,
+  type RouteColumns,
+  type RuleColumns,
+} from './linux-rows.ts';
+
+/** The number that a device has now. Throws for one that is not there. */
+type IndexOf = (dev: string) => number;
+
+/** Nobody else has the addresses that we give: no need to look for duplicates before they work. */
+const newAddress = (
+  { dev, address, deprecated }: AddressColumns,
+  indexOf: IndexOf,
+): NewAddress => ({
+  device: indexOf(dev),
+  address,
+  protocol: PROTOCOL,
+  ...(familyOf(address) === 'v6' ? { flags: ADDRESS_FLAG.noDad } : {}),
+  ...(deprecated === true ? { lifetimes: { preferred: 0, valid: FOREVER } } : {}),
+});
+
+function newRoute(route: RouteColumns, indexOf: IndexOf): NewRoute {
+  const { family, table, dst, type, via, dev, onlink = false, src, mtu } = route;
+  const everything = family === 'v6' ? '::/0' : '0.0.0.0/0';
+  const hop = {
+    ...(via === undefined || via === SEVERAL_HOPS ? {} : { via }),
+    ...(dev === undefined ? {} : { device: indexOf(dev), isOnLink: onlink }),
+  };
+  return {
+    destination: dst === 'default' ? everything : dst,
+    table,
+    type: type === 'unreachable' ? ROUTE_TYPE.unreachable : Number(type ?? ROUTE_TYPE.unicast),
+    protocol: PROTOCOL,
+    metric: metricOf(route),
+    ...(src === undefined ? {} : { preferredSource: src }),
+    ...(mtu === undefined ? {} : { metrics: { mtu } }),
+    hops: Object.keys(hop).length === 0 ? [] : [hop],
+  };
+}
+
+const newRule = ({
+  family,
+  priority,
+  fwmark,
+  to,
+  l3mdev = false,
+  table,
+  isKernels,
+}: RuleColumns): NewRule => ({
+  family,
+  priority,
+  isL3mdev: l3mdev,
+  protocol: isKernels === true ? PROTOCOL_KERNEL : PROTOCOL,
+  ...(table === undefined ? {} : { table }),
+  ...(fwmark === undefined ? {} : { mark: Number(fwmark) }),
+  ...(to === undefined ? {} : { destination: to.includes('/') ? to : asHost(to) }),
+});
+
+/** Throws RangeError for what can't be asked, and what `indexOf` throws. */
+export function linuxRequest(command: LinuxCommand, indexOf: IndexOf): Request {
+  switch (command.kind) {
+    case 'add-vrf':
+      return addLink({ name: command.name, kind: { kind: 'vrf', table: command.table } });
+    case 'set-link': {
+      const { name, isUp, alias, master } = command;
+      return setLink(name, {
+        ...(isUp === undefined ? {} : { isUp }),
+        ...(alias === undefined ? {} : { alias }),
+        ...(master === undefined ? {} : { master: master === '' ? 0 : indexOf(master) }),
+      });
+    }
+    case 'delete-link':
+      return deleteLink(command.name);
+    case 'add-address':
+      return addAddress(newAddress(command.address, indexOf));
+    case 'delete-address': {
+      const { dev, address } = command.address;
+      return deleteAddress({ device: indexOf(dev), address });
+    }
+    case 'add-route':
+      return addRoute(newRoute(command.route, indexOf));
+    case 'delete-route':
+      return deleteRoute(newRoute(command.route, indexOf));
+    case 'add-rule':
+      return addRule(newRule(command.rule));
+    case 'delete-rule':
+      return deleteRule(newRule(command.rule));
+    case 'replace-neighbour': {
+      const { dev, address, mac } = command.neighbour;
+      return replaceNeighbour({ device: indexOf(dev), address, mac, protocol: PROTOCOL });
+    }
+    case 'delete-neighbour': {
+      const { dev, address } = command.neighbour;
+      return deleteNeighbour({ device: indexOf(dev), address });
+    }
+  }
+}

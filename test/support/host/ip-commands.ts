@@ -37,10 +37,15 @@ function ipCommand(command: LinuxCommand): IpCommand {
       return {
         family,
         words: [
-          ...['address', verb, address, 'dev', dev],
+          'address',
+          verb,
+          address,
+          'dev',
+          dev,
           ...(family === 'v6' ? ['nodad'] : []),
           ...(deprecated === true ? ['valid_lft', 'forever', 'preferred_lft', '0'] : []),
-          ...['proto', own],
+          'proto',
+          own,
         ],
       };
     }

@@ -334,9 +334,11 @@ const given = (fields: Json): Json =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 
 /** As ip(8) shows them; of what is locked it tells people alone. */
-function metricsShown({ metrics: { lock: _, congctl, ...numbers } }: Route): Json | undefined {
-  const all = { ...numbers, ...(congctl === undefined ? {} : { congestion: congctl }) };
-  return Object.keys(all).length === 0 ? undefined : all;
+function metricsShown({ metrics }: Route): Json | undefined {
+  const all = Object.entries(metrics)
+    .filter(([name]) => name !== 'lock')
+    .map(([name, value]) => [name === 'congctl' ? 'congestion' : name, value]);
+  return all.length === 0 ? undefined : (Object.fromEntries(all) as Json);
 }
 
 describe('answers', () => {

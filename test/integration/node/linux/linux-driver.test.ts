@@ -4,6 +4,8 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { DesiredRow } from '../../../../src/desired/rows.ts';
+import { LINUX, routeKey, ruleKey } from '../../../../src/node/linux/linux-rows.ts';
 import { LinuxDriver } from '../../../../src/node/linux/linux-driver.ts';
 import { devicesOf, hostZone, settled, withoutVrf } from '../../../support/host/host-driver.ts';
 import { HostUnits } from '../../../support/host/host-units.ts';
@@ -185,6 +187,52 @@ describe.skipIf(whyNoNamespace !== undefined)('the network stack of a host', () 
     drifts = 0;
     namespace.ip('link set dev ab12 alias held');
     await until('word of the link', () => drifts > 0);
+  });
+
+  test('what the kernel refuses ends what comes after it for its unit, with the kernel’s words; others go on', async () => {
+    makeUplink();
+    const row = (table: string, key: string, columns: DesiredRow['columns']): DesiredRow => ({
+      database: LINUX,
+      table,
+      key,
+      columns,
+      containers: [],
+      rule: 'r',
+      object: 'o',
+    });
+    const route = (dst: string, via: string): DesiredRow => {
+      const columns = { family: 'v4', table: 4000, dst, via, dev: 'breth0' } as const;
+      return row('route', routeKey(columns), columns);
+    };
+    const rule = (fwmark: string): DesiredRow => {
+      const columns = { family: 'v4', priority: 2000, fwmark, table: 4000 } as const;
+      return row('rule', ruleKey(columns), columns);
+    };
+    const set = (id: string, rows: readonly DesiredRow[]): void =>
+      driver.set({ id, rank: 0, order: 0, rowsIn: () => [] }, rows);
+    const many = Array.from({ length: 200 }, (_, n) => route(`10.8.${n}.0/24`, '172.18.0.9'));
+    set('whole', [...many, rule('0x1')]);
+    set('refused', [
+      route('10.9.0.0/16', '203.0.113.1'),
+      route('10.10.0.0/16', '::x'),
+      rule('0x2'),
+    ]);
+    set('masters', [row('neighbour', 'n', { dev: 'breth0', address: '172.18.0.8', mac: 'none' })]);
+    await driver.refresh(0);
+    const { applied, refused } = await driver.apply(driver.plan(0), 0);
+    expect(applied).toBe(201);
+    expect(refused.map(({ message }) => message)).toEqual([
+      "route inet table 4000 10.9.0.0/16 metric 0 can't be made (10.9.0.0/16 via 203.0.113.1 dev breth0 table 4000): Nexthop has invalid gateway (network is unreachable)",
+      'route inet table 4000 10.10.0.0/16 metric 0 can\'t be made (10.10.0.0/16 via ::x dev breth0 table 4000): "::x" is no IP address',
+      'neighbour n can\'t be made (172.18.0.8 lladdr none dev breth0): "none" is no MAC address',
+    ]);
+    expect(namespace.ip('route show table 4000').trim().split('\n')).toHaveLength(200);
+    expect(namespace.ip('rule show')).toMatch(/fwmark 0x1 (?!.*fwmark 0x2)/s);
+    // The one that is in the way of a rule is the one that was wanted.
+    await driver.refresh(0);
+    namespace.ip('rule add priority 2000 fwmark 0x3 lookup 4000 protocol 85');
+    set('whole', [...many, rule('0x1'), rule('0x3')]);
+    expect(await driver.apply(driver.plan(0), 0)).toMatchObject({ refused: [] });
   });
 
   test('keeps what others have in it; when nothing is wanted it is what it was', async () => {

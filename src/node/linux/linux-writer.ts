@@ -40,7 +40,7 @@ export async function makeChanges(
             refusals[index] ??= errorText(error);
           }
     }
-    return changeAll('route', requests(), namespace);
+    return await changeAll('route', requests(), namespace);
   });
   for (const [place, { index, command }] of asked.entries()) {
     const error = answers[place];

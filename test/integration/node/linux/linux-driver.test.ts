@@ -191,6 +191,11 @@ describe.skipIf(whyNoNamespace !== undefined)('the network stack of a host', () 
 
   test('what the kernel refuses ends what comes after it for its unit, with the kernel’s words; others go on', async () => {
     makeUplink();
+    batch([
+      'link add name late type veth peer name to-late',
+      'link set dev late up',
+      'address add 172.19.0.3/16 dev late',
+    ]);
     const row = (table: string, key: string, columns: DesiredRow['columns']): DesiredRow => ({
       database: LINUX,
       table,
@@ -200,8 +205,8 @@ describe.skipIf(whyNoNamespace !== undefined)('the network stack of a host', () 
       rule: 'r',
       object: 'o',
     });
-    const route = (dst: string, via: string): DesiredRow => {
-      const columns = { family: 'v4', table: 4000, dst, via, dev: 'breth0' } as const;
+    const route = (dst: string, via: string, dev = 'breth0'): DesiredRow => {
+      const columns = { family: 'v4', table: 4000, dst, via, dev } as const;
       return row('route', routeKey(columns), columns);
     };
     const rule = (fwmark: string): DesiredRow => {
@@ -210,7 +215,12 @@ describe.skipIf(whyNoNamespace !== undefined)('the network stack of a host', () 
     };
     const set = (id: string, rows: readonly DesiredRow[]): void =>
       driver.set({ id, rank: 0, order: 0, rowsIn: () => [] }, rows);
-    const many = Array.from({ length: 200 }, (_, n) => route(`10.8.${n}.0/24`, '172.18.0.9'));
+    // The last one is by a device of which there is nothing among the first.
+    const many = Array.from({ length: 200 }, (_, n) =>
+      n < 199
+        ? route(`10.8.${n}.0/24`, '172.18.0.9')
+        : route(`10.8.${n}.0/24`, '172.19.0.9', 'late'),
+    );
     set('whole', [...many, rule('0x1')]);
     set('refused', [
       route('10.9.0.0/16', '203.0.113.1'),

@@ -43,11 +43,12 @@ export async function serveZoneCni(runtime: ZoneRuntime, log: Logger): Promise<Z
     log,
   };
   const resources = new AsyncDisposableStack();
+  const conntrack = resources.use(new Conntrack(openConntrackSocket));
   const statuses = resources.use(new NetworkStatusWriter({ ...shared, store: informers.store }));
   const plugin = new CniPlugin({
     ...shared,
     statuses,
-    conntrack: new Conntrack(openConntrackSocket),
+    conntrack,
     problemsOf: (object) =>
       runtime
         .problems()

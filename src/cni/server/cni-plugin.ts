@@ -1,6 +1,6 @@
 /** Answers container runtimes: gives pods their interfaces and takes them away again (reference/node.md §6). */
 import { withoutPrefix } from '../../allocators/addresses.ts';
-import { nadOfKey } from '../../api/nad/nad-key.ts';
+import { DEFAULT_NAD_KEY, nadOfKey } from '../../api/nad/nad-key.ts';
 import { objectKey } from '../../api/objects.ts';
 import type { NetworkAttachmentDefinition, Pod } from '../../api/types.ts';
 import { CNI_CODE, CniError } from '../protocol/cni-error.ts';
@@ -25,6 +25,7 @@ import { awaited, isTemporary, OVERTAKEN, reasonOf } from './cni-waits.ts';
 import type { ContainerTurns } from './container-turns.ts';
 import type { NetworkStatusWriter } from './network-status-writer.ts';
 import type { Logger } from '../../process/logger.ts';
+import { orGiveUp } from '../../process/waiting.ts';
 import type { PodPort, PodPorts } from './pod-ports.ts';
 
 export interface CniPluginOptions {
@@ -34,7 +35,7 @@ export interface CniPluginOptions {
   readonly statuses: Pick<NetworkStatusWriter, 'write'>;
   readonly ports: PodPorts;
   readonly links: PodLinks;
-  readonly conntrack: Pick<Conntrack, 'forget'>;
+  readonly conntrack: Pick<Conntrack, 'forget' | 'forgotten'>;
   readonly linkFactsOf: LinkFactsOf;
   /** What is known to be wrong with an object, `Pod <namespace>/<name>`. */
   readonly problemsOf: (object: string) => readonly string[];
@@ -150,6 +151,7 @@ export class CniPlugin {
       throw new CniError(
         `container ${container} has an interface ${present.device} already: DEL comes before another ADD`,
       );
+    await this.#forgotten(interfaces, signal);
     await links.create(interfaces, container, netns);
     try {
       signal.throwIfAborted();
@@ -179,6 +181,18 @@ export class CniPlugin {
         networkStatus(request.network, interfaces),
       );
     return interfaces;
+  }
+
+  /** Waits while connections of those are forgotten who had the addresses before: new ones would go with them. */
+  async #forgotten(interfaces: readonly CniInterface[], signal: AbortSignal): Promise<void> {
+    const addresses = interfaces.flatMap((one) =>
+      one.nadKey === DEFAULT_NAD_KEY ? one.addresses.map(withoutPrefix) : [],
+    );
+    try {
+      await orGiveUp(this.#options.conntrack.forgotten(addresses), signal, 'connections');
+    } catch {
+      throw new CniError(reasonOf(signal), CNI_CODE.tryAgainLater);
+    }
   }
 
   /** Waits for the pod and its addresses. */
@@ -291,22 +305,22 @@ export class CniPlugin {
       devices === undefined || devices.has(device);
     const gone = ports.list(container).filter(chosen);
     await ports.remove(gone, devices === undefined ? container : undefined);
-    const found = links.list(container);
-    const forgetting = this.#forget(gone);
-    const names = [...gone, ...found.filter(chosen)].map(({ name }) => name);
+    // Who gets the address next waits for it, and nobody else.
+    void this.#forget(gone);
+    const names = [...gone, ...links.list(container).filter(chosen)].map(({ name }) => name);
     await links.remove([...new Set(names)]);
-    await forgetting;
   }
 
   /**
-   * Connections of addresses that others may have next. Those of the default network are the pod's alone; an address of another network may be
-   * that of a running pod on a third one, and OVN empties the zones of ports when it gives them away.
+   * Connections of addresses that others may have next, but for those that another pod has already, as that of one that completed. Those of the default network are
+   * the pod's alone; an address of another network may be that of a running pod on a third one, and OVN empties the zones of ports when it gives them away.
    */
   async #forget(gone: readonly PodPort[]): Promise<void> {
-    const { conntrack, log } = this.#options;
-    const addresses = gone.flatMap((port) => (port.nadKey === undefined ? port.addresses : []));
+    const { conntrack, log, ports } = this.#options;
+    const addresses = addressesOnDefault(gone);
+    if (addresses.size === 0) return;
     try {
-      await conntrack.forget(addresses.map(withoutPrefix));
+      await conntrack.forget([...addresses.difference(addressesOnDefault(ports.list()))]);
     } catch (error) {
       log.warn(
         { component: 'cni', error },
@@ -361,6 +375,13 @@ export class CniPlugin {
       await this.#turns.run(container, () => this.#remove(container, devices));
   }
 }
+
+const addressesOnDefault = (ports: readonly PodPort[]): ReadonlySet<string> =>
+  new Set(
+    ports.flatMap(({ nadKey, addresses }) =>
+      nadKey === undefined ? addresses.map(withoutPrefix) : [],
+    ),
+  );
 
 function versionIn(text: string): string {
   try {

@@ -18,11 +18,13 @@ export const PROTOCOLS = { tcp: 6, udp: 17, sctp: 132 } as const;
 /** The kernel goes through its whole table for each filter: instead of more than these all connections of the family are looked at, once. */
 const MOST_FILTERS = 8;
 
-export class Conntrack {
+export class Conntrack implements AsyncDisposable {
   readonly #open: () => NetlinkSocket;
   /** Addresses that are forgotten together, once what is under way is done. */
   #next: { readonly addresses: Set<string>; readonly done: Promise<void> } | undefined;
   #last: Promise<unknown> = Promise.resolve();
+  /** Addresses whose connections are not forgotten yet, and what ends with that. */
+  readonly #pending = new Map<string, Promise<void>>();
 
   /** `open` makes a socket to the tracked connections of the host. */
   constructor(open: () => NetlinkSocket) {
@@ -32,18 +34,38 @@ export class Conntrack {
   /** Forgets the connections that addresses, without prefix length, began or answer. Throws NetlinkError, MalformedMessage. */
   async forget(addresses: readonly string[]): Promise<void> {
     if (addresses.length === 0) return;
-    this.#next ??= this.#afterLast();
-    for (const address of addresses) this.#next.addresses.add(plainAddress(address) ?? address);
-    await this.#next.done;
+    const { addresses: all, done } = (this.#next ??= this.#afterLast());
+    for (const address of addresses.map(plain)) {
+      all.add(address);
+      this.#pending.set(address, done);
+    }
+    await done;
+  }
+
+  /** Resolves when no connections of these addresses are being forgotten, or could not be: what begins before may go with them. */
+  async forgotten(addresses: readonly string[]): Promise<void> {
+    await Promise.allSettled(
+      addresses.flatMap((address) => this.#pending.get(plain(address)) ?? []),
+    );
+  }
+
+  /** Resolves when nothing is being forgotten. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.allSettled(this.#pending.values());
   }
 
   /** However many ask at once: the kernel goes through its table once or twice, and not for each of them. */
   #afterLast(): { readonly addresses: Set<string>; readonly done: Promise<void> } {
     const addresses = new Set<string>();
-    const done = this.#last.then(() => {
-      this.#next = undefined;
-      return this.#forgetAddresses(addresses);
-    });
+    const done = this.#last
+      .then(() => {
+        this.#next = undefined;
+        return this.#forgetAddresses(addresses);
+      })
+      .finally(() => {
+        for (const address of addresses)
+          if (this.#pending.get(address) === done) this.#pending.delete(address);
+      });
     // Who asked is told what went wrong.
     this.#last = done.catch(() => undefined);
     return { addresses, done };
@@ -111,6 +133,8 @@ export class Conntrack {
       }
   }
 }
+
+const plain = (address: string): string => plainAddress(address) ?? address;
 
 const keyOf = (
   protocol: number,

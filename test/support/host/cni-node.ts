@@ -1,7 +1,7 @@
 /** The CNI plugin of a node at work, with a host of its own; and a program that does nothing else, to be killed. */
 import type { KubeObject } from '../../../src/api/objects.ts';
 import { networkAttachmentDefinitions, pods } from '../../../src/api/kinds.ts';
-import { CniPlugin } from '../../../src/cni/server/cni-plugin.ts';
+import { CniPlugin, type CniPluginOptions } from '../../../src/cni/server/cni-plugin.ts';
 import { serveCni } from '../../../src/cni/server/cni-socket.ts';
 import { openDatabase } from '../../../src/databases/open-database.ts';
 import { hostTables } from '../../../src/zone/host.ts';
@@ -34,13 +34,11 @@ export interface CniNode extends AsyncDisposable {
   readonly store: MemoryStore;
 }
 
-export async function startCniNode({
-  socket,
-  ovs,
-  host,
-  objects,
-  limit,
-}: CniNodeOptions): Promise<CniNode> {
+/** `conntrack`: what stands in for the host's own. */
+export async function startCniNode(
+  { socket, ovs, host, objects, limit }: CniNodeOptions,
+  conntrack: CniPluginOptions['conntrack'] = new Conntrack(() => openConntrackSocket(host)),
+): Promise<CniNode> {
   const log = createLogger('silent');
   const stopping = new AbortController();
   const store = new MemoryStore();
@@ -77,7 +75,7 @@ export async function startCniNode({
   const plugin = new CniPlugin({
     ...shared,
     statuses,
-    conntrack: new Conntrack(() => openConntrackSocket(host)),
+    conntrack,
     problemsOf: (object) => (object === 'Pod blue/poor' ? ['no address is left'] : []),
     ...(limit === undefined ? {} : { limit }),
   });

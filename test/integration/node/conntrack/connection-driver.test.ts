@@ -259,6 +259,37 @@ describe.skipIf(whyNoNamespace !== undefined)(
       expect(opened).toBeLessThanOrEqual(4);
     });
 
+    test('of an address that is forgotten are waited for by who asks for that, and of no other; also by the end of the daemon', async () => {
+      const pods = ['10.244.8.1', 'fd00:244::8'];
+      connectionsTo(pods.map((pod) => [pod, 80, pod]));
+      const conntrack = tracker();
+      const order: string[] = [];
+      const note = async (what: string, work: Promise<void>): Promise<void> => {
+        await work;
+        order.push(what);
+      };
+      void conntrack.forget(pods);
+      await Promise.all([
+        note('of these', conntrack.forgotten(['fd00:244:0::8'])),
+        note('end', conntrack[Symbol.asyncDispose]()),
+        note('of others', conntrack.forgotten(['10.244.8.2'])),
+      ]);
+      expect(order[0]).toBe('of others');
+      expect([...left(), ...left('ipv6')]).toHaveLength(3);
+      await conntrack.forgotten(pods);
+    });
+
+    test('that can not be forgotten end the wait for that, too', async () => {
+      const conntrack = new Conntrack(() => {
+        const socket = openConntrackSocket(host.path);
+        socket[Symbol.dispose]();
+        return socket;
+      });
+      const forgetting = conntrack.forget(['10.244.8.1']);
+      await conntrack.forgotten(['10.244.8.1']);
+      await expect(forgetting).rejects.toThrow('the socket is closed');
+    });
+
     test('who is stopped meanwhile stops at the next piece of the table, and leaves no descriptor', async () => {
       connectionsTo(Array.from({ length: 3000 }, (_, n) => ['5.5.5.5', 53, `10.244.9.${n & 255}`]));
       const descriptors = (): number => readdirSync('/proc/self/fd').length;

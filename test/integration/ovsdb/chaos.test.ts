@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
 import { expect, test, type TestContext } from 'vitest';
 import { OvsdbClient, OvsdbError, type Clause, type ClientEvent } from 'ovsdb-client-ts';
 import { SeededRandom } from '../../support/run/seeded-random.ts';
@@ -244,6 +245,12 @@ async function chaos(context: TestContext, { fronts, servers, truth, move }: Sce
     [...run.tried.values()].filter(({ outcome }) => outcome === 'success').length,
   ).toBeGreaterThan(10);
 
+  // A relay passes on what it has: until it has everything, who changes over to it goes back to what was.
+  await until('every server to have it all', async () => {
+    for (const front of fronts)
+      if (!isDeepStrictEqual(await contentsOf(front, DATABASE, TABLES), contents)) return false;
+    return true;
+  });
   // The same contents from a new connection are no event.
   const events = heard.map((shadow) => shadow.events);
   const before = [...loads];

@@ -89,14 +89,25 @@ function putNewcomer(facts: ZoneFacts, isThere: boolean): void {
       pod,
       role: 'primary',
       macAddress: '0a:58:0a:f4:00:63',
-      addresses: ['10.244.0.99/24', 'fd00:10:244:1::99/64'],
+      addresses: ['10.244.0.99/24', 'fd00:10:244::99/64'],
     }),
   );
   facts.policies.put(
     [namespace, policy, 'NetworkPolicy'],
     put(closedPolicy(networkPolicy(`${namespace}/${policy}`, { podSelector: {} }))),
   );
+  const everywhere = { kind: 'cidr', cidr: '0.0.0.0/0' } as const;
+  facts.firewalls.put(
+    [namespace, 'default'],
+    put({
+      namespace,
+      name: 'default',
+      rules: [{ isAllowed: false, destination: everywhere, ports: [] }],
+    }),
+  );
 }
+
+const NEWCOMERS_PORT = '["pods/port","newcomer","pod","default"]';
 
 /** The zone of every kind, with the engine over it. */
 class World {
@@ -180,7 +191,13 @@ describe('a fact that can not be worked out', () => {
     const derived = Object.entries(facts).filter(([, table]) => table instanceof DerivedFacts);
     for (const [name] of derived) expect(tables).toContain(name);
     expect(facts.graph.circles).toEqual([]);
-    expect([...after].length).toBeGreaterThan([...before].length);
+    expect([...after.keys()].filter((unit) => !before.has(unit))).toEqual(
+      expect.arrayContaining([
+        NEWCOMERS_PORT,
+        '["policy/group","default","newcomer","closed","NetworkPolicy"]',
+        '["egress/firewall","default","newcomer","default"]',
+      ]),
+    );
   });
 
   afterEach(() => {
@@ -226,6 +243,23 @@ describe('a fact that can not be worked out', () => {
       expect([...engine.notable()].filter(({ state }) => state.kind === 'failed')).toEqual([]);
     },
   );
+
+  test('is one of a new pod: it has a port only where all that closes it is there', () => {
+    const own = [...faults.keys.keys()].filter((id) => id.includes('newcomer'));
+    expect(own.length).toBeGreaterThan(8);
+    for (const id of own) {
+      faults.broken = id;
+      putNewcomer(facts, true);
+      const found = textsOf(world.rows());
+      expect([...facts.graph.failures()], id).not.toEqual([]);
+      if (found.has(NEWCOMERS_PORT)) expect(difference(found, after), id).toEqual([]);
+      else expect(difference(found, after), id).toContain(`${NEWCOMERS_PORT} is not there `);
+      world.break(id, false);
+      expect(difference(textsOf(world.rows()), after), id).toEqual([]);
+      putNewcomer(facts, false);
+      expect(difference(textsOf(world.rows()), before), id).toEqual([]);
+    }
+  });
 
   test('from the start on a database that was right: nothing goes that is wanted, and a deleted policy goes', async () => {
     const schema = parseSchema(

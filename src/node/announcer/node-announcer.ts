@@ -61,12 +61,12 @@ export class NodeAnnouncer {
   readonly #options: NodeAnnouncerOptions;
   readonly #queue: WorkQueue;
   readonly #started = Promise.withResolvers<void>();
-  #monitor: NetworkMonitor | undefined;
+  readonly #monitor: NetworkMonitor;
   #problem: string | undefined;
 
   constructor(options: NodeAnnouncerOptions) {
     this.#options = options;
-    const { log, node, clock = systemClock } = options;
+    const { log, node, namespace, clock = systemClock } = options;
     this.#queue = new WorkQueue({
       reconcile: (_node, signal) => this.#reconcile(signal),
       onFailure: ({ error, attempt }) => {
@@ -74,6 +74,24 @@ export class NodeAnnouncer {
         this.#say(errorText(error));
       },
       clock,
+    });
+    const look = (): void => {
+      this.#queue.addAfter(node, DEBOUNCE);
+      options.onHostChange?.();
+    };
+    this.#monitor = new NetworkMonitor({
+      namespace,
+      protocol: PROTOCOL,
+      onStale: (stale) => {
+        // Addresses are announced by themselves; a link to another namespace is a pod's, mostly.
+        const mayConcern =
+          stale.kind === 'link' && stale.isOutward === undefined && !isManagementDevice(stale.dev);
+        if (stale.kind === 'all' || mayConcern) look();
+      },
+      onRoute: (route) => {
+        if (isDefaultRoute(route)) look();
+      },
+      onTrouble: (text) => log.warn({ node }, text),
     });
     this.#started.promise.catch(() => undefined);
     // Views are asked for before the informers run.
@@ -99,7 +117,7 @@ export class NodeAnnouncer {
       this.#started.reject(error);
       if (!signal.aborted) throw error;
     } finally {
-      this.#monitor?.[Symbol.dispose]();
+      this.#monitor[Symbol.dispose]();
     }
   }
 
@@ -127,7 +145,7 @@ export class NodeAnnouncer {
     if (object === undefined) return this.#wait('there is no Node of this name');
     if ('unavailable' in local) return this.#wait(local.unavailable);
     // What happens while the kernel's state is read is not missed.
-    this.#listen();
+    this.#monitor.listen();
     const host = { ...local, ...readHostState(namespace) };
     const found = nodeAnnotations(host, { ...this.#options, knownBy: knownAddresses(object) });
     if (found.kind === 'awaited') return this.#wait(found.message);
@@ -170,35 +188,5 @@ export class NodeAnnouncer {
     if (this.#problem === problem) return;
     this.#problem = problem;
     this.#options.onChange?.();
-  }
-
-  #listen(): void {
-    if (this.#monitor !== undefined) return;
-    const { namespace, log, node } = this.#options;
-    const look = (): void => {
-      this.#queue.addAfter(node, DEBOUNCE);
-      this.#options.onHostChange?.();
-    };
-    const monitor = new NetworkMonitor({
-      namespace,
-      protocol: PROTOCOL,
-      onStale: (stale) => {
-        // Addresses are announced by themselves; a link to another namespace is a pod's, mostly.
-        const mayConcern =
-          stale.kind === 'link' && stale.isOutward === undefined && !isManagementDevice(stale.dev);
-        if (stale.kind === 'all' || mayConcern) look();
-      },
-      onRoute: (route) => {
-        if (isDefaultRoute(route)) look();
-      },
-      onTrouble: (text) => log.warn({ node }, text),
-    });
-    try {
-      monitor.start();
-    } catch (error) {
-      monitor[Symbol.dispose]();
-      throw error;
-    }
-    this.#monitor = monitor;
   }
 }

@@ -55,20 +55,17 @@ export class HostRouteSource implements FactSource {
       clock,
     });
     const look = (): void => queue.addAfter(MAIN, DEBOUNCE);
-    using monitor = new StartedOnce(
-      () =>
-        new NetworkMonitor({
-          namespace,
-          protocol: PROTOCOL,
-          onStale: (stale) => {
-            if (mayTakeRoutes(stale)) look();
-          },
-          onRoute: (route) => {
-            if (isHostRoute(route)) look();
-          },
-          onTrouble: (text) => log.warn({ node }, text),
-        }),
-    );
+    using monitor = new NetworkMonitor({
+      namespace,
+      protocol: PROTOCOL,
+      onStale: (stale) => {
+        if (mayTakeRoutes(stale)) look();
+      },
+      onRoute: (route) => {
+        if (isHostRoute(route)) look();
+      },
+      onTrouble: (text) => log.warn({ node }, text),
+    });
     try {
       // What happens while routes are read is not missed.
       monitor.listen();
@@ -124,31 +121,5 @@ export class HostRouteSource implements FactSource {
     const isNew = this.#problem !== problem;
     this.#problem = problem;
     return isNew;
-  }
-}
-
-/** A monitor that is tried until it was started. */
-class StartedOnce implements Disposable {
-  readonly #make: () => NetworkMonitor;
-  #monitor: NetworkMonitor | undefined;
-
-  constructor(make: () => NetworkMonitor) {
-    this.#make = make;
-  }
-
-  listen(): void {
-    if (this.#monitor !== undefined) return;
-    const monitor = this.#make();
-    try {
-      monitor.start();
-    } catch (error) {
-      monitor[Symbol.dispose]();
-      throw error;
-    }
-    this.#monitor = monitor;
-  }
-
-  [Symbol.dispose](): void {
-    this.#monitor?.[Symbol.dispose]();
   }
 }

@@ -42,19 +42,14 @@ export class LinuxDriver extends HostDriver<LinuxRow, LinuxChange> {
     version: -1,
     devices: new Set(),
   };
-  #monitor: NetworkMonitor | undefined;
+  readonly #monitor: NetworkMonitor;
   #lastFull = -Infinity;
 
   constructor(options: LinuxDriverOptions) {
     super(new Refusals(), linuxClaims());
     this.#options = options;
-    this.#state = new LinuxState(() => openRouteSocket(options.namespace), PROTOCOL);
-  }
-
-  /** Subscribes to changes. Throws NetlinkError. */
-  start(): void {
-    const { namespace, onDrift, onTrouble } = this.#options;
-    this.#monitor?.[Symbol.dispose]();
+    const { namespace, onDrift, onTrouble } = options;
+    this.#state = new LinuxState(() => openRouteSocket(namespace), PROTOCOL);
     this.#monitor = new NetworkMonitor({
       namespace,
       protocol: PROTOCOL,
@@ -65,12 +60,16 @@ export class LinuxDriver extends HostDriver<LinuxRow, LinuxChange> {
       },
       ...(onTrouble === undefined ? {} : { onTrouble }),
     });
-    this.#monitor.start();
+  }
+
+  /** Subscribes to changes. Throws NetlinkError. */
+  start(): void {
+    this.#monitor.listen();
   }
 
   /** How often events of the kernel were lost. */
   get losses(): number {
-    return this.#monitor?.losses ?? 0;
+    return this.#monitor.losses;
   }
 
   /** Brings what is known of the kernel up to date. `now` in milliseconds of a monotonic clock. */
@@ -109,7 +108,7 @@ export class LinuxDriver extends HostDriver<LinuxRow, LinuxChange> {
 
   /** Hears of nothing any more; what there is stays. */
   [Symbol.dispose](): void {
-    this.#monitor?.[Symbol.dispose]();
+    this.#monitor[Symbol.dispose]();
   }
 
   /** True for what happens to links to other network namespaces of which nobody wants anything: pods have one each, and come and go all the time. */

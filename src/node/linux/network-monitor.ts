@@ -46,8 +46,18 @@ export class NetworkMonitor implements Disposable {
     return this.#losses;
   }
 
-  /** Subscribed when it returns: what happens from then on is not missed. Throws NetlinkError. */
-  start(): void {
+  /** Subscribed when it returns: what happens from then on is not missed. Throws NetlinkError; the next call tries again. */
+  listen(): void {
+    if (this.#monitor !== undefined) return;
+    try {
+      this.#start();
+    } catch (error) {
+      this[Symbol.dispose]();
+      throw error;
+    }
+  }
+
+  #start(): void {
     withNamespace(this.#options.namespace, (namespace) => {
       this.#monitor = new NetlinkMonitor({
         protocol: 'route',
@@ -69,6 +79,7 @@ export class NetworkMonitor implements Disposable {
   [Symbol.dispose](): void {
     clearTimeout(this.#restart);
     this.#monitor?.[Symbol.dispose]();
+    this.#monitor = undefined;
   }
 
   #take(message: NetlinkMessage): void {
@@ -110,7 +121,7 @@ export class NetworkMonitor implements Disposable {
     this.#trouble(`changes of the network stack are not announced: ${errorText(error)}`);
     this.#monitor?.[Symbol.dispose]();
     clearTimeout(this.#restart);
-    this.#restart = setTimeout(() => this.#orAgain(() => this.start()), RESTART_AFTER).unref();
+    this.#restart = setTimeout(() => this.#orAgain(() => this.#start()), RESTART_AFTER).unref();
   }
 
   #trouble(text: string): void {

@@ -229,7 +229,7 @@ export async function uplinkSteps(
 export class UplinkKeeper {
   readonly #options: UplinkKeeperOptions;
   readonly #queue: WorkQueue;
-  #monitor: NetworkMonitor | undefined;
+  readonly #monitor: NetworkMonitor;
   #problem: string | undefined;
   /** The bridge's addresses and routes as they were seen last, and on which device. */
   #kept: (Lost & { readonly index: number }) | undefined;
@@ -246,6 +246,22 @@ export class UplinkKeeper {
       backoff: { first: 1000, longest: 30_000 },
       clock,
     });
+    this.#monitor = new NetworkMonitor({
+      namespace: options.ip.namespace,
+      protocol: PROTOCOL,
+      onStale: (stale) => {
+        const isOurs = stale.kind === 'link' && [name, this.#bridge()].includes(stale.dev);
+        if (stale.kind === 'all' || isOurs) this.#look();
+      },
+      onRoute: (route) => {
+        if (isDefaultRoute(route)) this.#look();
+      },
+      onTrouble: (text) => log.warn({ component: 'host', uplink: name }, text),
+    });
+  }
+
+  #look(): void {
+    this.#queue.addAfter(this.#options.name, DEBOUNCE);
   }
 
   /** Works until the signal aborts; resolves when a movement that is under way has ended. */
@@ -256,7 +272,7 @@ export class UplinkKeeper {
       await this.#queue.run(signal);
     } finally {
       this.#unfollow?.();
-      this.#monitor?.[Symbol.dispose]();
+      this.#monitor[Symbol.dispose]();
     }
   }
 
@@ -284,7 +300,8 @@ export class UplinkKeeper {
       this.#say(`the external bridge is not looked after: ${unavailable}`);
       return { after: RESYNC };
     }
-    this.#listen();
+    this.#monitor.listen();
+    this.#unfollow ??= openVswitch.follow(() => this.#look());
     const bridge = this.#bridge();
     const state = await readState(this.#options, [name, bridge]);
     const plan = uplinkPlan(name, state, { vlan, lost: this.#lost(state, bridge) });
@@ -328,32 +345,6 @@ export class UplinkKeeper {
       (one) => one !== undefined && one.addresses.length > 0,
     );
     return isSetUp ? undefined : kept;
-  }
-
-  #listen(): void {
-    if (this.#monitor !== undefined) return;
-    const { ip, log, name, openVswitch } = this.#options;
-    const look = (): void => this.#queue.addAfter(name, DEBOUNCE);
-    const monitor = new NetworkMonitor({
-      namespace: ip.namespace,
-      protocol: PROTOCOL,
-      onStale: (stale) => {
-        const isOurs = stale.kind === 'link' && [name, this.#bridge()].includes(stale.dev);
-        if (stale.kind === 'all' || isOurs) look();
-      },
-      onRoute: (route) => {
-        if (isDefaultRoute(route)) look();
-      },
-      onTrouble: (text) => log.warn({ component: 'host', uplink: name }, text),
-    });
-    try {
-      monitor.start();
-    } catch (error) {
-      monitor[Symbol.dispose]();
-      throw error;
-    }
-    this.#monitor = monitor;
-    this.#unfollow = openVswitch.follow(look);
   }
 
   #say(problem: string | undefined): void {

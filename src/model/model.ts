@@ -201,6 +201,8 @@ export interface ClusterSettings {
   readonly allowedDefaultServices: readonly string[];
   /** Where external addresses of services have to be; empty: anywhere but where they take what is not theirs. */
   readonly serviceExternalRanges: readonly string[];
+  /** Who is asked for names in rules of EgressFirewalls: a service (`<namespace>/<name>`), or addresses. */
+  readonly dnsServers: string | readonly string[];
   readonly serviceLimits: ServiceLimits;
   /** Connections that one interface of a pod may have at a time, as OVN tracks them; 0: as many as its node's table holds. */
   readonly podConnections: number;

@@ -18,6 +18,7 @@ import type { TlsFiles } from '../databases/open-database.ts';
 import type { MetricsServing } from '../process/health.ts';
 import { environmentName, OPTIONS, type OptionName, type RawOptions } from './options.ts';
 import {
+  dnsServers,
   absolutePath,
   addressesOrSubnets,
   boolean,
@@ -414,6 +415,7 @@ function clusterSettings(read: Read, kernelPortRange = ''): ClusterSettings {
       serviceList,
       defaults.allowedDefaultServices,
     ),
+    dnsServers: read('dns-servers', dnsServers, defaults.dnsServers),
     serviceExternalRanges: read(
       'service-external-ranges',
       (text): readonly string[] => list(text).map(cidr()),

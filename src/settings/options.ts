@@ -135,6 +135,13 @@ export const OPTIONS = [
     'default/kubernetes,kube-system/kube-dns',
   ),
   option(
+    'dns-servers',
+    'cluster',
+    'LIST',
+    'who is asked for names in EgressFirewalls: a service (namespace/name; without it the servers of the host), or addresses',
+    'kube-system/kube-dns',
+  ),
+  option(
     'service-external-ranges',
     'cluster',
     'LIST',

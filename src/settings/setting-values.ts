@@ -152,6 +152,17 @@ export function serviceList(text: string): readonly string[] {
   });
 }
 
+/** A service, or addresses. */
+export function dnsServers(text: string): string | readonly string[] {
+  const entries = list(text);
+  if (entries.length === 1 && text.includes('/')) return serviceList(text)[0] ?? '';
+  if (entries.length === 0) throw new Error('write a service (namespace/name) or addresses');
+  return entries.map((entry) => {
+    if (parseAddress(entry) === undefined) throw new Error(`"${entry}" is not an IP address`);
+    return entry;
+  });
+}
+
 /** `key=value`, `key`, `!key`, separated by commas, all of which must hold; nothing at all selects no node. */
 export function labelSelector(text: string): LabelSelector | undefined {
   const terms = list(text);

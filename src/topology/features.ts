@@ -9,6 +9,7 @@ import { connectRouters } from './connect/router.ts';
 import { zoneName } from './database/global.ts';
 import { controlPlaneProtection } from './database/protection.ts';
 import { egressFirewall } from './egress/firewall.ts';
+import { egressFirewallNames } from './egress/firewall-names.ts';
 import { egressAddresses } from './egress/node-addresses.ts';
 import { ownChassis, remoteChassis } from './interconnect/chassis.ts';
 import { remoteNode } from './interconnect/remote-node.ts';
@@ -52,6 +53,7 @@ export const zoneFeatures: readonly Feature<ZoneFacts>[] = [
   podAddresses,
   portAddresses,
   namespaceMulticast,
+  egressFirewallNames,
   egressFirewall,
   adminAddresses,
   adminPolicy,

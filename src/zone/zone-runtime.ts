@@ -30,6 +30,8 @@ import {
 import { northboundTables, southboundTables } from './monitored-columns.ts';
 import { openHost, type OpenHost } from './host.ts';
 import type { HostChange } from '../node/node-agent.ts';
+import { askServers, hostServers } from '../node/dns/dns-query.ts';
+import { NameSource } from '../node/dns/name-source.ts';
 import type { FactSource } from '../node/fact-source.ts';
 import { ConnectionTables } from '../node/conntrack/connection-tables.ts';
 import { HostRouteSource } from '../node/linux/host-route-source.ts';
@@ -214,10 +216,12 @@ export class ZoneRuntime implements AsyncDisposable {
         podOf: (port) => this.#podOf(port),
         onChange: onWork,
       });
-    this.#sources =
-      host === undefined || !configuration.host.hasVrfs
+    this.#sources = [
+      new NameSource({ ask: askServers, hostServers, log, onChange: onWork }),
+      ...(host === undefined || !configuration.host.hasVrfs
         ? []
-        : [new HostRouteSource({ node, namespace: host.ip.namespace, log, onChange: onWork })];
+        : [new HostRouteSource({ node, namespace: host.ip.namespace, log, onChange: onWork })]),
+    ];
     const makeManager = (): ClusterManager =>
       new ClusterManager({
         ...common,

@@ -7,9 +7,10 @@ import { probe, type Endpoint, type Probe } from '../../src/lab/connectivity.ts'
 import { heddleCommand, runInside } from '../../src/lab/exec.ts';
 import { OUTSIDE } from '../../src/lab/node-facts.ts';
 import { serveOutward } from '../../src/lab/outward.ts';
-import { nodeNames } from '../../src/lab/paths.ts';
+import { nodeNames, stateFolder } from '../../src/lab/paths.ts';
 import { settingsFile } from '../../src/lab/objects.ts';
 import { SERVER_PORT } from '../../src/lab/pods.ts';
+import { stopDaemon } from '../support/lab/lab-daemons.ts';
 import { testLab, whyNoLab, type TestLab } from '../support/lab/lab.ts';
 import { nodeAddresses } from '../support/lab/matrix-tenants.ts';
 import { ownFolder } from '../support/run/left-behind.ts';
@@ -181,6 +182,8 @@ describe.skipIf(whyNoLab !== undefined)(
     const everywhere = (expected: readonly Asked[]): Readonly<Record<string, readonly Asked[]>> =>
       Object.fromEntries(spaces.map((space) => [space, expected]));
 
+    /** What the DNS server outside answers. */
+    const dnsFile = join(stateFolder('e2e-firewalls'), 'dns.json');
     const firewallFile = (): string => join(tenants.manifests, 'firewalls.yaml');
     const write = (egress: readonly object[]): void => {
       writeFileSync(
@@ -203,7 +206,20 @@ describe.skipIf(whyNoLab !== undefined)(
     beforeAll(async () => {
       writeFileSync(join(folder, 'objects.yaml'), text(objects));
       lab = await testLab('e2e-firewalls', { nodes: 2, families: 'dual' });
-      tenants = new Tenants(lab.record, { folder });
+      void runInside(lab.record, [
+        'ip',
+        'netns',
+        'exec',
+        'ext',
+        join(lab.record.checkout, 'node_modules/.bin/node'),
+        join(lab.record.checkout, 'test/support/lab/dns-program.ts'),
+        OUTSIDE.v4,
+        dnsFile,
+      ]);
+      tenants = new Tenants(lab.record, {
+        folder,
+        daemonArguments: [`--dns-servers=${OUTSIDE.v4}`],
+      });
       await tenants.start();
       await serveOutward(lab.record);
       const onDefault = await tenants.endpoints('default');
@@ -254,18 +270,54 @@ describe.skipIf(whyNoLab !== undefined)(
       await expect.poll(answered, SOON).toEqual(everywhere(['n2', ...INSIDE]));
     });
 
-    test('a name leaves in force what there was; where that is nothing everything outside is denied, and that is told', async () => {
-      const name = [rule('Allow', { dnsName: 'example.org' })];
-      write(name);
-      const problems = async (): Promise<string> => {
-        const words = heddleCommand(lab.record, [
-          'status',
-          '--config',
-          settingsFile(lab.record.name),
-        ]);
-        return (await runInside(lab.record, words)).stdout;
+    const problems = async (): Promise<string> => {
+      const words = heddleCommand(lab.record, [
+        'status',
+        '--config',
+        settingsFile(lab.record.name),
+      ]);
+      return (await runInside(lab.record, words)).stdout;
+    };
+
+    describe('names', () => {
+      const NAME = 'www.example.org';
+      const say = (...addresses: string[]): void => {
+        writeFileSync(dnsFile, JSON.stringify({ [NAME]: { addresses, ttl: 5 } }));
       };
-      await expect.poll(problems, SOON).toContain('names are not resolved by this release');
+
+      test('are what DNS knows them by, also when that changes', async () => {
+        say('192.0.2.1');
+        write([rule('Allow', { dnsName: 'WWW.example.org.' }), ...DENY_ALL]);
+        await expect.poll(answered, SOON).toEqual(everywhere(INSIDE));
+        say('192.0.2.1', OUTSIDE.v4);
+        await expect
+          .poll(answered, SOON)
+          .toEqual(everywhere(['outside tcp4', 'outside udp4', ...INSIDE]));
+        say('192.0.2.1', OUTSIDE.v4, OUTSIDE.v6);
+        await expect
+          .poll(answered, SOON)
+          .toEqual(everywhere(['outside tcp4', 'outside udp4', 'outside tcp6', ...INSIDE]));
+        write([rule('Deny', { dnsName: NAME })]);
+        await expect.poll(answered, SOON).toEqual(everywhere(['n2', ...INSIDE]));
+      });
+
+      test('of which nobody knows anything any more stay what they were, after a restart of the daemons too', async () => {
+        rmSync(dnsFile);
+        await expect.poll(problems, SOON).toContain('no answer of DNS');
+        for (const node of nodeNames(lab.record.nodes)) await stopDaemon(lab.record, node, 'kill');
+        await tenants.start();
+        await expect.poll(problems, SOON).toContain('no answer of DNS');
+        expect(await answered()).toEqual(everywhere(['n2', ...INSIDE]));
+        say(OUTSIDE.v4, OUTSIDE.v6);
+        await expect.poll(problems, SOON).not.toContain('no answer of DNS');
+        expect(await answered()).toEqual(everywhere(['n2', ...INSIDE]));
+      });
+    });
+
+    test('a wildcard leaves in force what there was; where that is nothing everything outside is denied, and that is told', async () => {
+      const name = [rule('Allow', { dnsName: '*.example.org' })];
+      write(name);
+      await expect.poll(problems, SOON).toContain('no server can be asked which names');
       expect(await answered()).toEqual(everywhere(['n2', ...INSIDE]));
       rmSync(firewallFile());
       await expect.poll(answered, SOON).toEqual(everywhere(ALL));

@@ -12,7 +12,9 @@ type FirewallDestination =
   /** Addresses, in canonical form; those of the network itself are not meant. */
   | { readonly kind: 'cidr'; readonly cidr: string }
   /** Every address of the nodes with such labels. */
-  | { readonly kind: 'nodes'; readonly selector: LabelSelector };
+  | { readonly kind: 'nodes'; readonly selector: LabelSelector }
+  /** Addresses that DNS knows a name by: in lower case, without the dot at its end. */
+  | { readonly kind: 'name'; readonly name: string };
 
 /** Of the rules the first whose destination and port a packet has decides; what none is about passes. */
 export interface FirewallRule {
@@ -56,16 +58,12 @@ function ruleErrors({ type, to, ports = [] }: Rule, index: number): readonly Fie
   const { cidrSelector, dnsName, nodeSelector } = to;
   if (cidrSelector !== undefined && parsePrefix(cidrSelector) === undefined)
     invalid(['to', 'cidrSelector'], cidrSelector, 'must be addresses in CIDR notation');
-  if (dnsName !== undefined)
-    invalid(
-      ['to', 'dnsName'],
-      dnsName,
-      'names are not resolved by this release: write cidrSelector',
-    );
+  const nameProblem = dnsName && dnsNameProblem(dnsName);
+  if (nameProblem !== undefined) invalid(['to', 'dnsName'], dnsName, nameProblem);
   const problem = nodeSelector && labelSelectorProblem(nodeSelector);
   if (problem !== undefined) invalid(['to', 'nodeSelector'], nodeSelector, problem);
   if ([cidrSelector, dnsName, nodeSelector].every((one) => one === undefined))
-    invalid(['to'], to, 'must have cidrSelector or nodeSelector');
+    invalid(['to'], to, 'must have cidrSelector, dnsName or nodeSelector');
   for (const [position, { protocol, port }] of ports.entries()) {
     const at = ['ports', position];
     if (!['TCP', 'UDP', 'SCTP'].includes(protocol))
@@ -76,14 +74,33 @@ function ruleErrors({ type, to, ports = [] }: Rule, index: number): readonly Fie
   return errors;
 }
 
+const LABEL = /^[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?$/;
+const canonicalName = (name: string): string => name.toLowerCase().replace(/\.$/, '');
+
+/** RFC 1035 §2.3.1, and `_`, which names have (RFC 2782). */
+function dnsNameProblem(name: string): string | undefined {
+  if (name.startsWith('*'))
+    return 'no server can be asked which names a wildcard stands for: write the names, or cidrSelector';
+  const canonical = canonicalName(name);
+  return canonical.length <= 253 && canonical.split('.').every((label) => LABEL.test(label))
+    ? undefined
+    : 'must be a DNS name of at most 253 letters, in labels of at most 63';
+}
+
+function destinationOf({
+  cidrSelector,
+  dnsName,
+  nodeSelector = {},
+}: Rule['to']): FirewallDestination {
+  if (cidrSelector !== undefined) return { kind: 'cidr', cidr: canonicalCidr(cidrSelector) };
+  if (dnsName !== undefined) return { kind: 'name', name: canonicalName(dnsName) };
+  return { kind: 'nodes', selector: nodeSelector };
+}
+
 function readRule({ type, to, ports = [] }: Rule): FirewallRule {
-  const { cidrSelector, nodeSelector = {} } = to;
   return {
     isAllowed: type === 'Allow',
-    destination:
-      cidrSelector === undefined
-        ? { kind: 'nodes', selector: nodeSelector }
-        : { kind: 'cidr', cidr: canonicalCidr(cidrSelector) },
+    destination: destinationOf(to),
     ports: ports.map(({ protocol, port }) => ({ protocol: readProtocol(protocol), port })),
   };
 }

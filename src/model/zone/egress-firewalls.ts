@@ -1,4 +1,5 @@
 /** Egress firewalls, and the networks that each has rows on: those that the default route of its pods leads into. */
+import type { Family } from '../../allocators/addresses.ts';
 import { DerivedFacts } from '../../facts/derived-facts.ts';
 import { FactTable } from '../../facts/fact-table.ts';
 import type { NetworkName } from '../model.ts';
@@ -21,6 +22,21 @@ export interface FirewallPlacement {
   readonly mostPods: number;
 }
 
+/** What DNS says of a name. It comes from no object: a `FactSource` keeps it (src/node/dns/name-source.ts). */
+export interface ResolvedName {
+  /** In canonical form, sorted, at most `MOST_ADDRESSES`. A family that no answer was got for since the start is absent. */
+  readonly addresses: { readonly [family in Family]?: readonly string[] };
+  /** Why it is not known better, with what holds instead. */
+  readonly problem?: string;
+}
+
+/** Of one name and family. */
+export const MOST_ADDRESSES = 256;
+
+const namesOf = ({ rules }: Firewall): readonly string[] => [
+  ...new Set(rules.flatMap(({ destination }) => ('name' in destination ? destination.name : []))),
+];
+
 const powerOfTwo = (least: number): number =>
   least < 2 ? least : 2 ** Math.ceil(Math.log2(least));
 
@@ -35,11 +51,16 @@ export function firewallTables(
     Pick<PolicyTables, 'namespaceNetworks'>,
 ) {
   const { graph, recorder, settings, rendered, namespaces } = known;
-  const firewalls = new FactTable<FirewallKey, Firewall, { namespace: [string] }>(
-    'firewalls',
-    recorder,
-    { indexes: { namespace: ({ namespace }) => [namespace] } },
-  );
+  const firewalls = new FactTable<
+    FirewallKey,
+    Firewall,
+    { namespace: [string]; dnsName: [string] }
+  >('firewalls', recorder, {
+    indexes: {
+      namespace: ({ namespace }) => [namespace],
+      dnsName: (firewall) => (settings.features.egressFirewall ? namesOf(firewall) : []),
+    },
+  });
 
   /** A namespace has a group there, which the rules are of. */
   const hasGroup = (network: NetworkName, namespace: string): boolean =>
@@ -61,6 +82,8 @@ export function firewallTables(
 
   return {
     firewalls,
+    /** Of the names in rules; nothing before they have been asked for. */
+    resolvedNames: new FactTable<[name: string], ResolvedName>('resolvedNames', recorder),
     firewallPlacements: new DerivedFacts<
       FirewallKey,
       FirewallPlacement,

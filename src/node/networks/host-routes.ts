@@ -3,6 +3,7 @@ import { containsPrefix, parsePrefix, type Prefix } from '../../allocators/addre
 import { feature, type Feature } from '../../desired/features.ts';
 import { Unreadable } from '../../facts/unreadable.ts';
 import type { ClusterSettings, Network } from '../../model/model.ts';
+import { infrastructureRanges } from '../../model/rules/infrastructure-ranges.ts';
 import { hasGateway } from '../../model/rules/network-addresses.ts';
 import { isDefault } from '../../model/rules/names.ts';
 import { networkObject } from '../../model/zone/failed-facts.ts';
@@ -12,18 +13,11 @@ import { hostNetwork, type HostSettings } from './host-network.ts';
 
 /** Ranges inside of which a network's table has routes of its own, or none at all. */
 function reservedRanges(settings: ClusterSettings, network: Network): readonly Prefix[] {
-  const perFamily = [
-    settings.joinSubnets,
-    settings.udnJoinSubnets,
-    network.joinSubnets,
-    settings.transitSubnets,
-    network.transitSubnets,
-    settings.masqueradeSubnets,
-  ];
+  const own = [network.joinSubnets, network.transitSubnets];
   return [
-    ...[...settings.clusterSubnets, ...network.subnets].map(({ cidr }) => cidr),
-    ...settings.serviceSubnets,
-    ...perFamily.flatMap(({ v4, v6 }) => [v4 ?? [], v6 ?? []].flat()),
+    ...infrastructureRanges(settings),
+    ...network.subnets.map(({ cidr }) => cidr),
+    ...own.flatMap(({ v4, v6 }) => [v4 ?? [], v6 ?? []].flat()),
   ].flatMap((cidr) => parsePrefix(cidr) ?? []);
 }
 

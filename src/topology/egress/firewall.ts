@@ -11,12 +11,15 @@ import { withoutPrefixes } from '../../allocators/prefix-subtraction.ts';
 import { feature, type Sink } from '../../desired/features.ts';
 import { CLOSED, type Firewall, type FirewallRule } from '../../model/read/egress-firewalls.ts';
 import type { PolicyPort } from '../../model/read/policies.ts';
+import { clusterFamilies } from '../../model/rules/network-addresses.ts';
 import { controllerOf, DEFAULT_CONTROLLER } from '../../model/rules/names.ts';
+import { MOST_ADDRESSES } from '../../model/zone/egress-firewalls.ts';
 import type { ZoneFacts } from '../../model/zone/zone.ts';
 import { networkOf, networkRank } from '../networks/network-feature.ts';
 import { selectedNodes } from '../policy/selected-nodes.ts';
 import { ACL_FIREWALL, TIER_POLICY } from '../numbers.ts';
 import { ACL_CLAIM, addAcl, ofGroup } from '../rows/acls.ts';
+import { egressFirewallName } from '../rows/address-sets.ts';
 import { objectIds } from '../rows/object-ids.ts';
 import { namespacePortGroup } from '../rows/port-groups.ts';
 import { holds, Rows } from '../rows/unit-rows.ts';
@@ -142,6 +145,14 @@ function destinationsOf(
 ): Destinations {
   const { destination, isAllowed } = rule;
   if (destination.kind === 'cidr') return termsOf(destination.cidr, spared);
+  if (destination.kind === 'name') {
+    const terms = clusterFamilies(facts.settings).map((family) => {
+      const set = egressFirewallName(destination.name, family);
+      return `${family === 'v4' ? 'ip4' : 'ip6'}.dst == $${set.name}`;
+    });
+    // As many as there may be: what a name stands for changes without the rule.
+    return { terms, prefixes: terms.length * MOST_ADDRESSES };
+  }
   const addresses = selectedNodes(facts, [destination.selector]).flatMap((node) => {
     // Of whom it allows the pods get less until then.
     if (node.addresses.length === 0 && !isAllowed)

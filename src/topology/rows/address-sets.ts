@@ -33,6 +33,10 @@ export const egressServicePods = (family: Family): AddressSet =>
     }),
   );
 
+/** What DNS knows a name by that rules of EgressFirewalls have: one for all of them. */
+export const egressFirewallName = (name: string, family: Family): AddressSet =>
+  addressSet(objectIds(DEFAULT_CONTROLLER, 'EgressFirewallDNS', { name, 'ip-family': family }));
+
 /** Pods of a network that leave with an egress IP. */
 export const egressIpPods = (family: Family, network: string): AddressSet =>
   addressSet(

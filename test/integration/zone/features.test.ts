@@ -170,7 +170,7 @@ const OTHERS = [
     ingress: [{ action: 'Perhaps', from: [{ namespaces: {} }] }],
   }),
   of('k8s.ovn.org/v1', 'EgressFirewall', 'plain/default', {
-    egress: [{ type: 'Deny', to: { dnsName: 'example.org' } }],
+    egress: [{ type: 'Deny', to: { dnsName: '*.example.org' } }],
   }),
   of('k8s.ovn.org/v1', 'EgressQoS', 'plain/default', { egress: [{ dscp: 10 }] }),
   of('k8s.ovn.org/v1', 'EgressIP', 'outside', {
@@ -195,7 +195,7 @@ const SAID: readonly (readonly [string, RegExp])[] = [
   ['ClusterNetworkConnect joined', /Accepted=True.*Ready-In-Zone-n1=True.*status="Success"/],
   ['ClusterNetworkConnect clashing', /Accepted=False.*10\.244\.0\.0\/16/],
   ['IPAMClaim plain/vm', /IPsAllocated=True SuccessfulAllocation.*ips=\["10\.40/],
-  ['EgressFirewall plain/default', /not correctly applied.*names are not resolved/],
+  ['EgressFirewall plain/default', /not correctly applied.*no server can be asked which names/],
   ['EgressQoS plain/default', /does not program/],
   ['EgressIP outside', /does not program/],
   ['EgressService plain/web', /does not program/],

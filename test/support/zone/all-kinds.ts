@@ -174,6 +174,7 @@ export const everyKind = (zone: Zone): Zone => ({
     name: 'default',
     rules: [
       { isAllowed: true, destination: { kind: 'nodes', selector: {} }, ports: [] },
+      { isAllowed: false, destination: { kind: 'name', name: 'www.example.org' }, ports: [] },
       {
         isAllowed: false,
         destination: { kind: 'cidr', cidr: '8.8.8.0/24' },

@@ -93,6 +93,7 @@ export const ipv4Settings: ClusterSettings = {
   ephemeralPortRange: '32768-60999',
   aclLoggingRateLimit: 20,
   allowedDefaultServices: ['default/kubernetes', 'kube-system/kube-dns'],
+  dnsServers: 'kube-system/kube-dns',
   serviceExternalRanges: [],
   tunnelSources: [],
   serviceLimits: { entries: 1024, targets: 20_000, slices: 1000 },

@@ -75,12 +75,12 @@ const SAID: Readonly<Record<string, () => readonly (string | undefined)[]>> = {
   'DHCP for virtual machines': () =>
     problemsOf(machine()).filter((message) => message.includes('DHCP')),
   'EgressIP, EgressQoS': () => ['EgressIP', 'EgressQoS', 'EgressService'].map(notProgrammed),
-  'EgressFirewalls with names': () =>
+  'EgressFirewalls with wildcards': () =>
     problemsOf({
       apiVersion: 'k8s.ovn.org/v1',
       kind: 'EgressFirewall',
       metadata: { namespace: 'a', name: 'default' },
-      spec: { egress: [{ type: 'Allow', to: { dnsName: 'example.org' } }] },
+      spec: { egress: [{ type: 'Allow', to: { dnsName: '*.example.org' } }] },
     }),
   'other kinds of ovn-kubernetes': () =>
     ['NetworkQoS', 'AdminPolicyBasedExternalRoute', 'RouteAdvertisements'].map((kind) => {

@@ -51,6 +51,15 @@ test('rules in their order, blocks in canonical form', () => {
   });
 });
 
+test('a name is read in lower case, without the dot at its end', () => {
+  const names = ['WWW.Example.org.', '_sip._tcp.example.org', 'localhost'];
+  const reading = readFirewall(firewall(...names.map((dnsName) => rule({ dnsName }))));
+  const read = ['www.example.org', '_sip._tcp.example.org', 'localhost'];
+  expect(reading).toMatchObject({
+    value: { rules: read.map((name) => ({ destination: { kind: 'name', name } })) },
+  });
+});
+
 describe('what nothing can be made of is a problem, with field, value and what holds until it is corrected', () => {
   const anywhere = { cidrSelector: '0.0.0.0/0' };
   test.each([
@@ -64,9 +73,14 @@ describe('what nothing can be made of is a problem, with field, value and what h
     ],
     [
       [rule({ dnsName: '*.example.org' })],
-      'spec.egress[0].to.dnsName: Invalid value: "*.example.org": names are not resolved',
+      'spec.egress[0].to.dnsName: Invalid value: "*.example.org": no server can be asked which names',
     ],
-    [[rule({})], 'must have cidrSelector or nodeSelector'],
+    [
+      [rule({ dnsName: 'a..example' })],
+      'spec.egress[0].to.dnsName: Invalid value: "a..example": must be a DNS name',
+    ],
+    [[rule({ dnsName: `${'a'.repeat(64)}.example` })], 'must be a DNS name of at most 253 letters'],
+    [[rule({})], 'must have cidrSelector, dnsName or nodeSelector'],
     [
       [rule({ nodeSelector: { matchExpressions: [{ key: 'a', operator: 'Near' }] } })],
       'spec.egress[0].to.nodeSelector',
@@ -104,7 +118,7 @@ test('where EgressFirewalls are off it is told', () => {
 });
 
 test('one that could never be read denies everything outside, of both families', () => {
-  const closed = egressFirewallKind.closed(firewall(rule({ dnsName: 'a.example' })));
+  const closed = egressFirewallKind.closed(firewall(rule({ dnsName: '*.a.example' })));
   expect(closed).toEqual({
     kind: 'value',
     value: { namespace: 'blue', name: 'default', rules: CLOSED },

@@ -136,7 +136,7 @@ const SAMPLES: readonly Sample[] = [
   sample(baseline, adminPolicy('default', { subject: SUBJECT, ingress: [TORN_DENY] })),
   sample(firewall, {
     ...firewall,
-    spec: { egress: [{ type: 'Deny', to: { dnsName: 'a.example' } }] },
+    spec: { egress: [{ type: 'Deny', to: { dnsName: '*.a.example' } }] },
   }),
   sample(admin, adminPolicy('p', { priority: 5, subject: 7, ingress: [DENY] }), {
     isUnknown: true,

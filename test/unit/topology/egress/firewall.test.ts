@@ -99,6 +99,18 @@ describe('nodes by their labels', () => {
   });
 });
 
+test('a name is the set of what it is known by, in each family of the cluster', () => {
+  const name = { type: 'Deny', to: { dnsName: 'WWW.example.com.' } };
+  expect(built(zoneWith([name])).acls).toEqual([
+    '10000 drop (ip4.dst == $a89dd6dbaeb419660a09334629fe19d0b) && inport == @a738b3352beeb1cf3c2db1b084d93357e',
+  ]);
+  expect(built(zoneWith([name], 'blue', dualZone)).acls).toEqual([
+    expect.stringContaining(
+      '(ip4.dst == $a89dd6dbaeb419660a09334629fe19d0b || ip6.dst == $a1b03f69c104bda62300c575b22097f71) && inport',
+    ),
+  ]);
+});
+
 test('of several subnets in a block what is left is listed', () => {
   const { acls } = built(zoneWith([deny('0.0.0.0/0'), deny('::/0')], 'blue', dualZone));
   expect(acls).toHaveLength(2);

@@ -44,6 +44,10 @@ export const managementPortForward: Feature<ZoneFacts> = {
       text: 'The host forwards nothing from one of its ports on networks to another, or back: pods reach each other in OVN, where policies are.',
       source: 'reference/node.md §3.9',
     },
+    'no-connection': {
+      text: "What belongs to no connection nothing translates: the host forwards none of it, or it would leave with a pod's own address.",
+      source: 'reference/node.md §3.9',
+    },
     'own-address': {
       text: "From a primary network the host forwards what has the network's masquerade address, and replies to what it translated: nothing leaves with a pod's own address, whoever began.",
       source: 'reference/node.md §3.9, §1.1',
@@ -57,6 +61,7 @@ export const managementPortForward: Feature<ZoneFacts> = {
   build(facts, _args, out) {
     const families = clusterFamilies(facts.settings);
     const between = new NftRows(out, SETTINGS, 'between-ports');
+    const unknown = new NftRows(out, SETTINGS, 'no-connection');
     const networks = new NftRows(out, SETTINGS, 'own-address');
     const pods = new NftRows(out, SETTINGS, 'default-network');
     between.chain(CHAIN);
@@ -66,6 +71,7 @@ export const managementPortForward: Feature<ZoneFacts> = {
       rows.rule(text, { chain: CHAIN, text, order: (order += 1) });
     };
     for (const from of FROM_PODS) add(between, `${from} oifname "${MANAGEMENT_DEVICES}" drop`);
+    for (const from of FROM_PODS) add(unknown, `${from} ct state invalid drop`);
     for (const passes of ANSWERS) add(networks, `${FROM_NETWORKS} ${passes} accept`);
     for (const family of families)
       add(networks, `meta sdifname . ${ipWord(family)} saddr @${own(family)} accept`);

@@ -23,7 +23,7 @@ export const dropFlows: BridgePart = {
       source: 'reference/node.md §4.3, 115',
     },
     'pod-sources': {
-      text: "A pod's own address never leaves the node, whatever features are on.",
+      text: "No address of a pod, of OVN's routers between each other or of masquerading ever leaves the node, whatever features are on.",
       source: 'reference/node.md §4.3, 103',
     },
     'nothing-else': {
@@ -40,7 +40,7 @@ export const dropFlows: BridgePart = {
   },
   network(rows, { on, port, network, isDefault }) {
     const from = `in_port=${port}`;
-    for (const { family, fields, services, otherNodes } of on.families) {
+    for (const { family, fields, services, otherNodes, ...own } of on.families) {
       const { ip, src, dst } = fields;
       if (on.mode === 'shared')
         for (const address of otherNodes())
@@ -56,9 +56,13 @@ export const dropFlows: BridgePart = {
         rows
           .by('services-outside')
           .flow(classify.at.servicesOutside, [ip, from, `${dst}=${service}`], [DROP]);
-      for (const { cidr } of network.subnets)
-        if (familyOf(cidr) === family)
-          rows.by('pod-sources').flow(classify.at.podSources, [ip, from, `${src}=${cidr}`], [DROP]);
+      const inner = network.subnets
+        .map(({ cidr }) => cidr)
+        .filter((cidr) => familyOf(cidr) === family);
+      // Of a primary network nothing else leaves but what has its own masquerade address.
+      if (isDefault) inner.push(...own.betweenRouters, own.masquerade);
+      for (const cidr of inner)
+        rows.by('pod-sources').flow(classify.at.podSources, [ip, from, `${src}=${cidr}`], [DROP]);
     }
     rows
       .by('nothing-else')

@@ -12,7 +12,7 @@ import { CONNTRACK_MARK_HOST, PIPELINE, TOO_LARGE, ZONES, type FlowPlace } from 
 import { BFD_PORT, GENEVE_PORT, MARK_TO_NODE_ADDRESS } from '../numbers.ts';
 import { plainAddress } from '../plain-address.ts';
 
-const { classify, replies, toHostEndpoint, tooLarge } = PIPELINE;
+const { classify, replies, toHostEndpoint, asNode, tooLarge } = PIPELINE;
 const TO_TUNNEL = `tp_dst=${GENEVE_PORT}`;
 /**
  * The first piece of a datagram: flows find no port in any piece (ovs-ofctl(8), set-frags), but conntrack, which puts them together, does. The kernel
@@ -53,6 +53,10 @@ export const uplinkFlows: BridgePart = {
       text: "What a network sends leaves with the node's address, and is tracked with the network's mark.",
       source: 'reference/node.md §4.3, 100, 102 and 105',
     },
+    untranslated: {
+      text: "What could not be translated does not leave. With a full table of connections Open vSwitch's userspace datapath goes on with the packet as it is.",
+      source: 'reference/node.md §4.4, table 8',
+    },
     replies: {
       text: 'Replies go where the mark of their connection says: to the host, or to one network.',
       source: 'reference/node.md §4.3, 50; §4.4, table 1',
@@ -72,8 +76,8 @@ export const uplinkFlows: BridgePart = {
   },
   common(rows, on) {
     const { outside, fromUplink, fromHost, fromHostToAny, toHost, push } = on.vlan;
-    for (const { family, fields, hostSubnets } of on.families) {
-      const { ip, udp, dst } = fields;
+    for (const { family, fields, nodeAddress, hostSubnets } of on.families) {
+      const { ip, udp, src, dst } = fields;
       const tunnels = rows.by('tunnels');
       addTunnelSources(rows, on, family);
       tunnels.flow(classify.at.tunnels, [udp, ...fromUplink, TO_TUNNEL], [NORMAL]);
@@ -99,6 +103,9 @@ export const uplinkFlows: BridgePart = {
         .by('host-out')
         .flow(classify.at.waysOut, [ip, ...fromHost], [track, ...push, output(UPLINK)]);
       rows
+        .by('network-out')
+        .flow(asNode.at.translated, [ip, `${src}=${nodeAddress}`], [output(UPLINK)]);
+      rows
         .by('replies')
         .flow(
           classify.at.connections,
@@ -121,6 +128,7 @@ export const uplinkFlows: BridgePart = {
           [output(on.defaultPort), ...toHost],
         );
     }
+    rows.by('untranslated').flow(asNode.at.untranslated, [], [DROP]);
     const other = rows.by('other-traffic');
     other.flow(replies.at.toHost, [...outside, `dl_dst=${on.mac}`], toHost);
     other.flow(replies.at.normal, [], [NORMAL]);
@@ -204,12 +212,13 @@ function addWaysOut(
   const out = [...from, `dl_src=${on.mac}`];
   const track = { commit: true, zone: ZONES.uplink, mark } as const;
   for (const { family, fields, nodeAddress, hostSubnets } of on.families) {
-    const asNode = [conntrack({ ...track, nat: `src=${nodeAddress}` }), output(UPLINK)];
+    const translate = [conntrack({ ...track, table: asNode.id, nat: `src=${nodeAddress}` })];
     const { ip, src, dst } = fields;
-    rows.flow(classify.at.asNode, [ip, ...out, `pkt_mark=${MARK_TO_NODE_ADDRESS}`], asNode);
+    rows.flow(classify.at.asNode, [ip, ...out, `pkt_mark=${MARK_TO_NODE_ADDRESS}`], translate);
     if (!isDefault) {
       const own = network.masquerade[family]?.gatewayRouter;
-      if (own !== undefined) rows.flow(classify.at.waysOut, [ip, ...out, `${src}=${own}`], asNode);
+      if (own !== undefined)
+        rows.flow(classify.at.waysOut, [ip, ...out, `${src}=${own}`], translate);
       continue;
     }
     if (on.mode === 'shared')

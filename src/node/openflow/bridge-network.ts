@@ -46,6 +46,8 @@ export interface BridgeFamily {
   /** Of those, the addresses of what every primary network may use. */
   readonly sharedServices: readonly string[];
   readonly masquerade: string;
+  /** Ranges of the addresses that routers of the default network have towards each other. */
+  readonly betweenRouters: readonly string[];
   readonly ovnMasquerade: string;
   readonly hostMasquerade: string;
 }
@@ -152,6 +154,9 @@ function bridgeFamily(facts: ZoneFacts, family: Family): BridgeFamily | undefine
     services: ofFamily(settings.serviceSubnets),
     sharedServices: ofFamily(facts.enabledServices.all().flatMap(({ clusterIps }) => clusterIps)),
     masquerade,
+    betweenRouters: [settings.joinSubnets[family], settings.transitSubnets[family]].filter(
+      (range) => range !== undefined,
+    ),
     ovnMasquerade: nthAddress(masquerade, MASQUERADE_OFFSETS.ovn),
     hostMasquerade: nthAddress(masquerade, MASQUERADE_OFFSETS.host),
   };

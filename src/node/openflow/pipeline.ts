@@ -21,7 +21,8 @@ export const PICTURE = `
  │                   │ zone 64002, the node's answers ────▶ 5 ─ 64001 ────▶ 2 ──────────────────▶ N
  │                   │ zone 64003, answers of endpoints ──▶ 7 ──────────────────────────────────▶ uplink
  │                   │ zone 64004, fragments ─────────────▶ 0, once more
- └───────────────────┘ zone 64000, 100 to 105 ──────────────────────────────────────────────────▶ uplink
+ │                   │ zone 64000, networks as the node ──▶ 8 ──────────────────────────────────▶ uplink
+ └───────────────────┘ zone 64000, 100 and 102 ─────────────────────────────────────────────────▶ uplink
 `;
 
 /** Where a flow stands. */
@@ -62,7 +63,7 @@ export const PIPELINE = {
   classify: table(
     0,
     'by ingress port: what leaves is tracked, replies are looked up, what must not leave is dropped',
-    [0, 1, 2, 3, 4, 5, 7, 20],
+    [0, 1, 2, 3, 4, 5, 7, 8, 20],
     {
       pathMtu: [
         700,
@@ -121,7 +122,11 @@ export const PIPELINE = {
         'refusal',
       ],
       asNode: [105, "what egress marked leaves with the node's address", 'network-out'],
-      podSources: [103, "nothing leaves with a pod's own address", 'pod-sources'],
+      podSources: [
+        103,
+        'nothing leaves with an address of a pod, nor with one between routers',
+        'pod-sources',
+      ],
       nodeSubnets: [
         102,
         "the host and the default network to the node's own subnets; their neighbour discovery",
@@ -191,6 +196,14 @@ export const PIPELINE = {
   }),
   fromHostEndpoint: table(7, 'what that endpoint answers', [], {
     all: [0, 'to the uplink', 'host-endpoint'],
+  }),
+  asNode: table(8, "what leaves with the node's address, after its translation", [], {
+    translated: [100, 'what has that address now, to the uplink', 'network-out'],
+    untranslated: [
+      0,
+      'everything else is dropped: there was no place, or no port, for one connection more',
+      'untranslated',
+    ],
   }),
   tooLarge: table(11, 'local gateway mode: what is too large for a network', [], {
     host: [10, 'to the host, which says so to the sender', 'too-large'],

@@ -10,6 +10,7 @@ import {
 import { sayHeld } from '../../support/lab/held-table.ts';
 import { HostileLab } from '../../support/lab/hostile-lab.ts';
 import { lieToNeighbours } from '../../support/lab/hostile-neighbours.ts';
+import { sendOfNoConnection, sendWithoutPlaces } from '../../support/lab/hostile-sources.ts';
 import { whyNoLab } from '../../support/lab/lab.ts';
 
 describe.skipIf(whyNoLab !== undefined)(
@@ -49,6 +50,12 @@ describe.skipIf(whyNoLab !== undefined)(
       });
       test.runIf(mode === 'shared')('no pod leaves the node with its own address', async () => {
         await lab.prove("out of the node with a pod's own address", await outWithOwnAddress(lab));
+      });
+      test("nothing leaves the node with another address than the node's that belongs to no connection", async () => {
+        await sendOfNoConnection(lab);
+      });
+      test('nor does anything while its table of connections is full, and who was connected stays so', async () => {
+        await sendWithoutPlaces(lab);
       });
     });
   },

@@ -6,6 +6,8 @@ import {
   addressBytes,
   ethernet,
   ethertypeOf,
+  icmp,
+  icmpv6,
   ipv4,
   ipv6,
   PROTOCOL,
@@ -261,6 +263,58 @@ export async function outWithOwnAddress(lab: HostileLab): Promise<readonly Send[
   const sends = [OUTSIDE.v4, OUTSIDE.v6].map((to) =>
     lab.toPort('plain/attacker', 'eth0', { device, mac, to }),
   );
+  return [...sends, ...byTheRouter(lab)];
+}
+
+const TCP_RESET = 0x04;
+const TCP_SYN_AND_FIN = 0x03;
+
+/**
+ * By their routers, what belongs to no connection, and begins none for some conntrack (nf_conntrack_proto_tcp.c, nf_conntrack_proto_icmp.c). It may arrive
+ * where it was translated all the same.
+ */
+export function outOfNoConnection(lab: HostileLab): readonly Send[] {
+  const sends: Send[] = [];
+  for (const [key, device] of [
+    ['plain/attacker', 'eth0'],
+    ['blue/attacker', 'ovn-udn1'],
+  ] as const)
+    for (const to of [OUTSIDE.v4, OUTSIDE.v6]) {
+      const { namespace, addresses } = lab.on(key);
+      const family = familyOf(to);
+      const from = addresses.find((one) => familyOf(one) === family) ?? '';
+      const gateway = macOf((addresses[0] ?? '').replace(/\d+$/, '1'));
+      const add = (what: string, protocol: number, body: (payload: Buffer) => Buffer): void => {
+        const id = lab.id(`${key}, ${what}, to ${to}`);
+        const packet =
+          family === 'v4'
+            ? ipv4({ from, to, protocol }, body(marker(id)))
+            : ipv6({ from, to, next: protocol }, body(marker(id)));
+        const frame = {
+          device,
+          to: gateway,
+          type: ethertypeOf(to),
+          packet: packet.toString('hex'),
+        };
+        sends.push({ id, from: namespace, frame, isFree: true });
+      };
+      const between = { from, to };
+      for (const [what, flags] of [
+        ['a reset', TCP_RESET],
+        ['a beginning that is an end', TCP_SYN_AND_FIN],
+      ] as const)
+        add(what, PROTOCOL.tcp, (payload) => tcp(between, 40_000, PORT, flags, payload));
+      add('a wrong checksum', PROTOCOL.udp, (payload) => {
+        const bytes = udp(between, 40_000, PORT, payload);
+        bytes.writeUInt16BE(bytes.readUInt16BE(6) ^ 0x55, 6);
+        return bytes;
+      });
+      if (family === 'v4') add('a reply', PROTOCOL.icmp, (payload) => icmp(0, 7, payload));
+      else
+        add('a reply', PROTOCOL.icmpv6, (payload) =>
+          icmpv6(between, 129, Buffer.concat([Buffer.from([0, 7, 0, 1]), payload])),
+        );
+    }
   return [...sends, ...byTheRouter(lab)];
 }
 

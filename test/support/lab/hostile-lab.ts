@@ -181,6 +181,8 @@ export class HostileLab implements AsyncDisposable {
         await stopDaemon(this.record, node);
     await startDaemons(this.record, [`--gateway-mode=${gatewayMode}`]);
     await this.#tenants.settle();
+    // Networks were in the data plane of the mode before, too.
+    for (const node of nodeNames(this.record.nodes)) await this.#untilReady(node);
     const byPod = (ends: readonly Endpoint[]): ReadonlyMap<string, Endpoint> =>
       new Map(ends.map((end) => [end.pod, end]));
     this.#primary = byPod(await this.#tenants.endpoints('primary'));
@@ -199,6 +201,16 @@ export class HostileLab implements AsyncDisposable {
     });
     this.write('slices', slices);
     await serveOutward(this.record);
+  }
+
+  async #untilReady(node: string): Promise<void> {
+    const ask = ['on', node, 'curl', '-sf', 'http://127.0.0.1:9476/readyz'];
+    await until(
+      `${node} to be ready`,
+      async () => (await runInside(this.record, ask)).code === 0,
+      this.#seconds * 1000,
+    );
+    await this.onNode(node, 'ovn-nbctl', '--wait=hv', 'sync');
   }
 
   /** Writes a file of those that the daemons follow. */
@@ -368,17 +380,19 @@ export class HostileLab implements AsyncDisposable {
     const isSilent = ways.some(({ expected }) => expected === NOBODY);
     const found = await this.answers(ways, isSilent ? ANSWER_SECONDS : PACKET_SECONDS);
     const right = ways.map((way) => wayText(way, way.expected));
-    for (const [n, text] of right.entries())
-      this.attacks.push({ kind, by: `${this.#mode} mode`, isHeld: found[n] === text });
+    for (const [n, text] of right.entries()) this.note(kind, found[n] === text);
     expect(found).toEqual(right);
   }
 
-  /** Sends all, and proves that what should arrive did, and nothing else. `kind`: of what should not, in the table. */
-  async prove(kind: string, sends: readonly Send[]): Promise<void> {
-    const watch = [
-      ...Object.keys(PODS).map((key) => this.onDefault(key as HostilePod).namespace),
-      'ext',
-    ];
+  /** Says in the table whether one thing that was tried was held. */
+  note(kind: string, isHeld: boolean): void {
+    this.attacks.push({ kind, by: `${this.#mode} mode`, isHeld });
+  }
+
+  /** Sends all, and proves that what should arrive in pods, or `outside` of the nodes, did, and nothing else. `kind`: of what should not, in the table. */
+  async prove(kind: string, sends: readonly Send[], outside = ['ext']): Promise<void> {
+    const pods = Object.keys(PODS).map((key) => this.onDefault(key as HostilePod).namespace);
+    const watch = [...pods, ...outside];
     const { seen, errors } = await sendFrames(
       this.record,
       sends,
@@ -387,12 +401,7 @@ export class HostileLab implements AsyncDisposable {
     );
     const judged = sends.filter(({ isFree }) => isFree !== true);
     for (const { id, wanted } of judged)
-      if (wanted === undefined)
-        this.attacks.push({
-          kind,
-          by: `${this.#mode} mode`,
-          isHeld: (seen[id] ?? []).length === 0,
-        });
+      if (wanted === undefined) this.note(kind, (seen[id] ?? []).length === 0);
     const where = (names: readonly string[]): string => names.join(', ') || 'nowhere';
     const wrong = judged.flatMap(({ id, wanted }) => {
       const arrived = where(seen[id] ?? []);

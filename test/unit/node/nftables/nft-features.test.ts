@@ -122,10 +122,12 @@ describe('what leaves the node (reference/node.md §3.2)', () => {
 describe("the host's ports on networks", () => {
   const networks = 'meta sdifname "ovn-k8s-mp*"';
 
-  test('lead to no other one; from a primary network they forward its masquerade address, and replies to what the host translated', () => {
+  test('lead to no other one; of no connection they forward nothing, from a primary network its masquerade address, and replies to what the host translated', () => {
     expect(chain('mgmtport-forward')).toEqual([
       'iifname "ovn-k8s-mp*" oifname "ovn-k8s-mp*" drop',
       `${networks} oifname "ovn-k8s-mp*" drop`,
+      'iifname "ovn-k8s-mp*" ct state invalid drop',
+      `${networks} ct state invalid drop`,
       `${networks} ct direction reply ct status snat accept`,
       `${networks} ct direction reply ct status dnat accept`,
       `${networks} ct state related ct status snat accept`,

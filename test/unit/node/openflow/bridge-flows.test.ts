@@ -82,6 +82,19 @@ table=5 0 ip → ct(commit,table=2,zone=64001,nat)
 
 const MAC = '02:42:ac:12:00:03';
 
+/** What leaves with the node's address, which it gets in table 0; it goes on as `then` says. */
+const translations = (then: string, table = ''): string[] =>
+  [
+    '105 in_port=2,ip,pkt_mark=0x3f0 0x1',
+    '105 in_port=3,ip,pkt_mark=0x3f0 0x5',
+    '105 in_port=4,ip,pkt_mark=0x3f0 0x6',
+    '100 in_port=3,ip,nw_src=169.254.0.13 0x5',
+    '100 in_port=4,ip,nw_src=169.254.0.15 0x6',
+  ].map((line) => {
+    const [priority, match, mark] = line.split(' ');
+    return `table=0 ${priority} dl_src=${MAC},${match} → ct(commit,${table}zone=64000,nat(src=172.18.0.3),exec(set_field:${mark}->ct_mark))${then}`;
+  });
+
 /** What the example says and we do not, and the other way round: each with a reason in docs/bridge.md. */
 const LEFT_OUT = [
   // Nothing is handed to every network.
@@ -96,6 +109,8 @@ const LEFT_OUT = [
   `table=2 250 ip,pkt_mark=0x1002 → set_field:${MAC}->eth_dst,output:3`,
   `table=2 250 ip,pkt_mark=0x1003 → set_field:${MAC}->eth_dst,output:4`,
   `table=2 100  → set_field:${MAC}->eth_dst,output:2`,
+  // What was not translated does not leave.
+  ...translations(',output:1'),
   // Tunnels come from nodes alone.
   `table=0 205 dl_dst=${MAC},in_port=1,tp_dst=6081,udp → LOCAL`,
 ];
@@ -130,7 +145,12 @@ const ADDED = [
   question(4, 3),
   'table=0 60 in_port=3 → drop',
   'table=0 60 in_port=4 → drop',
-  'table=0 103 in_port=2,ip,nw_src=10.244.0.0/16 → drop',
+  ...translations('', 'table=8,'),
+  'table=8 100 ip,nw_src=172.18.0.3 → output:1',
+  'table=8 0  → drop',
+  ...['10.244.0.0/16', '100.64.0.0/16', '100.88.0.0/16', '169.254.0.0/17'].map(
+    (range) => `table=0 103 in_port=2,ip,nw_src=${range} → drop`,
+  ),
   'table=0 103 in_port=3,ip,nw_src=10.20.0.0/16 → drop',
   'table=0 103 in_port=4,ip,nw_src=10.30.0.0/24 → drop',
   `table=2 250 ip,pkt_mark=0x1002 → ${INTO_OVN},set_field:${MAC}->eth_dst,output:3`,
@@ -211,7 +231,8 @@ describe('flows of the external bridge', () => {
   test('have twins for IPv6, and neighbour discovery (reference/node.md §4.7)', () => {
     const lines = flowLines(dualBridgeZone);
     const twins = [
-      `table=0 100 dl_src=${MAC},in_port=3,ipv6,ipv6_src=fd69::b → ct(commit,zone=64000,nat(src=fc00:f853::3),exec(set_field:0x4->ct_mark)),output:1`,
+      `table=0 100 dl_src=${MAC},in_port=3,ipv6,ipv6_src=fd69::b → ct(commit,table=8,zone=64000,nat(src=fc00:f853::3),exec(set_field:0x4->ct_mark))`,
+      'table=8 100 ipv6,ipv6_src=fc00:f853::3 → output:1',
       `table=0 500 in_port=LOCAL,ipv6,ipv6_dst=fd00:10:96::/112 → ct(commit,table=2,zone=64001,nat(src=fd69::2))`,
       'table=0 103 in_port=3,ipv6,ipv6_src=fd20:103::/48 → drop',
       `table=0 12 icmp6,icmp_type=135,nd_target=fc00:f853::3 → output:2,NORMAL`,
@@ -424,7 +445,7 @@ describe('a gateway with a VLAN (reference/node.md §4.1)', () => {
         `table=0 204 dl_dst=${MAC},dl_vlan=5,in_port=1,tp_dst=6081,udp → drop`,
         `table=0 200 in_port=LOCAL,tp_dst=6081,udp,vlan_tci=0x0000/0x1fff → ${push},output:1`,
         `table=0 100 in_port=LOCAL,ip,vlan_tci=0x0000/0x1fff → ct(commit,zone=64000,exec(set_field:0x2->ct_mark)),${push},output:1`,
-        `table=0 100 dl_src=${MAC},dl_vlan=5,in_port=3,ip,nw_src=169.254.0.13 → ct(commit,zone=64000,nat(src=172.18.0.3),exec(set_field:0x5->ct_mark)),output:1`,
+        `table=0 100 dl_src=${MAC},dl_vlan=5,in_port=3,ip,nw_src=169.254.0.13 → ct(commit,table=8,zone=64000,nat(src=172.18.0.3),exec(set_field:0x5->ct_mark))`,
         `table=0 50 dl_dst=${MAC},dl_vlan=5,ip → ct(table=1,zone=64000,nat)`,
         `table=0 12 arp,arp_op=1,arp_tpa=172.18.0.3,dl_vlan=5 → output:2,NORMAL`,
         `table=0 11 dl_dst=${MAC},dl_vlan=5 → resubmit(,20),output:2,pop_vlan,LOCAL`,

@@ -1,5 +1,52 @@
 // Written by `npm run generate` from schemas/crds/*.yaml. Edit the YAML instead.
 
+/** Of AdminPolicyBasedExternalRoute, as version v1 stores it. */
+export interface AdminPolicyBasedExternalRouteFields {
+  readonly spec: {
+    readonly from: {
+      readonly namespaceSelector: {
+        readonly matchExpressions?: readonly {
+          readonly key: string;
+          readonly operator: string;
+          readonly values?: readonly string[];
+        }[];
+        readonly matchLabels?: Readonly<Record<string, string>>;
+      };
+    };
+    readonly nextHops: {
+      readonly static?: readonly {
+        readonly ip: string;
+        readonly bfdEnabled?: boolean;
+      }[];
+      readonly dynamic?: readonly {
+        readonly podSelector: {
+          readonly matchExpressions?: readonly {
+            readonly key: string;
+            readonly operator: string;
+            readonly values?: readonly string[];
+          }[];
+          readonly matchLabels?: Readonly<Record<string, string>>;
+        };
+        readonly namespaceSelector?: {
+          readonly matchExpressions?: readonly {
+            readonly key: string;
+            readonly operator: string;
+            readonly values?: readonly string[];
+          }[];
+          readonly matchLabels?: Readonly<Record<string, string>>;
+        };
+        readonly networkAttachmentName?: string;
+        readonly bfdEnabled?: boolean;
+      }[];
+    };
+  };
+  readonly status?: {
+    readonly lastTransitionTime: string;
+    readonly messages: readonly string[];
+    readonly status: string;
+  };
+}
+
 /** Of ClusterNetworkConnect, as version v1 stores it. */
 export interface ClusterNetworkConnectFields {
   readonly spec: {

@@ -2,6 +2,7 @@
 import type { ResourceKind } from './objects.ts';
 import type {
   AdminNetworkPolicy,
+  AdminPolicyBasedExternalRoute,
   BaselineAdminNetworkPolicy,
   ClusterNetworkConnect,
   ClusterUserDefinedNetwork,
@@ -83,6 +84,12 @@ export const egressServices: ResourceKind<EgressService> = {
   kind: 'EgressService',
   plural: 'egressservices',
   namespaced: true,
+};
+export const externalRoutes: ResourceKind<AdminPolicyBasedExternalRoute> = {
+  apiVersion: 'k8s.ovn.org/v1',
+  kind: 'AdminPolicyBasedExternalRoute',
+  plural: 'adminpolicybasedexternalroutes',
+  namespaced: false,
 };
 export const zoneStatuses: ResourceKind<ZoneStatus> = {
   apiVersion: 'k8s.ovn.org/v1alpha1',
@@ -170,6 +177,7 @@ export const resourceKinds: readonly ResourceKind[] = [
   egressFirewalls,
   egressQoSes,
   egressServices,
+  externalRoutes,
   zoneStatuses,
   namespaces,
   nodes,

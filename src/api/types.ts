@@ -3,6 +3,7 @@
  * from schemas/crds.
  */
 import type {
+  AdminPolicyBasedExternalRouteFields,
   ClusterNetworkConnectFields,
   ClusterUserDefinedNetworkFields,
   EgressFirewallFields,
@@ -100,6 +101,12 @@ export interface EgressService extends KubeObject {
   readonly status?: Part<EgressServiceFields['status']>;
 }
 
+export interface AdminPolicyBasedExternalRoute extends KubeObject {
+  readonly kind: 'AdminPolicyBasedExternalRoute';
+  readonly spec: AdminPolicyBasedExternalRouteFields['spec'];
+  readonly status?: Part<AdminPolicyBasedExternalRouteFields['status']>;
+}
+
 export interface Namespace extends KubeObject {
   readonly kind: 'Namespace';
 }
@@ -136,6 +143,7 @@ export interface Pod extends KubeObject {
   readonly status?: {
     readonly phase?: string;
     readonly podIPs?: readonly { readonly ip: string }[];
+    readonly conditions?: readonly { readonly type: string; readonly status: string }[];
   };
 }
 

@@ -4,6 +4,7 @@ import {
   clusterUserDefinedNetworks,
   egressFirewalls,
   endpointSlices,
+  externalRoutes,
   ipamClaims,
   ovnSecondaryNetworks,
   userDefinedNetworks,
@@ -25,6 +26,7 @@ export class ClusterInformers extends PodInformers {
   readonly slices = this.view<EndpointSlice>(endpointSlices);
   readonly zones = this.view(zoneStatuses);
   readonly firewalls = this.view(egressFirewalls);
+  readonly externalRoutes = this.view(externalRoutes);
   readonly unprogrammed = unprogrammedKinds.map((kind) => this.view(kind));
   /** NADs by the uid of the object that controls them. */
   readonly nadsByOwner = this.nads.index(({ metadata }) =>

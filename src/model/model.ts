@@ -155,6 +155,7 @@ export interface AllowedDefaultService {
 interface FeatureFlags {
   readonly egressIp: boolean;
   readonly egressFirewall: boolean;
+  readonly externalRoutes: boolean;
   readonly multicast: boolean;
 }
 

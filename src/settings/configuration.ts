@@ -387,6 +387,11 @@ function clusterSettings(read: Read, kernelPortRange = ''): ClusterSettings {
     features: {
       egressIp: read('enable-egress-ip', boolean, defaults.features.egressIp),
       egressFirewall: read('enable-egress-firewall', boolean, defaults.features.egressFirewall),
+      externalRoutes: read(
+        'enable-multi-external-gateway',
+        boolean,
+        defaults.features.externalRoutes,
+      ),
       multicast: read('enable-multicast', boolean, defaults.features.multicast),
     },
     policies: {

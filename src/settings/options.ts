@@ -192,6 +192,13 @@ export const OPTIONS = [
     'true',
   ),
   option(
+    'enable-multi-external-gateway',
+    'cluster',
+    'BOOL',
+    'pods leave by the next hops of AdminPolicyBasedExternalRoutes',
+    'true',
+  ),
+  option(
     'enable-multicast',
     'cluster',
     'BOOL',

@@ -8,7 +8,8 @@ const keptPod = ({ spec, status, ...pod }: Pod): Pod => {
     const named = ports.filter(({ name }) => name !== undefined);
     return named.length === 0 ? [] : [{ ports: named }];
   });
-  const { phase, podIPs } = status ?? {};
+  const { phase, podIPs, conditions } = status ?? {};
+  const ready = conditions?.find(({ type }) => type === 'Ready');
   return {
     ...pod,
     spec: {
@@ -22,6 +23,9 @@ const keptPod = ({ spec, status, ...pod }: Pod): Pod => {
           status: {
             ...(phase === undefined ? {} : { phase }),
             ...(podIPs === undefined ? {} : { podIPs }),
+            ...(ready === undefined
+              ? {}
+              : { conditions: [{ type: ready.type, status: ready.status }] }),
           },
         }),
   };

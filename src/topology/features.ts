@@ -10,6 +10,7 @@ import { zoneName } from './database/global.ts';
 import { controlPlaneProtection } from './database/protection.ts';
 import { egressFirewall } from './egress/firewall.ts';
 import { egressFirewallNames } from './egress/firewall-names.ts';
+import { externalRoutePolicies, externalRoutes, hopWatches } from './egress/external-routes.ts';
 import { egressAddresses } from './egress/node-addresses.ts';
 import { ownChassis, remoteChassis } from './interconnect/chassis.ts';
 import { remoteNode } from './interconnect/remote-node.ts';
@@ -55,6 +56,9 @@ export const zoneFeatures: readonly Feature<ZoneFacts>[] = [
   namespaceMulticast,
   egressFirewallNames,
   egressFirewall,
+  hopWatches,
+  externalRoutes,
+  externalRoutePolicies,
   adminAddresses,
   adminPolicy,
   defaultDeny,

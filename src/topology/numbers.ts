@@ -44,6 +44,8 @@ export const POLICY_CONNECT = 9001;
 /** Between primary networks of one namespace: before a connection of the two, which is the longer way. */
 export const POLICY_SIBLING = 9002;
 export const POLICY_NODE_ADDRESS = 1004;
+/** In local gateway mode, of pods that leave by next hops. */
+export const POLICY_EXTERNAL_ROUTE = 501;
 export const POLICY_NO_REROUTE = 102;
 
 export const QOS_EGRESS_IP_REPLY = 103;

@@ -7,15 +7,16 @@ import {
   baselineAdminNetworkPolicies,
   egressFirewalls,
   egressQoSes,
+  externalRoutes,
   multiNetworkPolicies,
   networkPolicies,
   services,
 } from '../../api/kinds.ts';
 import { objectKey, type KubeObject, type ResourceKind } from '../../api/objects.ts';
-import type { EgressFirewall, EgressQoS } from '../../api/types.ts';
+import type { AdminPolicyBasedExternalRoute, EgressFirewall, EgressQoS } from '../../api/types.ts';
 import { notProgrammed, unprogrammedKinds } from '../../api/unprogrammed.ts';
 import type { ZoneStatus } from '../../api/zone-status.ts';
-import type { Clock } from '../../store/clock.ts';
+import { timestamp, type Clock } from '../../store/clock.ts';
 import type { Index } from '../../store/informer.ts';
 import { StoreError, type Store } from '../../store/store.ts';
 import { StatusWriter, type StatusChange } from '../../store/status-writer.ts';
@@ -31,6 +32,7 @@ const TOLD: readonly ResourceKind[] = [
   adminNetworkPolicies,
   baselineAdminNetworkPolicies,
   egressFirewalls,
+  externalRoutes,
 ];
 
 const KINDS: ReadonlyMap<string, ResourceKind> = new Map(
@@ -52,6 +54,24 @@ const firewallStatus = (messages: readonly string[]): StatusChange<EgressFirewal
   },
 });
 
+/** Likewise of external routes; `now` as an API server writes it. */
+function externalRouteStatus(
+  messages: readonly string[],
+  { status }: AdminPolicyBasedExternalRoute,
+  now: string,
+): StatusChange<AdminPolicyBasedExternalRoute> {
+  const is = messages.length === 0 ? 'Success' : 'Fail';
+  const isSame = status?.status === is && status.messages?.join() === messages.join();
+  return {
+    conditions: [],
+    fields: {
+      status: is,
+      messages,
+      lastTransitionTime: isSame ? status.lastTransitionTime : now,
+    },
+  };
+}
+
 /** The status of a kind that nothing is programmed for and that has a place for a message; the texts likewise. */
 const STATUSES: ReadonlyMap<ResourceKind, (message: string) => StatusChange> = new Map<
   ResourceKind,
@@ -68,7 +88,10 @@ const STATUSES: ReadonlyMap<ResourceKind, (message: string) => StatusChange> = n
 
 export interface ObjectStatesOptions {
   readonly store: Pick<Store, 'get' | 'patchStatus' | 'event'>;
-  readonly informers: Pick<ClusterInformers, 'zones' | 'firewalls' | 'unprogrammed'>;
+  readonly informers: Pick<
+    ClusterInformers,
+    'zones' | 'firewalls' | 'externalRoutes' | 'unprogrammed'
+  >;
   readonly clock: Clock;
   readonly onFailure: (failure: Failure) => void;
 }
@@ -116,13 +139,13 @@ export class ObjectStatesController {
   }
 
   follow(): void {
-    const { zones, firewalls, unprogrammed } = this.#options.informers;
+    const { zones, firewalls, externalRoutes: routes, unprogrammed } = this.#options.informers;
     zones.onChange(({ before, after }) => {
       const [was, is] = [refusedBy(before), refusedBy(after)];
       for (const object of new Set([...was.keys(), ...is.keys()]))
         if (was.get(object)?.join() !== is.get(object)?.join()) this.queue.add(object);
     });
-    for (const objects of [firewalls, ...unprogrammed])
+    for (const objects of [firewalls, routes, ...unprogrammed])
       objects.onChange(({ key, after }) => {
         const object = `${objects.kind.kind} ${key}`;
         if (after === undefined) this.#told.delete(object);
@@ -153,15 +176,21 @@ export class ObjectStatesController {
     if (missing === undefined) {
       const refused = this.#zones.get(object).flatMap((zone) => refusedBy(zone).get(object) ?? []);
       const messages = [...new Set(refused)].sort().slice(0, MOST_AT_ONCE);
-      const isFirewall = kind === egressFirewalls;
-      const firewall = isFirewall ? this.#options.informers.firewalls.get(key) : undefined;
+      const { firewalls, externalRoutes: routes } = this.#options.informers;
+      const hasStatus = kind === egressFirewalls || kind === externalRoutes;
+      const firewall = kind === egressFirewalls ? firewalls.get(key) : undefined;
+      const route = kind === externalRoutes ? routes.get(key) : undefined;
+      const found = firewall ?? route;
       await this.#tell(object, REFUSED, messages, async () =>
-        isFirewall ? firewall : this.#options.store.get(kind, key, signal),
+        hasStatus ? found : this.#options.store.get(kind, key, signal),
       );
-      if (firewall === undefined) return undefined;
       // One that was never refused is left alone.
-      const isSilent = messages.length === 0 && firewall.status === undefined;
-      return isSilent ? undefined : this.#write(kind, firewall, firewallStatus(messages), signal);
+      if (found === undefined || (messages.length === 0 && found.status === undefined))
+        return undefined;
+      const now = timestamp(this.#options.clock.now());
+      const status =
+        route === undefined ? firewallStatus(messages) : externalRouteStatus(messages, route, now);
+      return this.#write(kind, found, status, signal);
     }
     const found = this.#options.informers.unprogrammed
       .find((objects) => objects.kind === kind)

@@ -2,8 +2,6 @@
 import { withoutPrefix } from '../../allocators/addresses.ts';
 import type { CniInterface } from './result.ts';
 
-export const NETWORK_STATUS = 'k8s.v1.cni.cncf.io/network-status';
-
 /** `network` is the name of the CNI configuration. */
 export const networkStatus = (network: string, interfaces: readonly CniInterface[]): string =>
   JSON.stringify(

@@ -5,7 +5,7 @@ import type { Logger } from '../../process/logger.ts';
 import type { ObjectView } from '../../store/informer.ts';
 import { isRetryable, type Store } from '../../store/store.ts';
 import { WorkQueue } from '../../store/work-queue.ts';
-import { NETWORK_STATUS } from '../protocol/network-status.ts';
+import { NETWORK_STATUS } from '../../api/annotations/network-status.ts';
 
 export interface NetworkStatusWriterOptions {
   readonly store: Pick<Store, 'patchStatus'>;

@@ -18,6 +18,7 @@ import {
   SELECTED_PRIMARY,
   type PodNetworkRequests,
 } from '../rules/pod-plan.ts';
+import { gatewayPodPart } from './external-routes.ts';
 import type { ObjectKind, ObjectPart } from './object-kind.ts';
 import { optional, type ObjectReading, reading } from './reading.ts';
 import { unheeded, withoutDhcp } from './unheeded.ts';
@@ -97,21 +98,25 @@ const hostNetworkPart = {
   read: (pod, { isOwn }) => (isOwn ? readHostNetworkPod(pod) : undefined),
 } as const satisfies ObjectPart<Pod, HostNetworkPod>;
 
+const NO_GATEWAYS =
+  'has no gateways by annotations: write an AdminPolicyBasedExternalRoute that selects this pod';
+
 export const podKind = {
   kind: pods,
   table: 'interfaces',
   texts: interfaceTexts,
   read: (pod, { round }) => readInterfaces(pod, round),
   onUnreadable: 'keep',
-  also: [requestsPart, labelsPart, hostNetworkPart],
+  also: [requestsPart, labelsPart, hostNetworkPart, gatewayPodPart],
   nodeOf: ({ spec }) => spec.nodeName,
   // A virtual machine may move to another node or come from one.
   needsOtherPods: (interfaces) =>
     interfaces.some(({ machine, nadKey }) => machine && nadKey !== DEFAULT_NAD_KEY),
   checks: [
     unheeded({
-      'k8s.ovn.org/routing-namespaces':
-        'has no external gateways: no namespace leaves through this pod',
+      'k8s.ovn.org/routing-namespaces': NO_GATEWAYS,
+      'k8s.ovn.org/routing-network': NO_GATEWAYS,
+      'k8s.ovn.org/bfd-enabled': NO_GATEWAYS,
     }),
     withoutDhcp,
     // They harm themselves alone.

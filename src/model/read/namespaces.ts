@@ -36,7 +36,7 @@ export const namespaceKind = {
   checks: [
     unheeded({
       'k8s.ovn.org/routing-external-gws':
-        'has no external gateways: pods of the namespace leave through the gateway of their node',
+        'has no gateways by annotations: write an AdminPolicyBasedExternalRoute that selects this namespace',
     }),
     (namespace) => complaint(aclLogging(namespace)),
     multicastProblem,

@@ -1,6 +1,7 @@
 /** Every kind whose objects a zone follows. A kind comes with its declaration, and a line here. */
 import type { KubeObject } from '../../api/objects.ts';
 import { egressFirewallKind } from './egress-firewalls.ts';
+import { externalRouteKind } from './external-routes.ts';
 import { endpointSliceKind } from './endpoint-slices.ts';
 import { podKind } from './attachments.ts';
 import { adminNetworkPolicyKind, baselineAdminNetworkPolicyKind } from './closed-admin-policies.ts';
@@ -21,6 +22,7 @@ const declarations = [
   networkPolicyKind,
   multiNetworkPolicyKind,
   egressFirewallKind,
+  externalRouteKind,
   endpointSliceKind,
   adminNetworkPolicyKind,
   baselineAdminNetworkPolicyKind,

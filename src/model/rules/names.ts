@@ -88,6 +88,14 @@ function namesOf(
   };
 }
 
+/** The gateway router of a network on a node, and its port to the outside, whatever the topology. */
+export function gatewayNames(
+  network: NetworkName,
+  node: string,
+): Pick<LocalNames, 'gatewayRouter' | 'gatewayToExternal'> {
+  return namesOf(network, node);
+}
+
 export function layer3Names(network: NetworkName, node: string): Layer3Names {
   const names = namesOf(network, node);
   const { prefix, gatewayRouter: gateway } = names;

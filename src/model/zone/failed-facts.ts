@@ -1,5 +1,6 @@
 /** What facts that could not be worked out are about: the object that is named, and whose rows may be theirs. */
 import type { FactFailure } from '../../facts/derivation-graph.ts';
+import { externalRouteObject } from './external-routes.ts';
 import type { ZoneFacts } from './zone.ts';
 import { DEFAULT_NETWORK } from '../read/networks.ts';
 
@@ -34,8 +35,11 @@ const networkNames = (table: { entries(): Iterable<[string, object]> }): readonl
   [...table.entries()].map(([name]) => name);
 const connectObjects = (facts: ZoneFacts): readonly string[] =>
   [...facts.connects.entries()].map(([name]) => `ClusterNetworkConnect ${name}`);
-export const adminObjects = (facts: ZoneFacts): readonly string[] =>
-  [...facts.admins.entries()].map(([, { kind, name }]) => `${kind} ${name}`);
+/** Policies of administrators, which are in no namespace. */
+export const adminObjects = (facts: ZoneFacts): readonly string[] => [
+  ...[...facts.admins.entries()].map(([, { kind, name }]) => `${kind} ${name}`),
+  ...[...facts.externalRoutes.entries()].map(([name]) => externalRouteObject(name)),
+];
 
 /** Namespaces whose pods may be on a network. */
 const namespacesOn = (facts: ZoneFacts, network: string): readonly string[] =>

@@ -74,6 +74,8 @@ export function tablesOf(facts: ZoneFacts, registry = new NadRegistry()): Object
     ]),
     admins: plain(facts.admins, ({ kind, key }): AdminKey => [kind, key]),
     firewalls: plain(facts.firewalls, byName),
+    externalRoutes: plain(facts.externalRoutes, byKey),
+    gatewayPods: plain(facts.gatewayPods, byName),
     pods: plain(facts.pods, byName),
     hostNetworkPods: plain(facts.hostNetworkPods, byName),
     interfaces,

@@ -8,6 +8,7 @@ import type { PolicyDirection } from '../read/policies.ts';
 import type { AdminTables } from './admin-policies.ts';
 import type { AttachmentTables } from './attachments.ts';
 import type { FirewallTables } from './egress-firewalls.ts';
+import type { ExternalRouteTables } from './external-routes.ts';
 import type { NamespaceTables } from './namespaces.ts';
 import type { InterfaceKey, PodTables } from './pods.ts';
 import type { PolicyTables } from './policies.ts';
@@ -28,6 +29,7 @@ export function policedPortTables(
     RenderedTables &
     PolicyTables &
     FirewallTables &
+    ExternalRouteTables &
     AdminTables,
 ) {
   /** A pod's interface on the default network beside a primary one is closed anyway. */
@@ -47,6 +49,8 @@ export function policedPortTables(
     // Likewise while it is not known on which networks their firewall is in force.
     for (const { name } of known.firewalls.by('namespace', namespace))
       known.firewallPlacements.get(namespace, name);
+    // Or by which hops the pod leaves.
+    known.routedPods.get(...key);
     const admins = attachment.role === 'primary' ? adminsOf(network, namespace, labels) : [];
     if (found.length === 0 && admins.length === 0) return undefined;
     return {

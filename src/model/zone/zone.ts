@@ -13,6 +13,7 @@ import { hostRouteTables } from './host-routes.ts';
 import { multicastTables } from './multicast.ts';
 import { namedPortTables } from './named-ports.ts';
 import { firewallTables } from './egress-firewalls.ts';
+import { externalRouteTables } from './external-routes.ts';
 import { groupTables } from './namespace-groups.ts';
 import { namespaceTables } from './namespaces.ts';
 import { networkTables } from './networks.ts';
@@ -40,7 +41,8 @@ function tablesOf(nodeName: string, settings: ClusterSettings, options: Renderin
   const networks = { ...objects, ...networkTables(objects) };
   const connects = { ...networks, ...connectTables(networks) };
   const reach = { ...connects, ...reachTables(connects), ...attachmentTables(networks) };
-  const services = { ...reach, ...serviceTables(reach) };
+  const routed = { ...reach, ...externalRouteTables(reach) };
+  const services = { ...routed, ...serviceTables(routed) };
   const rendered = { ...services, ...renderedTables(services, options) };
   const groups = { ...rendered, ...groupTables(rendered), ...backendTables(rendered) };
   const policies = { ...groups, ...policyTables(groups), ...multicastTables(groups) };
@@ -100,6 +102,7 @@ export function zoneFacts(
       yield* tables.networkProblems();
       yield* tables.serviceProblems();
       yield* tables.attachmentProblems();
+      yield* tables.externalRouteProblems();
     },
 
     /** Objects that wait for an allocation, and which. */

@@ -47,6 +47,10 @@ export const egressIpPods = (family: Family, network: string): AddressSet =>
     }),
   );
 
+/** Pods of a node that leave by next hops of external routes. */
+export const routedPods = (controller: string, node: string, family: Family): AddressSet =>
+  addressSet(objectIds(controller, 'HybridNodeRoute', { name: node, 'ip-family': family }));
+
 /** Cluster IPs of the services that every primary network may use. */
 export const enabledServiceIps = (family: Family): AddressSet =>
   addressSet(

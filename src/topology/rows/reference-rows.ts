@@ -2,7 +2,8 @@
 
 import { MARK, type FoundRow } from '../../desired/rows.ts';
 import { networkOfController } from '../../model/rules/names.ts';
-import { idsOf, textOf } from './found.ts';
+import { POLICY_EXTERNAL_ROUTE } from '../numbers.ts';
+import { idsOf, mapOf, numberOf, textOf } from './found.ts';
 import {
   KIND_ID,
   NAME_ID,
@@ -11,6 +12,7 @@ import {
   OWNER_ID,
   OWNER_TYPE_ID,
 } from './object-ids.ts';
+import { SYMMETRIC_REPLY } from './router-rows.ts';
 
 const REFERENCE_PREFIX = 'k8s.ovn.org/';
 const REFERENCE_IDS: ReadonlySet<string> = new Set([
@@ -29,8 +31,34 @@ export function isReferenceRow(found: FoundRow, table: string): boolean {
     [...ids.keys()].some((key) => key.startsWith(REFERENCE_PREFIX) || REFERENCE_IDS.has(key)) ||
     // Ports of pods of the default network, and of other nodes on a transit switch.
     (ids.get('pod') === 'true' && ids.has('namespace')) ||
-    (table === 'Logical_Switch_Port' && ids.has('node') && textOf(found, 'type') === 'remote')
+    (table === 'Logical_Switch_Port' && ids.has('node') && textOf(found, 'type') === 'remote') ||
+    isOfExternalRoute(found, table)
   );
+}
+
+/** Port of a gateway router to the external bridge, or to a second one. */
+const TO_OUTSIDE = /^(exgw-)?rtoe-GR_/;
+
+/** Rows of external routes, which have no ids (reference/topology.md §18.3). */
+function isOfExternalRoute(found: FoundRow, table: string): boolean {
+  const text = (column: string): string => textOf(found, column) ?? '';
+  switch (table) {
+    case 'Logical_Router_Static_Route':
+      return (
+        mapOf(found, 'options').get(SYMMETRIC_REPLY) === 'true' &&
+        text('policy') === 'src-ip' &&
+        TO_OUTSIDE.test(text('output_port'))
+      );
+    case 'BFD':
+      return TO_OUTSIDE.test(text('logical_port'));
+    case 'Logical_Router_Policy':
+      return (
+        numberOf(found, 'priority') === POLICY_EXTERNAL_ROUTE &&
+        text('match').startsWith('inport == "rtos-')
+      );
+    default:
+      return false;
+  }
 }
 
 /** The network that such a row says it belongs to; undefined where it says none. */

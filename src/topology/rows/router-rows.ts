@@ -1,8 +1,8 @@
 /** Logical routers and what hangs on them: ports, routes, address translation, policies; and how such rows are recognised. */
 
 import { ipOf } from '../../allocators/addresses.ts';
-import type { FoundRow, TableClaim } from '../../desired/rows.ts';
-import { claimByName, idKey, isSet, numberOf, textOf } from './found.ts';
+import type { FoundRow, RowReference, TableClaim } from '../../desired/rows.ts';
+import { claimByName, idKey, isSet, mapOf, numberOf, textOf } from './found.ts';
 import { identifiedPolicyKey, natKey, policyKey, routeKey } from './row-keys.ts';
 import type { NetworkOnNode } from '../parts/network-on-node.ts';
 import { OBJECT_ID, type ExternalIds } from './object-ids.ts';
@@ -49,12 +49,16 @@ export const NAT_CLAIM: TableClaim = {
   needs: ['match'],
 };
 
+/** Option of a route: who came by its next hop is answered by it (ovn-nb(5)). */
+export const SYMMETRIC_REPLY = 'ecmp_symmetric_reply';
+
 const foundRouteKey = (row: FoundRow, router: string): string =>
   routeKey(router, {
     prefix: textOf(row, 'ip_prefix') ?? '',
     policy: textOf(row, 'policy'),
     outputPort: textOf(row, 'output_port'),
     nexthop: textOf(row, 'nexthop') ?? '',
+    isSymmetric: mapOf(row, 'options').get(SYMMETRIC_REPLY) === 'true',
   });
 
 const foundNatKey = (row: FoundRow, router: string): string =>
@@ -79,6 +83,32 @@ export function addRoute(rows: Rows, router: string, route: Route): void {
     'Logical_Router_Static_Route',
     routeKey(router, { prefix, policy, outputPort, nexthop }),
     { ip_prefix: prefix, nexthop, policy, output_port: outputPort, external_ids: externalIds },
+    holds('Logical_Router', router, 'static_routes'),
+  );
+}
+
+/** A route of a pod by one of several next hops; replies to who came by one of them go back by it (ovn-nb(5)). */
+export function addSymmetricRoute(
+  rows: Rows,
+  router: string,
+  route: Pick<Route, 'prefix' | 'nexthop'> & {
+    readonly outputPort: string;
+    readonly bfd: RowReference | undefined;
+  },
+): void {
+  const { prefix, nexthop, outputPort, bfd } = route;
+  const policy = 'src-ip';
+  rows.keyed(
+    'Logical_Router_Static_Route',
+    routeKey(router, { prefix, policy, outputPort, nexthop, isSymmetric: true }),
+    {
+      ip_prefix: prefix,
+      nexthop,
+      policy,
+      output_port: outputPort,
+      options: { [SYMMETRIC_REPLY]: 'true' },
+      bfd,
+    },
     holds('Logical_Router', router, 'static_routes'),
   );
 }

@@ -6,10 +6,12 @@ export interface RouteIdentity {
   readonly policy: string | undefined;
   readonly outputPort: string | undefined;
   readonly nexthop: string;
+  readonly isSymmetric?: boolean | undefined;
 }
 
 /**
- * A router has one route per prefix, policy and port, whose next hop may change; of default routes one per next hop.
+ * A router has one route per prefix, policy and port, whose next hop may change; of default routes, and of those by which replies go back to
+ * where the request came from, one per next hop.
  */
 export function routeKey(router: string, route: RouteIdentity): string {
   const isDefaultRoute = route.prefix === '0.0.0.0/0' || route.prefix === '::/0';
@@ -18,7 +20,7 @@ export function routeKey(router: string, route: RouteIdentity): string {
     route.prefix,
     route.policy ?? 'any',
     route.outputPort ?? '-',
-    ...(isDefaultRoute ? [route.nexthop] : []),
+    ...(isDefaultRoute || route.isSymmetric === true ? [route.nexthop] : []),
   ].join(' ');
 }
 
@@ -56,3 +58,7 @@ export const encapKey = (type: string, ip: string): string => `${type} ${ip}`;
 
 /** The only row of NB_Global. */
 export const NB_GLOBAL_KEY = 'NB_Global';
+
+/** The schema's index: one session per port and neighbour. */
+export const bfdKey = (logicalPort: string, neighbour: string): string =>
+  `${logicalPort} ${neighbour}`;

@@ -232,6 +232,16 @@ export interface NorthboundRows {
     readonly external_ids?: StringMap | undefined;
     readonly options?: StringMap | undefined;
   };
+  readonly BFD: {
+    readonly logical_port?: string | undefined;
+    readonly dst_ip?: string | undefined;
+    readonly min_tx?: Integer | undefined;
+    readonly min_rx?: Integer | undefined;
+    readonly detect_mult?: Integer | undefined;
+    readonly status?: 'admin_down' | 'down' | 'init' | 'up' | undefined;
+    readonly external_ids?: StringMap | undefined;
+    readonly options?: StringMap | undefined;
+  };
   readonly Static_MAC_Binding: {
     readonly logical_port?: string | undefined;
     readonly ip?: string | undefined;

@@ -138,7 +138,7 @@ export const everyKind = (zone: Zone): Zone => ({
   ],
   settings: {
     ...zone.settings,
-    features: { egressIp: true, egressFirewall: true, multicast: true },
+    features: { egressIp: true, egressFirewall: true, externalRoutes: true, multicast: true },
     policies: {
       passesIcmp: true,
       allowsStateless: true,
@@ -168,6 +168,27 @@ export const everyKind = (zone: Zone): Zone => ({
   policies: [
     ...policies,
     ...policies.slice(0, 1).map((one) => ({ ...one, name: 'untracked', isStateless: true })),
+  ],
+  externalRoutes: [
+    {
+      name: 'gateways',
+      created: '',
+      namespaceSelector: {},
+      hops: [
+        { address: '172.18.0.50', isWatched: true },
+        { address: 'fd00:172:18::50', isWatched: false },
+      ],
+      pods: [{ podSelector: {}, namespaceSelector: {}, network: '', isWatched: true }],
+    },
+  ],
+  gatewayPods: [
+    {
+      namespace: 'default',
+      name: 'router',
+      labels: {},
+      hostAddresses: ['172.18.0.4', 'fd00:172:18::4'],
+      networks: [],
+    },
   ],
   firewalls: ['blue', 'default'].map((namespace) => ({
     namespace,

@@ -109,6 +109,7 @@ export class ZoneHistory {
       features: {
         egressIp: random.is(0.7),
         egressFirewall: random.is(0.5),
+        externalRoutes: random.is(0.5),
         multicast: random.is(0.5),
       },
       policies: {

@@ -31,6 +31,7 @@ import type {
 } from '../../../src/model/model.ts';
 
 import type { AdminPolicy } from '../../../src/model/read/admin-policies.ts';
+import type { ExternalRoute, GatewayPod } from '../../../src/model/read/external-routes.ts';
 import type { Firewall } from '../../../src/model/read/egress-firewalls.ts';
 import type { Policy } from '../../../src/model/read/policies.ts';
 
@@ -59,6 +60,8 @@ export interface Zone {
   readonly hostNetworkPods?: readonly HostNetworkPod[];
   readonly policies?: readonly Policy[];
   readonly firewalls?: readonly Firewall[];
+  readonly externalRoutes?: readonly ExternalRoute[];
+  readonly gatewayPods?: readonly GatewayPod[];
   readonly connects?: readonly Connect[];
   readonly admins?: readonly AdminPolicy[];
   readonly services?: readonly ServiceFacts[];
@@ -83,7 +86,7 @@ export const ipv4Settings: ClusterSettings = {
   transitSubnets: { v4: '100.88.0.0/16' },
   masqueradeSubnets: { v4: '169.254.0.0/17' },
   mtu: 1400,
-  features: { egressIp: true, egressFirewall: true, multicast: false },
+  features: { egressIp: true, egressFirewall: true, externalRoutes: true, multicast: false },
   policies: {
     passesIcmp: false,
     allowsStateless: false,
@@ -576,6 +579,13 @@ export function putZone(facts: ZoneFacts, before: Zone | undefined, after: Zone)
     kind,
   ]);
   replace(facts.firewalls, before?.firewalls, after.firewalls ?? [], named);
+  replace(
+    facts.externalRoutes,
+    before?.externalRoutes,
+    after.externalRoutes ?? [],
+    ({ name }) => name,
+  );
+  replace(facts.gatewayPods, before?.gatewayPods, after.gatewayPods ?? [], named);
   replace(facts.connects, before?.connects, after.connects ?? [], ({ name }) => name);
   replace(
     facts.remoteInterfaces,

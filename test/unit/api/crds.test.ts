@@ -87,6 +87,14 @@ describe('a CRD', () => {
       ],
     ],
     [
+      'adminpolicybasedexternalroutes',
+      'Cluster',
+      ['apbexternalroute'],
+      ['v1'],
+      true,
+      ['Last Update .status.lastTransitionTime date', 'Status .status.status string'],
+    ],
+    [
       'egressfirewalls',
       'Namespaced',
       undefined,

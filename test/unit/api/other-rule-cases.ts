@@ -1,5 +1,5 @@
 /** Rules of the other kinds, and of metadata. */
-import { egress, firewall, l3, osn, type RuleCase } from './rule-objects.ts';
+import { egress, firewall, l3, osn, route, type RuleCase } from './rule-objects.ts';
 
 export const otherKinds: readonly RuleCase[] = [
   {
@@ -7,6 +7,24 @@ export const otherKinds: readonly RuleCase[] = [
     valid: egress('EgressIP', { egressIPs: ['1.2.3.4'], namespaceSelector: {} }),
     invalid: egress('EgressIP', { egressIPs: ['1.2.3.4'] }),
     message: 'spec.namespaceSelector: Required value',
+  },
+  {
+    rule: 'AdminPolicyBasedExternalRoute nextHops',
+    valid: route({ dynamic: [{ podSelector: {} }] }),
+    invalid: route({}),
+    message: 'should have at least 1 properties',
+  },
+  {
+    rule: 'AdminPolicyBasedExternalRoute ip',
+    valid: route({ static: [{ ip: '172.18.0.2', bfdEnabled: true }] }),
+    invalid: route({ static: [{ bfdEnabled: true }] }),
+    message: 'spec.nextHops.static[0].ip: Required value',
+  },
+  {
+    rule: 'AdminPolicyBasedExternalRoute podSelector',
+    valid: route({ dynamic: [{ podSelector: {}, namespaceSelector: {} }] }),
+    invalid: route({ dynamic: [{ namespaceSelector: {} }] }),
+    message: 'spec.nextHops.dynamic[0].podSelector: Required value',
   },
   {
     rule: 'EgressFirewall name',

@@ -95,6 +95,12 @@ export const firewall = (rule: object): object =>
   egress('EgressFirewall', {
     egress: [{ type: 'Deny', to: { cidrSelector: '1.2.3.0/24' }, ...rule }],
   });
+export const route = (nextHops: object): object => ({
+  apiVersion: 'k8s.ovn.org/v1',
+  kind: 'AdminPolicyBasedExternalRoute',
+  metadata: { name: 'default' },
+  spec: { from: { namespaceSelector: {} }, nextHops },
+});
 export const osn = (spec: object): object => ({
   apiVersion: 'k8s.ovn.org/v1alpha1',
   kind: 'OVNSecondaryNetwork',

@@ -1,6 +1,6 @@
 /** What nodes refuse of a service, its owner reads in an event of the service. */
 import { describe, expect, test } from 'vitest';
-import { egressFirewalls, services, zoneStatuses } from '../../../src/api/kinds.ts';
+import { egressFirewalls, externalRoutes, services, zoneStatuses } from '../../../src/api/kinds.ts';
 import type { ZoneObjectState, ZoneProblem, ZoneStatus } from '../../../src/api/zone-status.ts';
 import { apply, namespace, startManager } from '../../support/cluster/cluster.ts';
 import { MemoryStore } from '../../support/cluster/memory-store.ts';
@@ -149,4 +149,29 @@ test('what nodes refuse of an egress firewall is in its status, too, until they 
   for (const node of ['n1', 'n2']) await say(store, node);
   await running.settled();
   expect(await status()).toEqual({ status: '', messages: [] });
+});
+
+test('what nodes refuse of external routes is in their status, with the time of its last change', async () => {
+  const store = await prepared();
+  await using running = startManager(store);
+  await apply(store, {
+    apiVersion: 'k8s.ovn.org/v1',
+    kind: 'AdminPolicyBasedExternalRoute',
+    metadata: { name: 'gw' },
+    spec: { from: { namespaceSelector: {} }, nextHops: { static: [{ ip: '172.18.0.50' }] } },
+  });
+  await running.settled();
+  const status = async (): Promise<unknown> => (await store.get(externalRoutes, 'gw'))?.status;
+  expect(await status()).toBeUndefined();
+  const lastTransitionTime = expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:]+Z$/) as string;
+  await say(store, 'n1', refused('no hop', 'AdminPolicyBasedExternalRoute gw'));
+  await running.settled();
+  expect(await status()).toEqual({ status: 'Fail', messages: ['no hop'], lastTransitionTime });
+  const before = await status();
+  await say(store, 'n2', refused('no hop', 'AdminPolicyBasedExternalRoute gw'));
+  await running.settled();
+  expect(await status()).toEqual(before);
+  for (const node of ['n1', 'n2']) await say(store, node);
+  await running.settled();
+  expect(await status()).toEqual({ status: 'Success', messages: [], lastTransitionTime });
 });

@@ -68,9 +68,11 @@ const SAID: Readonly<Record<string, () => readonly (string | undefined)[]>> = {
   'advertised networks': () =>
     toldOf('NetworkAttachmentDefinition', 'k8s.ovn.org/route-advertisements'),
   'hybrid overlay': () => toldOf('Node', 'k8s.ovn.org/hybrid-overlay-node-subnet'),
-  'external gateways': () => [
+  'external gateways by annotations': () => [
     ...toldOf('Namespace', 'k8s.ovn.org/routing-external-gws'),
-    ...toldOf('Pod', 'k8s.ovn.org/routing-namespaces'),
+    ...['routing-namespaces', 'routing-network', 'bfd-enabled'].flatMap((name) =>
+      toldOf('Pod', `k8s.ovn.org/${name}`),
+    ),
   ],
   'DHCP for virtual machines': () =>
     problemsOf(machine()).filter((message) => message.includes('DHCP')),
@@ -83,7 +85,7 @@ const SAID: Readonly<Record<string, () => readonly (string | undefined)[]>> = {
       spec: { egress: [{ type: 'Allow', to: { dnsName: '*.example.org' } }] },
     }),
   'other kinds of ovn-kubernetes': () =>
-    ['NetworkQoS', 'AdminPolicyBasedExternalRoute', 'RouteAdvertisements'].map((kind) => {
+    ['NetworkQoS', 'RouteAdvertisements'].map((kind) => {
       const text = `{apiVersion: k8s.ovn.org/v1, kind: ${kind}, metadata: {name: a}, spec: {}}`;
       return parseManifest(text, 'a.yaml').unknownKinds[0]?.kind;
     }),

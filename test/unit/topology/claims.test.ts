@@ -54,7 +54,7 @@ const busy = (zone: Zone): Zone => ({
   ],
   settings: {
     ...zone.settings,
-    features: { egressIp: true, egressFirewall: true, multicast: true },
+    features: { egressIp: true, egressFirewall: true, externalRoutes: true, multicast: true },
   },
   attachments: [
     bluePod,

@@ -35,7 +35,13 @@ const withFeatures = (features: Partial<Zone['settings']['features']>): Zone => 
   ...exampleZone,
   settings: {
     ...ipv4Settings,
-    features: { egressIp: false, egressFirewall: false, multicast: false, ...features },
+    features: {
+      egressIp: false,
+      egressFirewall: false,
+      externalRoutes: false,
+      multicast: false,
+      ...features,
+    },
   },
 });
 

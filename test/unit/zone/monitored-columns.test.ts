@@ -28,7 +28,7 @@ const busy = (zone: Zone): Zone => ({
   ...zone,
   settings: {
     ...zone.settings,
-    features: { egressIp: true, egressFirewall: true, multicast: true },
+    features: { egressIp: true, egressFirewall: true, externalRoutes: true, multicast: true },
   },
   attachments: [bluePod, { ...bluePodDefault, openDefaultPorts: [{ protocol: 'icmp' }] }],
 });

@@ -125,6 +125,13 @@ const firewall: KubeObject = {
   spec: { egress: [{ type: 'Allow', to: { cidrSelector: '8.8.8.8/32' } }] },
 };
 
+const route: KubeObject = {
+  apiVersion: 'k8s.ovn.org/v1',
+  kind: 'AdminPolicyBasedExternalRoute',
+  metadata: { name: 'gateways' },
+  spec: { from: { namespaceSelector: {} }, nextHops: { static: [{ ip: '172.18.0.50' }] } },
+};
+
 const SAMPLES: readonly Sample[] = [
   sample(worker2, annotated(worker2, { 'k8s.ovn.org/node-chassis-id': '{' })),
   sample(NAD, annotated(NAD, { 'k8s.ovn.org/network-id': 'seven' })),
@@ -137,6 +144,10 @@ const SAMPLES: readonly Sample[] = [
   sample(firewall, {
     ...firewall,
     spec: { egress: [{ type: 'Deny', to: { dnsName: '*.a.example' } }] },
+  }),
+  sample(route, {
+    ...route,
+    spec: { from: { namespaceSelector: {} }, nextHops: { static: [{ ip: '172.18.0.0/24' }] } },
   }),
   sample(admin, adminPolicy('p', { priority: 5, subject: 7, ingress: [DENY] }), {
     isUnknown: true,
@@ -174,6 +185,7 @@ class Bed {
       policies: facts.policies.entries(),
       firewalls: facts.firewalls.entries(),
       admins: facts.admins.entries(),
+      externalRoutes: facts.externalRoutes.entries(),
     };
     const found = entries[objectKindOf(kind)?.table ?? ''] ?? expect.unreachable(kind);
     // When it was read does not matter here.

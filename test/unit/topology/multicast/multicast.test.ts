@@ -15,7 +15,7 @@ const withMulticast = (zone: Zone): Zone => ({
   ...zone,
   settings: {
     ...zone.settings,
-    features: { egressIp: false, egressFirewall: false, multicast: true },
+    features: { egressIp: false, egressFirewall: false, externalRoutes: false, multicast: true },
   },
 });
 

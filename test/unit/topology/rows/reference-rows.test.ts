@@ -27,6 +27,27 @@ describe('a row that an ovn-kubernetes left', () => {
     expect(isReferenceRow(row({ node: 'n2' }, 'remote'), 'Logical_Router_Port')).toBe(false);
   });
 
+  test('or is one of external routes, which have none', () => {
+    const bare = (columns: Readonly<Record<string, unknown>>): FoundRow =>
+      ({ column: (name: string) => columns[name] }) as unknown as FoundRow;
+    const symmetric = new Map([['ecmp_symmetric_reply', 'true']]);
+    const route = { policy: 'src-ip', output_port: 'rtoe-GR_n1', options: symmetric };
+    const isRoute = (more: object): boolean =>
+      isReferenceRow(bare({ ...route, ...more }), 'Logical_Router_Static_Route');
+    expect(isRoute({})).toBe(true);
+    expect(isRoute({ output_port: 'exgw-rtoe-GR_n1' })).toBe(true);
+    expect(isRoute({ output_port: 'mine' })).toBe(false);
+    expect(isRoute({ options: new Map() })).toBe(false);
+    expect(isReferenceRow(bare({ logical_port: 'rtoe-GR_n1' }), 'BFD')).toBe(true);
+    expect(isReferenceRow(bare({ logical_port: 'mine' }), 'BFD')).toBe(false);
+    const policy = { priority: 501, match: 'inport == "rtos-n1" && ip4.src == $a1' };
+    const isPolicy = (more: object): boolean =>
+      isReferenceRow(bare({ ...policy, ...more }), 'Logical_Router_Policy');
+    expect(isPolicy({})).toBe(true);
+    expect(isPolicy({ priority: 500 })).toBe(false);
+    expect(isPolicy({ match: 'ip4' })).toBe(false);
+  });
+
   test('is none with our mark, and none without any of these ids', () => {
     expect(isReferenceRow(row({ 'k8s.ovn.org/id': 'x', [MARK]: 'Node n1' }), 'ACL')).toBe(false);
     expect(isReferenceRow(row({ owner: 'somebody' }), 'ACL')).toBe(false);

@@ -1,0 +1,255 @@
+/** By which next hops pods leave, with packets: pods of the default network and of primary ones of both layers, of both families. */
+import { rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { stringify } from 'yaml';
+import { probe, type Endpoint, type Probe } from '../../src/lab/connectivity.ts';
+import { nodeNames } from '../../src/lab/paths.ts';
+import { SERVER_PORT } from '../../src/lab/pods.ts';
+import { testLab, whyNoLab, type TestLab } from '../support/lab/lab.ts';
+import { nodeAddresses } from '../support/lab/matrix-tenants.ts';
+import { addHops, BEYOND, BfdSpeaker, HOPS, type Hop } from '../support/lab/next-hops.ts';
+import { ownFolder } from '../support/run/left-behind.ts';
+import { Tenants } from '../support/lab/tenants.ts';
+
+const SOON = { timeout: 60_000, interval: 200 };
+const SECONDS = 2;
+const NODE_PORT = 30_300;
+/** Of so many connections some go by each of two hops. */
+const TRIES = 24;
+
+/** Namespaces, each with its pods on another kind of network. */
+const SPACES = {
+  plain: undefined,
+  routed: {
+    topology: 'Layer3',
+    layer3: {
+      role: 'Primary',
+      subnets: [
+        { cidr: '10.60.0.0/16', hostSubnet: 24 },
+        { cidr: 'fd00:10:60::/48', hostSubnet: 64 },
+      ],
+    },
+  },
+  flat: {
+    topology: 'Layer2',
+    layer2: { role: 'Primary', subnets: ['10.61.0.0/16', 'fd00:10:61::/64'] },
+  },
+} as const;
+type Space = keyof typeof SPACES;
+const spaces = Object.keys(SPACES) as Space[];
+
+const clusterIp = (space: Space): string => `172.16.1.${211 + spaces.indexOf(space)}`;
+
+const objects = spaces.flatMap((namespace, index) => {
+  const network = SPACES[namespace];
+  const isOwn = network === undefined ? {} : { 'k8s.ovn.org/primary-user-defined-network': '' };
+  return [
+    {
+      apiVersion: 'v1',
+      kind: 'Namespace',
+      metadata: { name: namespace, labels: { ...isOwn, leaves: 'by-hops' } },
+    },
+    ...(network === undefined
+      ? []
+      : [
+          {
+            apiVersion: 'k8s.ovn.org/v1',
+            kind: 'UserDefinedNetwork',
+            metadata: { namespace, name: 'net' },
+            spec: network,
+          },
+        ]),
+    {
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { namespace, name: 'web', labels: { app: 'web' } },
+      spec: { nodeName: 'n1', containers: [{ name: 'main', image: 'box' }] },
+    },
+    {
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: { namespace, name: 'web' },
+      spec: {
+        type: 'NodePort',
+        clusterIP: clusterIp(namespace),
+        clusterIPs: [clusterIp(namespace)],
+        selector: { app: 'web' },
+        ports: [{ name: 'web', port: 80, targetPort: SERVER_PORT, nodePort: NODE_PORT + index }],
+      },
+    },
+  ];
+});
+
+/** What is behind the service of a namespace: its pod, by its address on the default network. */
+const sliceOf = ({ pod: key, node, addresses }: Endpoint): object => {
+  const [namespace, name] = key.split('/');
+  return {
+    apiVersion: 'discovery.k8s.io/v1',
+    kind: 'EndpointSlice',
+    metadata: {
+      namespace,
+      name: 'web',
+      labels: {
+        'kubernetes.io/service-name': 'web',
+        'endpointslice.kubernetes.io/managed-by': 'endpointslice-controller.k8s.io',
+      },
+    },
+    addressType: 'IPv4',
+    ports: [{ name: 'web', protocol: 'TCP', port: SERVER_PORT }],
+    endpoints: [
+      {
+        addresses: addresses.slice(0, 1),
+        nodeName: node,
+        conditions: { ready: true },
+        targetRef: { kind: 'Pod', namespace, name },
+      },
+    ],
+  };
+};
+
+const text = (all: readonly object[]): string => all.map((one) => stringify(one)).join('---\n');
+
+describe.skipIf(whyNoLab !== undefined)(
+  `external routes${whyNoLab === undefined ? '' : ` (${whyNoLab})`}`,
+  () => {
+    const folder = ownFolder('heddle-external-routes');
+    let lab: TestLab;
+    let tenants: Tenants;
+    let ends: ReadonlyMap<string, Endpoint>;
+
+    /** Who answers beyond to the pod of each namespace, over each family. */
+    const answered = async (): Promise<Readonly<Record<string, readonly string[]>>> => {
+      const families = ['v4', 'v6'] as const;
+      const asked = spaces.flatMap((space) =>
+        families.flatMap((family) =>
+          Array.from({ length: TRIES }, (_, index): [string, Probe] => [
+            `${space} ${family}`,
+            {
+              from: ends.get(`${space}/web`)?.namespace ?? '',
+              to: BEYOND[family],
+              port: SERVER_PORT,
+              sourcePort: 41_000 + Math.trunc(Math.random() * 20_000) + index,
+              ping: false,
+            },
+          ]),
+        ),
+      );
+      const results = await probe(
+        lab.record,
+        asked.map(([, one]) => one),
+        SECONDS,
+      );
+      const found: Record<string, Set<string>> = {};
+      for (const [index, [who]] of asked.entries())
+        (found[who] ??= new Set()).add(results[index]?.answer?.server ?? 'nobody');
+      return Object.fromEntries(Object.entries(found).map(([who, by]) => [who, [...by].sort()]));
+    };
+    const everywhere = (...by: string[]): Readonly<Record<string, readonly string[]>> =>
+      Object.fromEntries(
+        spaces.flatMap((space) => ['v4', 'v6'].map((family) => [`${space} ${family}`, by])),
+      );
+
+    const file = (): string => join(tenants.manifests, 'external-routes.yaml');
+    const write = (hops: readonly Hop[], bfdEnabled = false): void => {
+      writeFileSync(
+        file(),
+        text([
+          {
+            apiVersion: 'k8s.ovn.org/v1',
+            kind: 'AdminPolicyBasedExternalRoute',
+            metadata: { name: 'by-hops' },
+            spec: {
+              from: { namespaceSelector: { matchLabels: { leaves: 'by-hops' } } },
+              nextHops: {
+                static: hops.flatMap((hop) =>
+                  Object.values(HOPS[hop]).map((ip) => ({ ip, bfdEnabled })),
+                ),
+              },
+            },
+          },
+        ]),
+      );
+    };
+    const rows = async (node: string): Promise<string[]> => [
+      ...(await tenants.rows(node, 'OVN_Northbound', ['Logical_Router_Static_Route'])).filter(
+        (row) => row.includes('ecmp_symmetric_reply'),
+      ),
+      ...(await tenants.rows(node, 'OVN_Northbound', ['BFD'])).filter((row) =>
+        row.includes('rtoe-'),
+      ),
+    ];
+
+    beforeAll(async () => {
+      writeFileSync(join(folder, 'objects.yaml'), text(objects));
+      lab = await testLab('e2e-external-routes', { nodes: 2, families: 'dual' });
+      tenants = new Tenants(lab.record, { folder });
+      await tenants.start();
+      await addHops(lab.record, [nodeAddresses('n1')[0]]);
+      writeFileSync(
+        join(tenants.manifests, 'slices.yaml'),
+        text((await tenants.endpoints('default')).map(sliceOf)),
+      );
+      ends = new Map((await tenants.endpoints()).map((one) => [one.pod, one]));
+    }, 120_000);
+    afterAll(async () => {
+      rmSync(folder, { recursive: true });
+      await lab[Symbol.asyncDispose]();
+    });
+
+    test('without one pods leave by the gateway of their node', async () => {
+      await expect.poll(answered, SOON).toEqual(everywhere('ext'));
+    });
+
+    test('with one hop they leave by it alone', async () => {
+      write(['hop1']);
+      await expect.poll(answered, SOON).toEqual(everywhere('hop1'));
+    });
+
+    test('with two they leave by both', async () => {
+      write(['hop1', 'hop2']);
+      await expect.poll(answered, SOON).toEqual(everywhere('hop1', 'hop2'));
+    });
+
+    test('who asks from behind a hop is answered by that hop', async () => {
+      const asked = Object.keys(HOPS).flatMap((hop) =>
+        spaces.flatMap((_, index) =>
+          Array.from({ length: 6 }, () => ({
+            from: hop,
+            to: nodeAddresses('n1')[0],
+            port: NODE_PORT + index,
+            ping: false,
+          })),
+        ),
+      );
+      const answers = async (): Promise<readonly boolean[]> =>
+        (await probe(lab.record, asked, SECONDS)).map(({ answer }) => answer !== null);
+      await expect.poll(answers, SOON).toEqual(asked.map(() => true));
+    });
+
+    test('a hop that BFD does not reach is left to the other one, until it is there again', async () => {
+      const one = new BfdSpeaker(lab.record, 'hop1');
+      await using two = new BfdSpeaker(lab.record, 'hop2');
+      await expect.poll(() => one.isSpeaking && two.isSpeaking, SOON).toBe(true);
+      write(['hop1', 'hop2'], true);
+      await expect.poll(answered, SOON).toEqual(everywhere('hop1', 'hop2'));
+      const status = async (): Promise<number> =>
+        (await tenants.rows('n1', 'OVN_Northbound', ['BFD'])).filter((row) =>
+          row.split(',').includes('up'),
+        ).length;
+      await expect.poll(status, SOON).toBe(4);
+      await one[Symbol.asyncDispose]();
+      await expect.poll(answered, SOON).toEqual(everywhere('hop2'));
+      await using again = new BfdSpeaker(lab.record, 'hop1');
+      await expect.poll(() => again.isSpeaking, SOON).toBe(true);
+      await expect.poll(answered, SOON).toEqual(everywhere('hop1', 'hop2'));
+    });
+
+    test('when it goes its rows go, and pods leave by the gateway of their node', async () => {
+      expect(await rows('n1')).not.toEqual([]);
+      rmSync(file());
+      await expect.poll(answered, SOON).toEqual(everywhere('ext'));
+      for (const node of nodeNames(lab.record.nodes)) expect(await rows(node)).toEqual([]);
+    });
+  },
+);

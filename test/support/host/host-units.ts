@@ -25,6 +25,8 @@ export class FeatureUnits {
   readonly #target: RowTarget;
   readonly #features: readonly Feature<ZoneFacts>[];
   readonly #owners = new Map<string, RowOwner>();
+  /** What each wants, as text. */
+  readonly #wanted = new Map<string, string>();
 
   constructor(target: RowTarget, features: readonly Feature<ZoneFacts>[]) {
     this.#target = target;
@@ -46,12 +48,15 @@ export class FeatureUnits {
       before.delete(unit.unit);
       const owner = this.#owners.get(unit.unit) ?? ownerOf(unit, order);
       this.#owners.set(unit.unit, owner);
-      this.#target.set(
-        owner,
-        unit.rows.filter((row) => row.database === this.#target.database),
-      );
+      const rows = unit.rows.filter((row) => row.database === this.#target.database);
+      // As an engine does: of a unit that is as it was a driver hears nothing.
+      const text = JSON.stringify(rows);
+      if (this.#wanted.get(unit.unit) === text) continue;
+      this.#wanted.set(unit.unit, text);
+      this.#target.set(owner, rows);
     }
     for (const unit of before) {
+      this.#wanted.delete(unit);
       const owner = this.#owners.get(unit);
       if (owner !== undefined) this.#target.set(owner, []);
       this.#owners.delete(unit);

@@ -41,7 +41,7 @@ export function register(program: Command): void {
       await host.start();
       // Nothing is wanted, and that is known.
       printLines(hostPlansText(await host.controller.plans()));
-      const removals = await host.removalsText();
+      const removals = host.removalsText();
       if (removals !== '') printLines(`External bridge\n${removals}`);
       const settings = host.chassisRemovals();
       if (settings.length > 0) printLines(`Chassis\n${settings.join('\n')}`);

@@ -85,7 +85,7 @@ export interface PlannedZone {
   /** What is still to be done until ovn-controller has its settings. */
   chassisSteps(): Promise<readonly string[]>;
   /** What is still to be done until the external bridge is in the place of its uplink. */
-  uplinkSteps(): Promise<readonly string[]>;
+  uplinkSteps(): readonly string[];
   problems(): readonly ZoneProblem[];
 }
 
@@ -138,7 +138,7 @@ export async function planReport(
     host && (await turns.host(() => host.controller.plans(controller.hostMayBeWanted())));
   const steps = [
     { database: CHASSIS, steps: await zone.chassisSteps() },
-    { database: EXTERNAL_BRIDGE, steps: await zone.uplinkSteps() },
+    { database: EXTERNAL_BRIDGE, steps: zone.uplinkSteps() },
   ].filter((part) => part.steps.length > 0);
   const plans = ofHost === undefined ? ofZone : [...ofZone, ofHost.openVswitch];
   const stacks =

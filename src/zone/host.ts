@@ -9,7 +9,6 @@ import { DatapathConntrack } from '../node/conntrack/datapath-conntrack.ts';
 import { FlowDriver } from '../node/openflow/flow-driver.ts';
 import { HealthCheckServers } from '../node/health-checks/health-check-servers.ts';
 import { renderHostPlan } from '../node/reconcile/host-plan-text.ts';
-import { IpProgram } from '../node/programs/ip-program.ts';
 import { LinuxDriver } from '../node/linux/linux-driver.ts';
 import { NftDriver } from '../node/nftables/nft-driver.ts';
 import { NftProgram } from '../node/nftables/nft-program.ts';
@@ -52,8 +51,8 @@ export interface HostOptions {
   /** Whether it is to be changed. */
   readonly mayWrite: boolean;
   readonly log: Logger;
-  /** Default: `ip` of the PATH. */
-  readonly ip?: IpProgram;
+  /** Path of the network namespace that is the host's; that of the process, if none is named. */
+  readonly namespace?: string;
   /** Called when the host may be another than it should be. */
   readonly onWork: () => void;
   /** Called when the local Open_vSwitch database can be written, or can't any more. */
@@ -70,12 +69,12 @@ export interface OpenHost extends AsyncDisposable {
   readonly controller: HostController;
   readonly openVswitch: OpenDatabase;
   readonly vswitchd: Unixctl;
-  readonly ip: IpProgram;
+  readonly namespace: string | undefined;
   readonly sysctls: Sysctls;
   readonly uplink: UplinkSwitch;
   readonly chassis: ChassisDatabase;
   /** How external bridges that Heddle made go, and their uplinks have everything back; in words. */
-  removalsText(): Promise<string>;
+  removalsText(): string;
   removeBridges(): Promise<void>;
   /** What Heddle set for ovn-controller and would take back, in words. */
   chassisRemovals(): readonly string[];
@@ -137,7 +136,7 @@ export function openHost({
   openVswitch: remotes,
   mayWrite,
   log,
-  ip = new IpProgram(),
+  namespace,
   onWork,
   onAvailable = () => undefined,
   onExternalIds = () => undefined,
@@ -168,7 +167,7 @@ export function openHost({
     onDrift: onWork,
     onTrouble: (text: string): void => log.warn({ component: 'host' }, text),
   };
-  const linux = new LinuxDriver({ namespace: ip.namespace, sysctls, ...events });
+  const linux = new LinuxDriver({ namespace, sysctls, ...events });
   const nft = new NftDriver({ nft: new NftProgram(), cgroups: kernelCgroups, ...events });
   const folder = folderOf(remotes);
   const vswitchd = new Unixctl({ folder: folder ?? RUN_FOLDER, daemon: 'ovs-vswitchd' });
@@ -203,20 +202,20 @@ export function openHost({
     controller,
     openVswitch,
     vswitchd,
-    ip,
+    namespace,
     sysctls,
     uplink,
     chassis,
-    removalsText: async () => removalsText(await bridgeRemovals({ openVswitch: uplink, ip })),
-    removeBridges: () => removeBridges({ openVswitch: uplink, ip, sysctls }),
+    removalsText: () => removalsText(bridgeRemovals({ openVswitch: uplink, namespace })),
+    removeBridges: () => removeBridges({ openVswitch: uplink, namespace, sysctls }),
     chassisRemovals: () => chassisRemovals(chassis),
     removeChassisSettings: () => removeChassisSettings(chassis),
     externalIds: () => externalIdsOf(openVswitch),
     start: async () => {
-      if (!mayWrite) return ip.check();
+      if (!mayWrite) return;
       flows.start();
       linux.start();
-      await Promise.all([ip.check(), nft.start()]);
+      await nft.start();
     },
     async [Symbol.asyncDispose]() {
       await controller[Symbol.asyncDispose]();

@@ -52,7 +52,7 @@ export class NodeKeepers {
       takesOver: configuration.takeOver,
       database: host.chassis,
       nodes: informers.of(nodes),
-      namespace: host.ip.namespace,
+      namespace: host.namespace,
     };
     if (southbound !== undefined)
       this.#watch = new ChassisWatch({
@@ -69,7 +69,7 @@ export class NodeKeepers {
         vlan: gateway.vlan,
         node,
         openVswitch: host.uplink,
-        ip: host.ip,
+        namespace: host.namespace,
         sysctls: host.sysctls,
         log,
         onChange,
@@ -83,7 +83,7 @@ export class NodeKeepers {
       settings,
       gateway,
       openVswitch: () => host.externalIds(),
-      namespace: host.ip.namespace,
+      namespace: host.namespace,
       onChange,
       onHostChange: () => this.#chassis?.hostChanged(),
     });
@@ -136,12 +136,15 @@ export class NodeKeepers {
   }
 
   /** What is still to be done until the external bridge is in the place of its uplink, in words. */
-  async uplinkSteps(): Promise<readonly string[]> {
+  uplinkSteps(): readonly string[] {
     const { host, configuration } = this.#options;
     const { gatewayInterface: name, gateway } = configuration;
     return name === undefined
       ? []
-      : uplinkSteps({ name, vlan: gateway.vlan }, { openVswitch: host.uplink, ip: host.ip });
+      : uplinkSteps(
+          { name, vlan: gateway.vlan },
+          { openVswitch: host.uplink, namespace: host.namespace },
+        );
   }
 
   /** Whether packets can leave for other nodes; undefined where that can't be seen. */

@@ -220,7 +220,7 @@ export class ZoneRuntime implements AsyncDisposable {
       new NameSource({ ask: askServers, hostServers, log, onChange: onWork }),
       ...(host === undefined || !configuration.host.hasVrfs
         ? []
-        : [new HostRouteSource({ node, namespace: host.ip.namespace, log, onChange: onWork })]),
+        : [new HostRouteSource({ node, namespace: host.namespace, log, onChange: onWork })]),
     ];
     const makeManager = (): ClusterManager =>
       new ClusterManager({
@@ -358,7 +358,7 @@ export class ZoneRuntime implements AsyncDisposable {
     const host = this.#hostOrThrow();
     const plans = await host.controller.plans(controller.hostMayBeWanted());
     return underlayReport(facts, {
-      devices: readUnderlayDevices(host.ip.namespace),
+      devices: readUnderlayDevices(host.namespace),
       bridges: host.uplink.read(),
       tunnels: tunnelsIn(host.openVswitch.replica),
       strangers: await host.controller.strangersSeen(
@@ -410,8 +410,8 @@ export class ZoneRuntime implements AsyncDisposable {
   }
 
   /** What is still to be done until the external bridge is in the place of its uplink, in words. */
-  async uplinkSteps(): Promise<readonly string[]> {
-    return (await this.#keepers?.uplinkSteps()) ?? [];
+  uplinkSteps(): readonly string[] {
+    return this.#keepers?.uplinkSteps() ?? [];
   }
 
   /** Everything that is wrong with some object, each once, from allocation to rows. */

@@ -1,4 +1,5 @@
 /** ADD of pods on a lab's node, beside the floor: a veth pair, a port on br-int, and the wait for ovn-controller. Runs itself inside the lab. */
+import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
@@ -10,7 +11,6 @@ import { PodPorts } from '../../src/cni/server/pod-ports.ts';
 import { outputInside } from '../../src/lab/exec.ts';
 import { manifestsFolder } from '../../src/lab/node-facts.ts';
 import { checkout } from '../../src/lab/paths.ts';
-import { IpProgram } from '../../src/node/programs/ip-program.ts';
 import { SpareShells } from '../../src/node/programs/spare-shells.ts';
 import { OvsdbClient } from 'ovsdb-client-ts';
 import { testLab } from '../support/lab/lab.ts';
@@ -48,7 +48,6 @@ const pods = Array.from({ length: PODS }, (_, index) => ({
 /** On the node: what the runtime does, and what at least has to be done. */
 class OnNode {
   readonly #ports: PodPorts;
-  readonly #ip = new IpProgram();
   /** A runtime starts its plugins without a copy of itself. */
   readonly #shells = new SpareShells(() => process.env);
 
@@ -124,8 +123,12 @@ class OnNode {
   }
 
   async #must(commands: readonly (readonly string[])[]): Promise<void> {
-    const failed = (await this.#ip.change('any', commands)).find((one) => one !== undefined);
-    if (failed !== undefined) throw new Error(failed);
+    const child = spawn('ip', ['-batch', '-'], { stdio: ['pipe', 'ignore', 'pipe'] });
+    let said = '';
+    child.stderr.setEncoding('utf8').on('data', (text: string) => (said += text));
+    child.stdin.end(`${commands.map((words) => words.join(' ')).join('\n')}\n`);
+    const [code] = (await once(child, 'close')) as [number | null];
+    if (code !== 0) throw new Error(`ip -batch: ${said}`);
   }
 }
 

@@ -34,7 +34,7 @@ const A = {
   expires: 23,
 } as const;
 /** RTAX_*, by the names that ip(8) has for them. */
-const METRIC = {
+export const ROUTE_METRIC = {
   lock: 1,
   mtu: 2,
   window: 3,
@@ -80,7 +80,7 @@ const SCOPE = { universe: 0, link: 253, nowhere: 255 } as const;
 export const HOP_FLAG = { dead: 0x1, onLink: 0x4, linkDown: 0x10 } as const;
 
 /** How what goes by a route is sent, in the kernel's own units. `lock` has a bit for each (1 << RTAX_*) that path discovery must not change. */
-export type RouteMetrics = { readonly [name in keyof typeof METRIC]?: number } & {
+export type RouteMetrics = { readonly [name in keyof typeof ROUTE_METRIC]?: number } & {
   readonly congctl?: string;
 };
 
@@ -156,7 +156,9 @@ function readMetrics(bytes: Uint8Array | undefined, what: string): RouteMetrics 
   if (bytes === undefined) return {};
   const all = new Attributes(bytes, 0, what);
   const congctl = all.text(CONGESTION_CONTROL);
-  const numbers = Object.entries(METRIC).map(([name, type]) => [name, all.u32(type)] as const);
+  const numbers = Object.entries(ROUTE_METRIC).map(
+    ([name, type]) => [name, all.u32(type)] as const,
+  );
   return {
     ...Object.fromEntries(numbers.filter(([, value]) => value !== undefined)),
     ...(congctl === undefined ? {} : { congctl }),
@@ -278,7 +280,7 @@ function writeHops(writer: ByteWriter, hops: readonly NewHop[], family: Family):
 
 function writeMetrics(writer: ByteWriter, { congctl, ...numbers }: RouteMetrics): void {
   for (const [name, value] of Object.entries(numbers))
-    writer.attribute(METRIC[name as keyof typeof METRIC], (w) => w.u32(value));
+    writer.attribute(ROUTE_METRIC[name as keyof typeof ROUTE_METRIC], (w) => w.u32(value));
   if (congctl !== undefined) writer.word(CONGESTION_CONTROL, congctl);
 }
 

@@ -4,8 +4,8 @@ import { familyOf, type Family } from '../../allocators/addresses.ts';
 import type { HostRoute } from '../../model/zone/host-routes.ts';
 import { isManagementDevice } from '../names.ts';
 import { MAIN_TABLE, PROTOCOLS_OF_HOST } from '../numbers.ts';
-import { isWord } from '../programs/ip-program.ts';
 import { DEFAULTS } from './linux-found.ts';
+import { isAskable } from './network-socket.ts';
 
 /** Of one family; each network has all of them. */
 export const MOST_HOST_ROUTES = 256;
@@ -39,7 +39,7 @@ function usableDevices(links: readonly Link[]): ReadonlyMap<number, string> {
       kind !== 'vrf' &&
       slaveKind !== 'vrf' &&
       !isManagementDevice(name) &&
-      isWord(name),
+      isAskable(name),
   );
   return new Map(usable.map(({ index, name }) => [index, name]));
 }

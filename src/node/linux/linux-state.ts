@@ -1,16 +1,13 @@
 /** What the kernel has of what concerns us, kept until something says that it changed. */
 import {
   addresses,
-  getLink,
   links,
   NEIGHBOUR_STATE,
   neighbours,
-  NetlinkError,
   ROUTE_TYPE,
   routes,
   rules,
   type Link,
-  type LinkReference,
   type Neighbour,
   type NetlinkSocket,
   type Route,
@@ -23,8 +20,8 @@ import {
   type RuleColumns,
 } from './linux-rows.ts';
 import { MAIN_TABLE, PROTOCOL_KERNEL } from '../numbers.ts';
+import { isAskable, linkOf } from './network-socket.ts';
 import type { Stale } from './stale.ts';
-import { isWord } from '../programs/ip-program.ts';
 import {
   foundLink,
   foundNeighbour,
@@ -69,20 +66,6 @@ const grouped = <K, V>(all: readonly V[], keyOf: (one: V) => K): ReadonlyMap<K, 
   Map.groupBy(all, keyOf);
 
 const FAMILIES = ['v4', 'v6'] as const;
-
-/** ENODEV: the device is not there, or went meanwhile. */
-const isGone = (error: unknown): boolean =>
-  error instanceof NetlinkError && error.code === 'ENODEV';
-
-/** Links by name, which may be gone. */
-function linkOf(socket: NetlinkSocket, reference: LinkReference): readonly Link[] {
-  try {
-    return [socket.get(getLink(reference))];
-  } catch (error) {
-    if (isGone(error)) return [];
-    throw error;
-  }
-}
 
 export class LinuxState {
   readonly links = new Map<string, FoundLink>();
@@ -129,8 +112,7 @@ export class LinuxState {
   stale(what: Stale): void {
     switch (what.kind) {
       case 'link':
-        // Others give devices names that are no arguments of a command.
-        if (isWord(what.dev)) this.#staleLinks.some.add(what.dev);
+        if (isAskable(what.dev)) this.#staleLinks.some.add(what.dev);
         else this.#staleLinks.isAll = true;
         break;
       case 'routes':
@@ -141,8 +123,7 @@ export class LinuxState {
         else this.#staleRules.isAll = true;
         break;
       case 'neighbour':
-        if (isWord(what.dev) && isWord(what.address))
-          this.#staleNeighbours.some.add(`${what.dev} ${what.address}`);
+        if (isAskable(what.dev)) this.#staleNeighbours.some.add(`${what.dev} ${what.address}`);
         else this.#staleNeighbours.isAll = true;
         break;
       case 'sysctls':
@@ -192,7 +173,9 @@ export class LinuxState {
   }
 
   #readLinks(socket: NetlinkSocket, names: readonly string[] | 'all'): readonly Link[] {
-    return names === 'all' ? socket.dump(links()) : names.flatMap((name) => linkOf(socket, name));
+    return names === 'all'
+      ? socket.dump(links())
+      : names.flatMap((name) => linkOf(socket, name) ?? []);
   }
 
   #readAddresses(
@@ -251,7 +234,7 @@ export class LinuxState {
     for (const { index, name } of [...this.links.values(), ...found]) names.set(index, name);
     return (index) => {
       if (index === undefined || index === 0) return undefined;
-      if (!names.has(index)) names.set(index, linkOf(socket, index)[0]?.name);
+      if (!names.has(index)) names.set(index, linkOf(socket, index)?.name);
       return names.get(index);
     };
   }
@@ -361,7 +344,7 @@ export class LinuxState {
       if (link?.addresses.some(({ protocol }) => protocol === this.#protocol) === true)
         withAddresses.push(link);
       if (before?.isUp === link?.isUp && before?.index === link?.index) continue;
-      if (isWord(name)) this.#staleNeighbours.some.add(name);
+      if (isAskable(name)) this.#staleNeighbours.some.add(name);
       else this.#staleNeighbours.isAll = true;
     }
     if (changed.size === 0) return false;

@@ -2,8 +2,13 @@
  * How the external bridge is made of an uplink, and taken apart again: steps, each with what undoes it (reference/node.md §5). What the host says to
  * others goes out all the time: addresses are on both devices while the uplink changes hands, routes follow it at once. Pure.
  */
-import type { Argv } from '../programs/program.ts';
-import { addressArguments, deleteAddressArguments, routeArguments } from './ip-arguments.ts';
+import {
+  deviceChangeText,
+  movedAddress,
+  movedRoute,
+  withoutAddress,
+  type DeviceChange,
+} from './device-changes.ts';
 import {
   gatewayBridgeOf,
   GATEWAY_NETWORK,
@@ -17,7 +22,11 @@ import {
 
 export type Step =
   | { readonly kind: 'switch'; readonly change: SwitchChange; readonly undo?: SwitchChange }
-  | { readonly kind: 'ip'; readonly commands: readonly Argv[]; readonly undo: readonly Argv[] }
+  | {
+      readonly kind: 'devices';
+      readonly changes: readonly DeviceChange[];
+      readonly undo: readonly DeviceChange[];
+    }
   /** Waits until there is such a device. */
   | { readonly kind: 'device'; readonly name: string; readonly mac: string | undefined }
   /** Waits until ovs-vswitchd has the uplink. */
@@ -162,15 +171,15 @@ function moveToBridge(
   const { name, mac = '' } = uplink;
   const strictness = sysctl('ipv4', bridge, 'rp_filter');
   const own = new Set(device?.addresses.map(({ address }) => address));
-  const onBridge = addresses.map((address) => addressArguments(address, name, bridge));
+  const onBridge = addresses.map((address) => movedAddress(address, name, bridge));
   const moveAddresses = [
-    ...inOrder(routes).map((route) => routeArguments(route, name, bridge)),
+    ...inOrder(routes).map((route) => movedRoute(route, name, bridge)),
     // The first address of a network takes the later ones with it.
-    ...uplink.addresses.toReversed().map((address) => deleteAddressArguments(address, name)),
+    ...uplink.addresses.toReversed().map((address) => withoutAddress(address, name)),
   ];
   const before = [
-    ...uplink.addresses.map((address) => addressArguments(address, name, name)),
-    ...inOrder(uplink.routes).map((route) => routeArguments(route, name, name)),
+    ...uplink.addresses.map((address) => movedAddress(address, name, name)),
+    ...inOrder(uplink.routes).map((route) => movedRoute(route, name, name)),
   ];
   const steps: Step[] = [];
   if (known === undefined)
@@ -191,14 +200,14 @@ function moveToBridge(
     );
   steps.push({ kind: 'sysctl', path: strictness, value: LOOSE });
   if (device?.isUp !== true)
-    steps.push({ kind: 'ip', commands: [['link', 'set', 'dev', bridge, 'up']], undo: [] });
+    steps.push({ kind: 'devices', changes: [{ kind: 'up', dev: bridge }], undo: [] });
   steps.push({
-    kind: 'ip',
-    commands: onBridge,
+    kind: 'devices',
+    changes: onBridge,
     undo: addresses
       .filter(({ address }) => !own.has(address))
       .toReversed()
-      .map((address) => deleteAddressArguments(address, bridge)),
+      .map((address) => withoutAddress(address, bridge)),
   });
   if (known?.ports.has(name) !== true)
     steps.push({
@@ -208,7 +217,7 @@ function moveToBridge(
     });
   steps.push(
     { kind: 'uplink', bridge, uplink: name },
-    { kind: 'ip', commands: moveAddresses, undo: before },
+    { kind: 'devices', changes: moveAddresses, undo: before },
     { kind: 'sysctl', path: strictness },
   );
   return steps;
@@ -246,15 +255,15 @@ export function withoutBridge(bridge: string, state: UplinkState): UplinkPlan {
             { kind: 'sysctl', path: sysctl('ipv4', bridge, 'rp_filter'), value: LOOSE },
           ] satisfies Step[])),
       {
-        kind: 'ip',
-        commands: [
-          ['link', 'set', 'dev', uplink, 'up'],
-          ...addresses.map((address) => addressArguments(address, bridge, uplink)),
-          ...inOrder(routes).map((route) => routeArguments(route, bridge, uplink)),
+        kind: 'devices',
+        changes: [
+          { kind: 'up', dev: uplink },
+          ...addresses.map((address) => movedAddress(address, bridge, uplink)),
+          ...inOrder(routes).map((route) => movedRoute(route, bridge, uplink)),
         ],
         undo: [
-          ...inOrder(routes).map((route) => routeArguments(route, bridge, bridge)),
-          ...addresses.toReversed().map((address) => deleteAddressArguments(address, uplink)),
+          ...inOrder(routes).map((route) => movedRoute(route, bridge, bridge)),
+          ...addresses.toReversed().map((address) => withoutAddress(address, uplink)),
         ],
       },
       {
@@ -269,8 +278,8 @@ export function withoutBridge(bridge: string, state: UplinkState): UplinkPlan {
 
 /** Routes to networks that are reached at once come before those by way of them; that to everywhere is last. */
 const inOrder = (routes: readonly UplinkRoute[]): readonly UplinkRoute[] => {
-  const rank = ({ dst, hops }: UplinkRoute): number =>
-    dst.endsWith('/0') ? 2 : hops.some(({ via }) => via !== undefined) ? 1 : 0;
+  const rank = ({ destination, hops }: UplinkRoute): number =>
+    destination.endsWith('/0') ? 2 : hops.some(({ via }) => via !== undefined) ? 1 : 0;
   return routes.toSorted((a, b) => rank(a) - rank(b));
 };
 
@@ -282,8 +291,8 @@ export function stepText(step: Step): string {
   switch (step.kind) {
     case 'switch':
       return switchText(step.change);
-    case 'ip':
-      return step.commands.map((args) => `ip ${args.join(' ')}`).join('\n');
+    case 'devices':
+      return step.changes.map(deviceChangeText).join('\n');
     case 'device':
       return `wait for device ${step.name}`;
     case 'uplink':

@@ -1,45 +1,13 @@
 /** What is known of the uplink, of the bridge that stands in for it, and of Open vSwitch, when the bridge is set up. */
+import type { NewAddress, NewHop, NewRoute } from 'rtnetlink-ts';
 
-/** An address as `ip address` takes and shows it. */
-export interface UplinkAddress {
-  /** With prefix length. */
-  readonly address: string;
-  /** Other end of a point-to-point link, with prefix length. */
-  readonly peer?: string;
-  readonly broadcast?: string;
-  /** Of IPv4; begins with the name of its device. */
-  readonly label?: string;
-  /** Its network has no route that the kernel made. */
-  readonly hasNoRoute: boolean;
-  readonly metric?: number;
-  /** Seconds; absent for an address that stays. */
-  readonly lifetimes?: { readonly valid: number | 'forever'; readonly preferred: number };
-}
+/** An address, but for its device. */
+export type UplinkAddress = Omit<NewAddress, 'device' | 'protocol'>;
 
-export interface UplinkHop {
-  readonly dev: string;
-  readonly via?: string;
-  readonly weight: number;
-  readonly isOnLink: boolean;
-}
+export type UplinkHop = Omit<NewHop, 'device'> & { readonly dev: string };
 
-/** A unicast route, of any table but the kernel's own. */
-export interface UplinkRoute {
-  /** With prefix length; that of everything has length 0. */
-  readonly dst: string;
-  readonly table: number;
-  readonly protocol: number;
-  /** Of IPv4. */
-  readonly scope?: number;
-  readonly src?: string;
-  readonly metric?: number;
-  readonly expires?: number;
-  readonly preference?: string;
-  /** `mtu`, `advmss` …, with their values. */
-  readonly metrics: readonly (readonly [string, string])[];
-  /** At least one. */
-  readonly hops: readonly UplinkHop[];
-}
+/** A unicast route, of any table but the kernel's own, with at least one next hop. */
+export type UplinkRoute = Omit<NewRoute, 'hops' | 'type'> & { readonly hops: readonly UplinkHop[] };
 
 export interface UplinkDevice {
   readonly name: string;

@@ -2,6 +2,7 @@
  * Keeps the external bridge in the place of its uplink: makes it, moves addresses and routes onto it, also those that somebody puts on the
  * uplink later, and puts all of it back when something fails on the way.
  */
+import { NetlinkError } from 'rtnetlink-ts';
 import type { ZoneProblem } from '../../api/zone-status.ts';
 import { orAborted } from '../../store/abort.ts';
 import { pause, systemClock, type Clock } from '../../store/clock.ts';
@@ -18,9 +19,10 @@ import {
 } from './plan.ts';
 import { gatewayBridgeOf, type SwitchState, type UplinkState } from './state.ts';
 import type { UplinkSwitch } from './uplink-switch.ts';
+import { deviceChangeText, deviceRequest, type DeviceChange } from './device-changes.ts';
+import { carryOut } from '../linux/network-socket.ts';
 import { NetworkMonitor } from '../linux/network-monitor.ts';
 import { isDefaultRoute } from '../linux/stale.ts';
-import type { IpProgram } from '../programs/ip-program.ts';
 import type { Sysctls } from '../linux/kernel-sysctls.ts';
 import { readUplinkDevices } from './kernel-state.ts';
 import { errorText } from '../../api/error-text.ts';
@@ -32,7 +34,8 @@ export interface UplinkKeeperOptions {
   readonly vlan: number;
   readonly node: string;
   readonly openVswitch: UplinkSwitch;
-  readonly ip: IpProgram;
+  /** Path of the network namespace; that of the process, if none is named. */
+  readonly namespace?: string | undefined;
   readonly sysctls: Sysctls;
   readonly log: Log;
   readonly clock?: Clock;
@@ -48,36 +51,40 @@ const RESYNC = 60_000;
 /** For a device of Open vSwitch to be there (reference/node.md §5). */
 const DEVICE_LIMIT = 10_000;
 const DEVICE_POLL = 20;
-/** An address that somebody took off meanwhile, or that went with another one. */
-const IS_GONE = /Cannot assign requested address|Address not found|No such device/;
+/** Of an address that somebody took off meanwhile, or that went with another one or its device. */
+const GONE: readonly string[] = ['EADDRNOTAVAIL', 'ENODEV'];
 
 /** The external bridge could not be set up, and what was there before is there again, unless it says otherwise. */
 class UplinkError extends Error {
   readonly code = 'UPLINK_FAILED';
 }
 
-type Means = Pick<UplinkKeeperOptions, 'openVswitch' | 'ip' | 'sysctls' | 'clock'> & {
+type Means = Pick<UplinkKeeperOptions, 'openVswitch' | 'namespace' | 'sysctls' | 'clock'> & {
   /** Ends waiting, as a failure. */
   readonly signal?: AbortSignal;
 };
 
 const NEVER = new AbortController().signal;
 
-async function readState(
-  { openVswitch, ip }: Pick<Means, 'openVswitch' | 'ip'>,
+const readState = (
+  { openVswitch, namespace }: Pick<Means, 'openVswitch' | 'namespace'>,
   names: readonly string[],
-): Promise<UplinkState> {
-  return { switch: openVswitch.read(), devices: await readUplinkDevices(ip, names) };
-}
+): UplinkState => ({
+  switch: openVswitch.read(),
+  devices: readUplinkDevices(namespace, names),
+});
 
-async function change(ip: IpProgram, commands: readonly (readonly string[])[]): Promise<void> {
-  const errors = await ip.change('any', commands);
-  const failed = commands.flatMap((args, index) => {
-    const error = errors[index];
-    const isDeletion = args[0] === 'address' && args[1] === 'delete';
-    return error === undefined || (isDeletion && IS_GONE.test(error))
-      ? []
-      : [`ip ${args.join(' ')}: ${error}`];
+async function change(
+  namespace: string | undefined,
+  changes: readonly DeviceChange[],
+): Promise<void> {
+  const refusals = await carryOut(namespace, changes, deviceRequest);
+  const failed = changes.flatMap((one, index) => {
+    const error = refusals[index];
+    if (error === undefined) return [];
+    const [code, why] = error instanceof NetlinkError ? [error.code, error.why] : [];
+    const isGone = one.kind === 'delete-address' && GONE.includes(code ?? '');
+    return isGone ? [] : [`${deviceChangeText(one)}: ${why ?? errorText(error)}`];
   });
   if (failed.length > 0) throw new UplinkError(failed.join('; '));
 }
@@ -85,10 +92,10 @@ async function change(ip: IpProgram, commands: readonly (readonly string[])[]): 
 async function awaited(
   { clock = systemClock, signal = NEVER }: Means,
   what: string,
-  isThere: () => Promise<boolean> | boolean,
+  isThere: () => boolean,
 ): Promise<void> {
   const end = performance.now() + DEVICE_LIMIT;
-  while (!(await isThere())) {
+  while (!isThere()) {
     if (signal.aborted) throw new UplinkError(`${what}, and the daemon ends`);
     if (performance.now() > end)
       throw new UplinkError(`${what} after ${DEVICE_LIMIT / 1000} s: ovs-vsctl show says why`);
@@ -98,7 +105,7 @@ async function awaited(
 
 /** Takes steps. When one fails those before it are undone, last first, and it throws. */
 async function take(steps: readonly Step[], means: Means): Promise<void> {
-  const { ip, openVswitch, sysctls } = means;
+  const { namespace, openVswitch, sysctls } = means;
   const before = new Map<string, string>();
   const undo: (() => Promise<void>)[] = [];
   const restore = (path: string): Promise<void> => {
@@ -115,13 +122,13 @@ async function take(steps: readonly Step[], means: Means): Promise<void> {
           await openVswitch.apply(step.change);
           break;
         }
-        case 'ip':
-          undo.push(() => change(ip, step.undo));
-          await change(ip, step.commands);
+        case 'devices':
+          undo.push(() => change(namespace, step.undo));
+          await change(namespace, step.changes);
           break;
         case 'device':
-          await awaited(means, `there is no device ${step.name}`, async () => {
-            const found = (await readUplinkDevices(ip, [step.name])).get(step.name);
+          await awaited(means, `there is no device ${step.name}`, () => {
+            const found = readUplinkDevices(namespace, [step.name]).get(step.name);
             return found !== undefined && (step.mac === undefined || found.mac === step.mac);
           });
           break;
@@ -167,18 +174,13 @@ async function take(steps: readonly Step[], means: Means): Promise<void> {
 }
 
 /** What takes apart the bridges that Heddle made. */
-export async function bridgeRemovals(
-  means: Pick<Means, 'openVswitch' | 'ip'>,
-): Promise<readonly UplinkPlan[]> {
+export function bridgeRemovals(
+  means: Pick<Means, 'openVswitch' | 'namespace'>,
+): readonly UplinkPlan[] {
   const { bridges } = means.openVswitch.read();
   const ours = [...bridges].filter(([, { isOurs, isMappedByUs }]) => isOurs || isMappedByUs);
-  return Promise.all(
-    ours.map(async ([bridge, { uplink }]) =>
-      withoutBridge(
-        bridge,
-        await readState(means, uplink === undefined ? [bridge] : [bridge, uplink]),
-      ),
-    ),
+  return ours.map(([bridge, { uplink }]) =>
+    withoutBridge(bridge, readState(means, uplink === undefined ? [bridge] : [bridge, uplink])),
   );
 }
 
@@ -189,7 +191,7 @@ export const removalsText = (plans: readonly UplinkPlan[]): string =>
 
 /** Puts addresses and routes back onto the uplinks of bridges that Heddle made, and removes these. */
 export async function removeBridges(means: Means): Promise<void> {
-  for (const { steps, problem } of await bridgeRemovals(means)) {
+  for (const { steps, problem } of bridgeRemovals(means)) {
     if (problem !== undefined) throw new UplinkError(problem);
     await take(steps, means);
   }
@@ -218,12 +220,12 @@ function bridgeOf(name: string, { bridges, mappings }: SwitchState): string {
 }
 
 /** What is still to be done for `--gateway-interface`, in words; nothing when it can't be. */
-export async function uplinkSteps(
+export function uplinkSteps(
   { name, vlan }: Pick<UplinkKeeperOptions, 'name' | 'vlan'>,
-  means: Pick<Means, 'openVswitch' | 'ip'>,
-): Promise<readonly string[]> {
+  means: Pick<Means, 'openVswitch' | 'namespace'>,
+): readonly string[] {
   const bridge = bridgeOf(name, means.openVswitch.read());
-  return uplinkPlan(name, await readState(means, [name, bridge]), { vlan }).steps.map(stepText);
+  return uplinkPlan(name, readState(means, [name, bridge]), { vlan }).steps.map(stepText);
 }
 
 export class UplinkKeeper {
@@ -247,7 +249,7 @@ export class UplinkKeeper {
       clock,
     });
     this.#monitor = new NetworkMonitor({
-      namespace: options.ip.namespace,
+      namespace: options.namespace,
       protocol: PROTOCOL,
       onStale: (stale) => {
         const isOurs = stale.kind === 'link' && [name, this.#bridge()].includes(stale.dev);
@@ -303,7 +305,7 @@ export class UplinkKeeper {
     this.#monitor.listen();
     this.#unfollow ??= openVswitch.follow(() => this.#look());
     const bridge = this.#bridge();
-    const state = await readState(this.#options, [name, bridge]);
+    const state = readState(this.#options, [name, bridge]);
     const plan = uplinkPlan(name, state, { vlan, lost: this.#lost(state, bridge) });
     this.#say(plan.problem);
     if (plan.steps.length > 0) {
@@ -322,7 +324,7 @@ export class UplinkKeeper {
     }
     let device = state.devices.get(bridge);
     if (plan.steps.length > 0) {
-      device = (await readUplinkDevices(this.#options.ip, [bridge])).get(bridge);
+      device = readUplinkDevices(this.#options.namespace, [bridge]).get(bridge);
       // Also if the bridge went at once.
       this.#kept = joined(state, bridge) ?? this.#kept;
     }

@@ -76,9 +76,10 @@ describe.skipIf(why !== undefined)(
         version: string;
       };
       expect(printed(...COMMAND, '--version').trim()).toBe(version);
-      for (const program of ['ovn-northd', 'ovn-controller', 'ovs-vsctl', 'nft', 'conntrack'])
+      for (const program of ['ovn-northd', 'ovn-controller', 'ovs-vsctl', 'nft'])
         expect(printed(program, '--version')).toMatch(/\d+\.\d+/);
-      expect(printed('ip', '-V')).toContain('iproute2');
+      for (const program of ['ip', 'conntrack'])
+        expect(() => printed(program)).toThrow('No such file or directory');
       expect(() => printed('touch', '/app/x')).toThrow('Read-only file system');
     });
 

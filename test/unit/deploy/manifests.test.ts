@@ -82,7 +82,6 @@ describe('the image', () => {
       'ovn-central': 'ovn-northd, schemas',
       'ovn-host': 'ovn-controller',
       'openvswitch-switch': 'ovs-ofctl, ovsdb-server, ovsdb-tool',
-      iproute2: 'ip',
       nftables: 'nft',
       netbase: '/etc/protocols, which nft reads',
       openssl: 'the certificate of the conversion webhook',

@@ -22,7 +22,7 @@ function zone(
     store,
     controller: { hostMayBeWanted: () => undefined, plans: () => [], left: () => [] },
     chassisSteps: () => Promise.resolve(settings),
-    uplinkSteps: () => Promise.resolve(steps),
+    uplinkSteps: () => steps,
     problems: () => [],
   };
 }

@@ -7,7 +7,6 @@ import { openHost, type OpenHost } from '../../../../src/zone/host.ts';
 import { createLogger } from '../../../../src/process/logger.ts';
 import { openStore, type OpenObjects } from '../../../../src/settings/object-store.ts';
 import { DEFAULT_SETTINGS } from '../../../../src/model/settings.ts';
-import { IpProgram } from '../../../../src/node/programs/ip-program.ts';
 import { NodeAnnouncer } from '../../../../src/node/announcer/node-announcer.ts';
 import { Informers } from '../../../../src/store/informers.ts';
 import { node } from '../../../support/cluster/cluster.ts';
@@ -58,7 +57,7 @@ describe.skipIf(whyNoNamespace !== undefined)('what a node tells the cluster of 
       openVswitch: server.remote,
       mayWrite: true,
       log,
-      ip: new IpProgram({ program: namespace.program, namespace: namespace.path }),
+      namespace: namespace.path,
       onWork: () => undefined,
       onExternalIds: () => announcer.openVswitchChanged(),
     });
@@ -68,7 +67,7 @@ describe.skipIf(whyNoNamespace !== undefined)('what a node tells the cluster of 
       settings: DEFAULT_SETTINGS,
       gateway: { mode: 'shared', nextHops: [], vlan: 0 },
       openVswitch: () => host.externalIds(),
-      namespace: host.ip.namespace,
+      namespace: host.namespace,
       log,
       signal: stop.signal,
     });

@@ -11,7 +11,6 @@ import type { RawOptions } from '../../../../src/settings/options.ts';
 import { DEFAULT_SETTINGS } from '../../../../src/model/settings.ts';
 import type { ExternalIds } from '../../../../src/node/chassis/plan.ts';
 import { ChassisKeeper, chassisSteps } from '../../../../src/node/chassis/chassis-keeper.ts';
-import { IpProgram } from '../../../../src/node/programs/ip-program.ts';
 import { Informers } from '../../../../src/store/informers.ts';
 import { node } from '../../../support/cluster/cluster.ts';
 import { HOST_SETTINGS } from '../../../support/host/host-units.ts';
@@ -64,7 +63,7 @@ describe.skipIf(whyNoNamespace !== undefined)('settings of ovn-controller on a n
       },
     },
     nodes: informers.of(nodes),
-    namespace: host.ip.namespace,
+    namespace: host.namespace,
   });
 
   const start = (flags: RawOptions = FLAGS): void => {
@@ -75,7 +74,7 @@ describe.skipIf(whyNoNamespace !== undefined)('settings of ovn-controller on a n
       openVswitch: server.remote,
       mayWrite: true,
       log,
-      ip: new IpProgram({ program: namespace.program, namespace: namespace.path }),
+      namespace: namespace.path,
       onWork: () => undefined,
       onExternalIds: () => keeper.hostChanged(),
     });

@@ -8,7 +8,6 @@ import {
   UplinkKeeper,
   uplinkSteps,
 } from '../../../../src/node/uplink/uplink-keeper.ts';
-import { IpProgram } from '../../../../src/node/programs/ip-program.ts';
 import type { SwitchChange } from '../../../../src/node/uplink/state.ts';
 import { HOST_SETTINGS } from '../../../support/host/host-units.ts';
 import { NetworkNamespace, whyNoNamespace } from '../../../support/host/network-namespace.ts';
@@ -45,7 +44,7 @@ describe.skipIf(whyNoNamespace !== undefined)(
             return host.uplink.apply(change);
           },
         },
-        ip: host.ip,
+        namespace: host.namespace,
         sysctls: node.sysctls,
         log,
         signal: stop.signal,
@@ -66,7 +65,10 @@ describe.skipIf(whyNoNamespace !== undefined)(
         .ip(`route show table all dev ${dev}`)
         .split('\n')
         .map((line) => line.replace(/ (pref|metric 1024).*/, '').trim())
-        .filter((line) => line !== '' && !/^(local|broadcast|multicast|anycast|fe80)/.test(line));
+        .filter(
+          (line) =>
+            line !== '' && !/^(local|broadcast|multicast|anycast|fe80|nexthop|10\.7\.)/.test(line),
+        );
       // Of all tables ip shows some of IPv6 twice.
       return [...new Set(lines)].toSorted();
     };
@@ -94,10 +96,15 @@ describe.skipIf(whyNoNamespace !== undefined)(
       for (const line of [
         'link set dev eth0 up',
         'address add 172.18.0.3/16 broadcast 172.18.255.255 dev eth0',
-        'address add 172.18.0.4/16 dev eth0',
+        'address add 172.18.0.4/16 dev eth0 label eth0:1 metric 7',
         'address add fd00:18::3/64 dev eth0 nodad',
-        'route add default via 172.18.0.1 mtu 1400',
+        'route add default via 172.18.0.1 mtu lock 1400 advmss 1360 congctl reno',
         'route add 10.9.0.0/16 via 172.18.0.1 table 77 src 172.18.0.4',
+        'link add name eth1 type veth peer name to-eth1',
+        'link set dev eth1 up',
+        'address add 172.19.0.3/16 dev eth1',
+        `route add ${SHARED}`,
+        'address add 192.0.2.3 peer 192.0.2.4/32 dev eth0',
         '-6 route add default via fd00:18::1',
       ])
         node.ip(line);
@@ -113,7 +120,7 @@ describe.skipIf(whyNoNamespace !== undefined)(
         openVswitch: vswitchd.database.remote,
         mayWrite: true,
         log,
-        ip: new IpProgram({ program: node.program, namespace: node.path }),
+        namespace: node.path,
         onWork: () => undefined,
         onExternalIds: () => keeper.openVswitchChanged(),
       });
@@ -128,11 +135,20 @@ describe.skipIf(whyNoNamespace !== undefined)(
       outside[Symbol.dispose]();
     });
 
-    const WANTED = ['172.18.0.3/16', '172.18.0.4/16', 'fd00:18::3/64'];
+    /** By both network cards of the node. */
+    const SHARED =
+      '10.7.0.0/16 proto 17 nexthop via 172.18.0.1 dev eth0 weight 3 nexthop via 172.19.0.1 dev eth1 weight 1';
+    const shared = (): string =>
+      node
+        .ip('route show 10.7.0.0/16')
+        .replaceAll(/ linkdown|\s+/g, ' ')
+        .trim();
+    const WANTED = ['172.18.0.3/16', '192.0.2.3', '172.18.0.4/16', 'fd00:18::3/64'];
     const ROUTES = [
       '10.9.0.0/16 via 172.18.0.1 table 77 src 172.18.0.4',
       '172.18.0.0/16 proto kernel scope link src 172.18.0.3',
-      'default via 172.18.0.1 mtu 1400',
+      '192.0.2.4 proto kernel scope link src 192.0.2.3',
+      'default via 172.18.0.1 mtu lock 1400 advmss 1360 congctl reno',
       'default via fd00:18::1',
       'fd00:18::/64 proto kernel metric 256',
     ];
@@ -152,6 +168,10 @@ describe.skipIf(whyNoNamespace !== undefined)(
       expect(addresses('breth0')).toEqual(WANTED);
       expect(routes('breth0')).toEqual(ROUTES);
       expect(routes('eth0')).toEqual([]);
+      expect(shared()).toBe(SHARED.replace('eth0', 'breth0'));
+      expect(node.ip('address show dev breth0')).toMatch(
+        /172\.18\.0\.4\/16 metric 7 scope global secondary breth0:1\n/,
+      );
       expect(node.ip('link show dev breth0')).toContain('02:42:ac:12:00:03');
       await expect
         .poll(
@@ -222,7 +242,11 @@ describe.skipIf(whyNoNamespace !== undefined)(
       async (kind) => {
         await isMoved();
         await end();
-        await removeBridges({ openVswitch: host.uplink, ip: host.ip, sysctls: node.sysctls });
+        await removeBridges({
+          openVswitch: host.uplink,
+          namespace: host.namespace,
+          sysctls: node.sysctls,
+        });
         await expect.poll(() => node.picture(), SOON).not.toContain('tap');
         const before = node.picture();
         sabotage = (change) => {
@@ -241,7 +265,11 @@ describe.skipIf(whyNoNamespace !== undefined)(
     test('who stops it while Open vSwitch does not answer has the card back as it was, and does not wait', async () => {
       await isMoved();
       await end();
-      await removeBridges({ openVswitch: host.uplink, ip: host.ip, sysctls: node.sysctls });
+      await removeBridges({
+        openVswitch: host.uplink,
+        namespace: host.namespace,
+        sysctls: node.sysctls,
+      });
       // Its devices outlive an Open vSwitch that is killed before it has taken them away.
       await expect.poll(() => node.picture(), SOON).not.toContain('tap');
       await vswitchd.kill();
@@ -259,20 +287,23 @@ describe.skipIf(whyNoNamespace !== undefined)(
     test('taken apart again, the card has all of it', async () => {
       await isMoved();
       await end();
-      const means = { openVswitch: host.uplink, ip: host.ip };
-      expect(await uplinkSteps({ name: 'eth0', vlan: 0 }, means)).toEqual([]);
-      expect(await host.removalsText()).toContain('remove bridge breth0');
-      await removeBridges({ openVswitch: host.uplink, ip: host.ip, sysctls: node.sysctls });
+      const means = { openVswitch: host.uplink, namespace: host.namespace };
+      expect(uplinkSteps({ name: 'eth0', vlan: 0 }, means)).toEqual([]);
+      expect(host.removalsText()).toContain('remove bridge breth0');
+      await removeBridges({
+        openVswitch: host.uplink,
+        namespace: host.namespace,
+        sysctls: node.sysctls,
+      });
       expect(addresses('eth0')).toEqual(WANTED);
       expect(routes('eth0')).toEqual(ROUTES);
+      expect(shared()).toBe(SHARED);
       expect(await vswitchd.vsctl('list-br')).toBe('');
       expect(await vswitchd.vsctl('get', 'Open_vSwitch', '.', 'external_ids')).not.toContain(
         'physnet',
       );
-      expect(await host.removalsText()).toBe('');
-      expect(await uplinkSteps({ name: 'eth0', vlan: 0 }, means)).toContain(
-        'add port eth0 to breth0',
-      );
+      expect(host.removalsText()).toBe('');
+      expect(uplinkSteps({ name: 'eth0', vlan: 0 }, means)).toContain('add port eth0 to breth0');
       start();
     });
   },

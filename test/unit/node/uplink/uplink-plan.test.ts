@@ -1,3 +1,4 @@
+import { ADDRESS_FLAG, ROUTE_METRIC } from 'rtnetlink-ts';
 import { describe, expect, test } from 'vitest';
 import { stepText, uplinkPlan, withoutBridge } from '../../../../src/node/uplink/plan.ts';
 import type {
@@ -20,11 +21,10 @@ const device = (name: string, more: Partial<UplinkDevice> = {}): UplinkDevice =>
   ...more,
 });
 
-const route = (dst: string, more: Partial<UplinkRoute> = {}): UplinkRoute => ({
-  dst,
+const route = (destination: string, more: Partial<UplinkRoute> = {}): UplinkRoute => ({
+  destination,
   table: 254,
   protocol: 3,
-  metrics: [],
   hops: [{ dev: 'eth0', via: '172.18.0.1', weight: 1, isOnLink: false }],
   ...more,
 });
@@ -32,17 +32,17 @@ const route = (dst: string, more: Partial<UplinkRoute> = {}): UplinkRoute => ({
 /** A network card as a node has it. */
 const eth0 = device('eth0', {
   addresses: [
-    { address: '172.18.0.3/16', broadcast: '172.18.255.255', label: 'eth0', hasNoRoute: false },
-    { address: '172.18.0.4/16', label: 'eth0:second', hasNoRoute: true },
+    { address: '172.18.0.3/16', broadcast: '172.18.255.255', label: 'eth0' },
+    { address: '172.18.0.4/16', label: 'eth0:second', flags: ADDRESS_FLAG.noPrefixRoute },
     {
       address: 'fd00::3/64',
-      hasNoRoute: false,
+      flags: ADDRESS_FLAG.noDad,
       lifetimes: { valid: 600, preferred: 300 },
     },
   ],
   routes: [
-    route('0.0.0.0/0', { metric: 100, metrics: [['mtu', '1400']] }),
-    route('10.9.0.0/16', { table: 77, src: '172.18.0.3' }),
+    route('0.0.0.0/0', { metric: 100, metrics: { lock: 1 << ROUTE_METRIC.mtu, mtu: 1400 } }),
+    route('10.9.0.0/16', { table: 77, preferredSource: '172.18.0.3' }),
     route('172.20.0.0/16', { hops: [{ dev: 'eth0', weight: 1, isOnLink: false }] }),
     route('::/0', {
       protocol: 9,
@@ -101,7 +101,7 @@ describe('a network card becomes the uplink of the external bridge', () => {
       'ip route replace 172.20.0.0/16 dev breth0 table 254 proto 3',
       'ip route replace 10.9.0.0/16 via 172.18.0.1 dev breth0 table 77 proto 3 src 172.18.0.3',
       'ip route replace 9.9.9.0/24 table 254 proto 3 nexthop via 172.18.0.7 dev breth0 weight 2 nexthop via 172.19.0.7 dev eth1 weight 1',
-      'ip route replace 0.0.0.0/0 via 172.18.0.1 dev breth0 table 254 proto 3 metric 100 mtu 1400',
+      'ip route replace 0.0.0.0/0 via 172.18.0.1 dev breth0 table 254 proto 3 metric 100 mtu lock 1400',
       'ip route replace ::/0 via fe80::1 dev breth0 onlink table 254 proto 9 expires 1800',
       'ip address delete fd00::3/64 dev eth0',
       'ip address delete 172.18.0.4/16 dev eth0',
@@ -126,7 +126,7 @@ describe('a network card becomes the uplink of the external bridge', () => {
   test('what somebody puts on the uplink later is moved alone', () => {
     const later = state(
       [
-        device('eth0', { addresses: [{ address: '172.18.0.9/16', hasNoRoute: false }] }),
+        device('eth0', { addresses: [{ address: '172.18.0.9/16' }] }),
         device('br-ex', { addresses: eth0.addresses }),
       ],
       { bridges: { 'br-ex': bridge() }, mappings: MAPPED },

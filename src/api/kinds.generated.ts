@@ -350,6 +350,126 @@ export interface NetworkAttachmentDefinitionFields {
   };
 }
 
+/** Of NetworkQoS, as version v1alpha1 stores it. */
+export interface NetworkQoSFields {
+  readonly spec?: {
+    readonly networkSelectors?: readonly {
+      readonly networkSelectionType: 'DefaultNetwork' | 'ClusterUserDefinedNetworks' | 'PrimaryUserDefinedNetworks' | 'SecondaryUserDefinedNetworks' | 'NetworkAttachmentDefinitions';
+      readonly clusterUserDefinedNetworkSelector?: {
+        readonly networkSelector: {
+          readonly matchExpressions?: readonly {
+            readonly key: string;
+            readonly operator: string;
+            readonly values?: readonly string[];
+          }[];
+          readonly matchLabels?: Readonly<Record<string, string>>;
+        };
+      };
+      readonly primaryUserDefinedNetworkSelector?: {
+        readonly namespaceSelector: {
+          readonly matchExpressions?: readonly {
+            readonly key: string;
+            readonly operator: string;
+            readonly values?: readonly string[];
+          }[];
+          readonly matchLabels?: Readonly<Record<string, string>>;
+        };
+      };
+      readonly secondaryUserDefinedNetworkSelector?: {
+        readonly namespaceSelector: {
+          readonly matchExpressions?: readonly {
+            readonly key: string;
+            readonly operator: string;
+            readonly values?: readonly string[];
+          }[];
+          readonly matchLabels?: Readonly<Record<string, string>>;
+        };
+        readonly networkSelector: {
+          readonly matchExpressions?: readonly {
+            readonly key: string;
+            readonly operator: string;
+            readonly values?: readonly string[];
+          }[];
+          readonly matchLabels?: Readonly<Record<string, string>>;
+        };
+      };
+      readonly networkAttachmentDefinitionSelector?: {
+        readonly namespaceSelector: {
+          readonly matchExpressions?: readonly {
+            readonly key: string;
+            readonly operator: string;
+            readonly values?: readonly string[];
+          }[];
+          readonly matchLabels?: Readonly<Record<string, string>>;
+        };
+        readonly networkSelector: {
+          readonly matchExpressions?: readonly {
+            readonly key: string;
+            readonly operator: string;
+            readonly values?: readonly string[];
+          }[];
+          readonly matchLabels?: Readonly<Record<string, string>>;
+        };
+      };
+    }[];
+    readonly podSelector?: {
+      readonly matchExpressions?: readonly {
+        readonly key: string;
+        readonly operator: string;
+        readonly values?: readonly string[];
+      }[];
+      readonly matchLabels?: Readonly<Record<string, string>>;
+    };
+    readonly priority: number;
+    readonly egress: readonly {
+      readonly dscp: number;
+      readonly bandwidth?: {
+        readonly burst?: number;
+        readonly rate?: number;
+      };
+      readonly classifier?: {
+        readonly ports?: readonly {
+          readonly port?: number;
+          readonly protocol?: string;
+        }[];
+        readonly to?: readonly {
+          readonly ipBlock?: {
+            readonly cidr: string;
+            readonly except?: readonly string[];
+          };
+          readonly namespaceSelector?: {
+            readonly matchExpressions?: readonly {
+              readonly key: string;
+              readonly operator: string;
+              readonly values?: readonly string[];
+            }[];
+            readonly matchLabels?: Readonly<Record<string, string>>;
+          };
+          readonly podSelector?: {
+            readonly matchExpressions?: readonly {
+              readonly key: string;
+              readonly operator: string;
+              readonly values?: readonly string[];
+            }[];
+            readonly matchLabels?: Readonly<Record<string, string>>;
+          };
+        }[];
+      };
+    }[];
+  };
+  readonly status?: {
+    readonly status?: string;
+    readonly conditions?: readonly {
+      readonly lastTransitionTime: string;
+      readonly message: string;
+      readonly observedGeneration?: number;
+      readonly reason: string;
+      readonly status: 'True' | 'False' | 'Unknown';
+      readonly type: string;
+    }[];
+  };
+}
+
 /** Of OVNSecondaryNetwork, as version v1alpha1 stores it. */
 export interface OVNSecondaryNetworkFields {
   readonly spec: {

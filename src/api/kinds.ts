@@ -16,6 +16,7 @@ import type {
   Namespace,
   NetworkAttachmentDefinition,
   NetworkPolicy,
+  NetworkQoS,
   Node,
   OVNSecondaryNetwork,
   Pod,
@@ -77,6 +78,12 @@ export const egressQoSes: ResourceKind<EgressQoS> = {
   apiVersion: 'k8s.ovn.org/v1',
   kind: 'EgressQoS',
   plural: 'egressqoses',
+  namespaced: true,
+};
+export const networkQoSes: ResourceKind<NetworkQoS> = {
+  apiVersion: 'k8s.ovn.org/v1alpha1',
+  kind: 'NetworkQoS',
+  plural: 'networkqoses',
   namespaced: true,
 };
 export const egressServices: ResourceKind<EgressService> = {
@@ -176,6 +183,7 @@ export const resourceKinds: readonly ResourceKind[] = [
   egressIPs,
   egressFirewalls,
   egressQoSes,
+  networkQoSes,
   egressServices,
   externalRoutes,
   zoneStatuses,

@@ -12,6 +12,7 @@ import type {
   EgressServiceFields,
   IPAMClaimFields,
   NetworkAttachmentDefinitionFields,
+  NetworkQoSFields,
   OVNSecondaryNetworkFields,
   UserDefinedNetworkFields,
 } from './kinds.generated.ts';
@@ -93,6 +94,12 @@ export interface EgressQoS extends KubeObject {
   readonly kind: 'EgressQoS';
   readonly spec?: Part<EgressQoSFields['spec']>;
   readonly status?: Part<EgressQoSFields['status']>;
+}
+
+export interface NetworkQoS extends KubeObject {
+  readonly kind: 'NetworkQoS';
+  readonly spec?: Part<NetworkQoSFields['spec']>;
+  readonly status?: Part<NetworkQoSFields['status']>;
 }
 
 export interface EgressService extends KubeObject {

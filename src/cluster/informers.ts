@@ -3,13 +3,16 @@ import {
   clusterNetworkConnects,
   clusterUserDefinedNetworks,
   egressFirewalls,
+  egressQoSes,
   endpointSlices,
   externalRoutes,
   ipamClaims,
+  networkQoSes,
   ovnSecondaryNetworks,
   userDefinedNetworks,
   zoneStatuses,
 } from '../api/kinds.ts';
+import type { ResourceKind } from '../api/objects.ts';
 import { unprogrammedKinds } from '../api/unprogrammed.ts';
 import { PodInformers } from '../addresses/pod-informers.ts';
 import type { NetworkObject } from '../api/nad/network-spec.ts';
@@ -25,8 +28,10 @@ export class ClusterInformers extends PodInformers {
   readonly claims = this.view(ipamClaims);
   readonly slices = this.view<EndpointSlice>(endpointSlices);
   readonly zones = this.view(zoneStatuses);
-  readonly firewalls = this.view(egressFirewalls);
-  readonly externalRoutes = this.view(externalRoutes);
+  /** Kinds whose statuses hold what nodes refuse. */
+  readonly egress = [egressFirewalls, egressQoSes, networkQoSes, externalRoutes].map(
+    (kind: ResourceKind) => this.view(kind),
+  );
   readonly unprogrammed = unprogrammedKinds.map((kind) => this.view(kind));
   /** NADs by the uid of the object that controls them. */
   readonly nadsByOwner = this.nads.index(({ metadata }) =>

@@ -169,6 +169,8 @@ interface PolicySettings {
   readonly mostFlows: number;
   /** OpenFlow flows that the rules of one EgressFirewall may cost a node on a network. */
   readonly mostFirewallFlows: number;
+  /** OpenFlow flows that the rules of one EgressQoS or NetworkQoS may cost a node on a network. */
+  readonly mostQosFlows: number;
 }
 
 /** What one service may cost every node, as load balancers and flows are made of it. */

@@ -16,6 +16,7 @@ export const DEFAULT_SETTINGS: ClusterSettings = {
     allowsStateless: false,
     mostFlows: 10_000,
     mostFirewallFlows: 200_000,
+    mostQosFlows: 100_000,
   },
   ephemeralPortRange: '',
   aclLoggingRateLimit: 20,

@@ -403,6 +403,11 @@ function clusterSettings(read: Read, kernelPortRange = ''): ClusterSettings {
         integer(1, 10_000_000),
         defaults.policies.mostFirewallFlows,
       ),
+      mostQosFlows: read(
+        'max-flows-per-qos',
+        integer(1, 10_000_000),
+        defaults.policies.mostQosFlows,
+      ),
     },
     podConnections: read('max-pod-connections', integer(0, 4_294_967_295), defaults.podConnections),
     ephemeralPortRange: read(

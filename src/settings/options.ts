@@ -234,6 +234,13 @@ export const OPTIONS = [
     '200000',
   ),
   option(
+    'max-flows-per-qos',
+    'cluster',
+    'COUNT',
+    'OpenFlow flows that the rules of one EgressQoS or NetworkQoS may cost a node on a network; where they would cost more nothing is marked or limited',
+    '100000',
+  ),
+  option(
     'max-pod-connections',
     'cluster',
     'COUNT',

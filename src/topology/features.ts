@@ -12,6 +12,7 @@ import { egressFirewall } from './egress/firewall.ts';
 import { egressFirewallNames } from './egress/firewall-names.ts';
 import { externalRoutePolicies, externalRoutes, hopWatches } from './egress/external-routes.ts';
 import { egressAddresses } from './egress/node-addresses.ts';
+import { qosAddresses, qosRules } from './egress/qos.ts';
 import { ownChassis, remoteChassis } from './interconnect/chassis.ts';
 import { remoteNode } from './interconnect/remote-node.ts';
 import { secondaryPods } from './isolation/secondary-pods.ts';
@@ -59,6 +60,8 @@ export const zoneFeatures: readonly Feature<ZoneFacts>[] = [
   hopWatches,
   externalRoutes,
   externalRoutePolicies,
+  qosAddresses,
+  qosRules,
   adminAddresses,
   adminPolicy,
   defaultDeny,

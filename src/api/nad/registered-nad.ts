@@ -16,6 +16,8 @@ export interface RegisteredNad {
   readonly creationTimestamp: string;
   readonly ownerKind: string | undefined;
   readonly ownerUid: string | undefined;
+  /** Those of its owner among them. */
+  readonly labels: Readonly<Record<string, string>>;
   readonly config: NetworkConfig;
   /** What the NAD carries already. */
   readonly networkId: number | undefined;
@@ -50,6 +52,7 @@ export function registeredNad(
     creationTimestamp: metadata.creationTimestamp ?? '',
     ownerKind: owner?.kind,
     ownerUid: owner?.uid,
+    labels: metadata.labels ?? {},
     config,
     // An unreadable annotation is written again.
     networkId: networkId(nad).value,

@@ -116,7 +116,7 @@ function portErrors({ port, endPort }: NetworkPolicyPort, path: FieldPath): Fiel
   return errors;
 }
 
-function blockErrors({ cidr, except = [] }: IPBlock, path: FieldPath): FieldError[] {
+export function blockErrors({ cidr, except = [] }: IPBlock, path: FieldPath): FieldError[] {
   const outer = parsePrefix(cidr);
   if (outer === undefined)
     return [invalid([...path, 'cidr'], cidr, 'must be a valid CIDR value, (e.g. 10.9.8.0/24)')];

@@ -10,10 +10,16 @@ import {
   externalRoutes,
   multiNetworkPolicies,
   networkPolicies,
+  networkQoSes,
   services,
 } from '../../api/kinds.ts';
 import { objectKey, type KubeObject, type ResourceKind } from '../../api/objects.ts';
-import type { AdminPolicyBasedExternalRoute, EgressFirewall, EgressQoS } from '../../api/types.ts';
+import type {
+  AdminPolicyBasedExternalRoute,
+  EgressFirewall,
+  EgressQoS,
+  NetworkQoS,
+} from '../../api/types.ts';
 import { notProgrammed, unprogrammedKinds } from '../../api/unprogrammed.ts';
 import type { ZoneStatus } from '../../api/zone-status.ts';
 import { timestamp, type Clock } from '../../store/clock.ts';
@@ -33,6 +39,8 @@ const TOLD: readonly ResourceKind[] = [
   baselineAdminNetworkPolicies,
   egressFirewalls,
   externalRoutes,
+  egressQoSes,
+  networkQoSes,
 ];
 
 const KINDS: ReadonlyMap<string, ResourceKind> = new Map(
@@ -45,16 +53,7 @@ const NOT_SUPPORTED = 'NotSupported';
 /** So many events of one object at most are written for what nodes say at a time: a node that says ever new things fills nothing. */
 const MOST_AT_ONCE = 5;
 
-/** What nodes refuse of an egress firewall, or nothing; `status` texts are those of ovn-kubernetes (reference/api.md §1.13). */
-const firewallStatus = (messages: readonly string[]): StatusChange<EgressFirewall> => ({
-  conditions: [],
-  fields: {
-    status: messages.length === 0 ? '' : 'EgressFirewall Rules not correctly applied',
-    messages,
-  },
-});
-
-/** Likewise of external routes; `now` as an API server writes it. */
+/** What nodes refuse of external routes; `now` as an API server writes it. */
 function externalRouteStatus(
   messages: readonly string[],
   { status }: AdminPolicyBasedExternalRoute,
@@ -72,26 +71,48 @@ function externalRouteStatus(
   };
 }
 
-/** The status of a kind that nothing is programmed for and that has a place for a message; the texts likewise. */
-const STATUSES: ReadonlyMap<ResourceKind, (message: string) => StatusChange> = new Map<
-  ResourceKind,
-  (message: string) => StatusChange
->([
+/** What nodes refuse of an object, or nothing, where its status has a place for it; `status` texts are those of ovn-kubernetes (reference/api.md §1.13). */
+type StatusOf = (messages: readonly string[], object: KubeObject, now: string) => StatusChange;
+const STATUSES: ReadonlyMap<ResourceKind, StatusOf> = new Map<ResourceKind, StatusOf>([
   [
-    egressQoSes,
-    (message): StatusChange<EgressQoS> => ({
-      conditions: [{ type: 'Programmed', status: 'False', reason: NOT_SUPPORTED, message }],
-      fields: { status: 'EgressQoS Rules not correctly applied' },
+    egressFirewalls,
+    (messages): StatusChange<EgressFirewall> => ({
+      conditions: [],
+      fields: {
+        status: messages.length === 0 ? '' : 'EgressFirewall Rules not correctly applied',
+        messages,
+      },
     }),
+  ],
+  [
+    externalRoutes,
+    (messages, route, now) =>
+      externalRouteStatus(messages, route as AdminPolicyBasedExternalRoute, now),
+  ],
+  [egressQoSes, (messages) => qosStatus('EgressQoS Rules not correctly applied', messages)],
+  [
+    networkQoSes,
+    (messages) => qosStatus('NetworkQoS Destinations not correctly applied', messages),
   ],
 ]);
 
+const PROGRAMMED = 'Programmed';
+
+const qosStatus = (
+  refused: string,
+  messages: readonly string[],
+): StatusChange<EgressQoS | NetworkQoS> => ({
+  conditions:
+    messages.length === 0
+      ? []
+      : [{ type: PROGRAMMED, status: 'False', reason: REFUSED, message: messages.join('; ') }],
+  removed: [PROGRAMMED],
+  fields: { status: messages.length === 0 ? '' : refused },
+});
+
 export interface ObjectStatesOptions {
   readonly store: Pick<Store, 'get' | 'patchStatus' | 'event'>;
-  readonly informers: Pick<
-    ClusterInformers,
-    'zones' | 'firewalls' | 'externalRoutes' | 'unprogrammed'
-  >;
+  readonly informers: Pick<ClusterInformers, 'zones' | 'egress' | 'unprogrammed'>;
   readonly clock: Clock;
   readonly onFailure: (failure: Failure) => void;
 }
@@ -139,13 +160,13 @@ export class ObjectStatesController {
   }
 
   follow(): void {
-    const { zones, firewalls, externalRoutes: routes, unprogrammed } = this.#options.informers;
+    const { zones, egress, unprogrammed } = this.#options.informers;
     zones.onChange(({ before, after }) => {
       const [was, is] = [refusedBy(before), refusedBy(after)];
       for (const object of new Set([...was.keys(), ...is.keys()]))
         if (was.get(object)?.join() !== is.get(object)?.join()) this.queue.add(object);
     });
-    for (const objects of [firewalls, routes, ...unprogrammed])
+    for (const objects of [...egress, ...unprogrammed])
       objects.onChange(({ key, after }) => {
         const object = `${objects.kind.kind} ${key}`;
         if (after === undefined) this.#told.delete(object);
@@ -176,28 +197,25 @@ export class ObjectStatesController {
     if (missing === undefined) {
       const refused = this.#zones.get(object).flatMap((zone) => refusedBy(zone).get(object) ?? []);
       const messages = [...new Set(refused)].sort().slice(0, MOST_AT_ONCE);
-      const { firewalls, externalRoutes: routes } = this.#options.informers;
-      const hasStatus = kind === egressFirewalls || kind === externalRoutes;
-      const firewall = kind === egressFirewalls ? firewalls.get(key) : undefined;
-      const route = kind === externalRoutes ? routes.get(key) : undefined;
-      const found = firewall ?? route;
+      const statusOf = STATUSES.get(kind);
+      const found = this.#options.informers.egress
+        .find((objects) => objects.kind === kind)
+        ?.get(key);
       await this.#tell(object, REFUSED, messages, async () =>
-        hasStatus ? found : this.#options.store.get(kind, key, signal),
+        statusOf === undefined ? this.#options.store.get(kind, key, signal) : found,
       );
+      if (statusOf === undefined || found === undefined) return undefined;
       // One that was never refused is left alone.
-      if (found === undefined || (messages.length === 0 && found.status === undefined))
-        return undefined;
       const now = timestamp(this.#options.clock.now());
-      const status =
-        route === undefined ? firewallStatus(messages) : externalRouteStatus(messages, route, now);
-      return this.#write(kind, found, status, signal);
+      const isSilent = messages.length === 0 && found.status === undefined;
+      return isSilent
+        ? undefined
+        : this.#write(kind, found, statusOf(messages, found, now), signal);
     }
     const found = this.#options.informers.unprogrammed
       .find((objects) => objects.kind === kind)
       ?.get(key);
-    const statusOf = STATUSES.get(kind);
     if (found === undefined) return undefined;
-    if (statusOf !== undefined) return this.#write(kind, found, statusOf(missing), signal);
     await this.#tell(object, NOT_SUPPORTED, [missing], async () => found, found.metadata.uid);
     return undefined;
   }

@@ -34,6 +34,9 @@ export interface NetworkDefinition {
   readonly network: string;
   /** Namespace of the NAD. */
   readonly namespace: string;
+  readonly labels: Readonly<Record<string, string>>;
+  /** It was made from a ClusterUserDefinedNetwork, whose labels it has. */
+  readonly isOfCluster: boolean;
 }
 
 /** What the NADs of a network say together. */
@@ -64,6 +67,7 @@ const definitionTexts = (nad: NetworkAttachmentDefinition): readonly unknown[] =
     owner?.kind,
     owner?.name,
     owner?.uid,
+    JSON.stringify(nad.metadata.labels),
   ];
 };
 

@@ -2,6 +2,7 @@
 import type { KubeObject } from '../../api/objects.ts';
 import { egressFirewallKind } from './egress-firewalls.ts';
 import { externalRouteKind } from './external-routes.ts';
+import { egressQosKind, networkQosKind } from './qos.ts';
 import { endpointSliceKind } from './endpoint-slices.ts';
 import { podKind } from './attachments.ts';
 import { adminNetworkPolicyKind, baselineAdminNetworkPolicyKind } from './closed-admin-policies.ts';
@@ -23,6 +24,8 @@ const declarations = [
   multiNetworkPolicyKind,
   egressFirewallKind,
   externalRouteKind,
+  egressQosKind,
+  networkQosKind,
   endpointSliceKind,
   adminNetworkPolicyKind,
   baselineAdminNetworkPolicyKind,

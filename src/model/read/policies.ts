@@ -76,8 +76,8 @@ function readPort({ protocol, port, endPort }: NetworkPolicyPort): PolicyPort {
 }
 
 /** A peer without `podSelector` means all pods of its namespaces; ovn-kubernetes has a set of its own for it (reference/topology.md §16.1). */
-function selectionOf(
-  { podSelector, namespaceSelector }: NetworkPolicyPeer,
+export function selectionOf(
+  { podSelector, namespaceSelector }: Pick<NetworkPolicyPeer, 'podSelector' | 'namespaceSelector'>,
   namespace: string,
 ): PodSelection {
   const selection = {

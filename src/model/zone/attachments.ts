@@ -85,6 +85,7 @@ export function attachmentTables(
       Attachment,
       {
         network: [network: string];
+        namespace: [string];
         group: [network: string, namespace: string];
         pod: PodKey;
         machine: MachineKey;
@@ -94,6 +95,7 @@ export function attachmentTables(
       indexes: {
         network: ({ network }) => [network],
         group: ({ network, namespace }) => [[network, namespace]],
+        namespace: ({ namespace }) => [namespace],
         pod: ({ namespace, pod }) => [[namespace, pod]],
         machine: machineKeys,
       },

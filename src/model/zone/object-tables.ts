@@ -8,6 +8,7 @@ import { written, type Key } from '../../facts/keys.ts';
 import type { AdminKey } from './admin-policies.ts';
 import type { PodKey, PodTables } from './pods.ts';
 import type { PolicyKey } from './policies.ts';
+import type { QosKey } from './qos.ts';
 import type { NodeFacts, PodInterface } from '../model.ts';
 import { registrationOf } from '../read/networks.ts';
 import { NO_SUBNETS, type SubnetsOfNode } from '../read/node-subnets.ts';
@@ -76,6 +77,11 @@ export function tablesOf(facts: ZoneFacts, registry = new NadRegistry()): Object
     firewalls: plain(facts.firewalls, byName),
     externalRoutes: plain(facts.externalRoutes, byKey),
     gatewayPods: plain(facts.gatewayPods, byName),
+    qoses: plain(facts.qoses, ({ kind, namespace, name }): QosKey => [
+      kind as QosKey[0],
+      namespace,
+      name,
+    ]),
     pods: plain(facts.pods, byName),
     hostNetworkPods: plain(facts.hostNetworkPods, byName),
     interfaces,
@@ -181,9 +187,13 @@ class DefinitionTable implements ObjectTable<Definition> {
     // Its switch spans all zones: each has a port for every pod of it.
     this.#facts.otherPods.want(`network ${name}`, network?.config.topology === 'layer2');
     const refused = this.#registry.refusedNads(name);
-    for (const { key, namespace } of this.#registry.ofNetwork(name)) {
+    for (const { key, namespace, labels, ownerKind } of this.#registry.ofNetwork(name)) {
       const why = refused.get(key);
-      definitions.put(key, why === undefined ? { network: name, namespace } : undefined);
+      const isOfCluster = ownerKind === 'ClusterUserDefinedNetwork';
+      definitions.put(
+        key,
+        why === undefined ? { network: name, namespace, labels, isOfCluster } : undefined,
+      );
       this.#noteRefusal(key, why);
     }
   }

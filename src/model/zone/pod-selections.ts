@@ -17,6 +17,7 @@ import type { MulticastTables } from './multicast.ts';
 import type { NamespaceTables } from './namespaces.ts';
 import type { PodKey, PodTables } from './pods.ts';
 import { uniqueBy, type PolicyTables, type SelectionKey } from './policies.ts';
+import type { QosTables } from './qos.ts';
 import type { ReachTables } from './reach.ts';
 import type { ZoneBasis } from './zone-basis.ts';
 
@@ -25,6 +26,8 @@ interface PlacedSelection {
   readonly network: NetworkName;
   readonly selection: PodSelection;
   readonly ports: readonly { readonly protocol: Protocol; readonly name: string }[];
+  /** Packets of its pods of this node are meant on that network. */
+  readonly isSource: boolean;
 }
 
 /** Selections that pods of a namespace are in by their labels. */
@@ -45,6 +48,8 @@ export interface SelectedPod {
   readonly selection: SelectionKey;
   /** Without prefix length. */
   readonly addresses: readonly string[];
+  /** Those that it sends from on the network of the selection, on this node; none where nobody asks for them. */
+  readonly ownAddresses: readonly string[];
   readonly ports: readonly {
     readonly protocol: Protocol;
     readonly name: string;
@@ -57,6 +62,7 @@ type SelectedKey = [...SelectionKey, ...PodKey];
 export type NumberKey = [...SelectionKey, protocol: Protocol, name: string, port: string];
 
 const NO_PORTS: SelectedPod['ports'] = [];
+const NO_ADDRESSES: readonly string[] = [];
 
 export type SelectionTables = ReturnType<typeof selectionTables>;
 
@@ -68,9 +74,10 @@ export function selectionTables(
     AttachmentTables &
     PolicyTables &
     AdminTables &
+    QosTables &
     MulticastTables,
 ) {
-  const { graph, namespaces, pods, placements, adminPlacements, multicast } = known;
+  const { graph, namespaces, pods, placements, adminPlacements, multicast, qosPlacements } = known;
   /** Selections that some policy needs. */
   const selections = new DerivedFacts<
     SelectionKey,
@@ -83,6 +90,7 @@ export function selectionTables(
       placements.distinct('selection'),
       adminPlacements.distinct('selection'),
       multicast.distinct('selection'),
+      qosPlacements.distinct('selection'),
     ),
     (...key) => merged(...key),
     {
@@ -116,7 +124,11 @@ export function selectionTables(
     SelectedKey,
     SelectedPod,
     { port: NumberKey },
-    { selection: [...SelectionKey, Family]; port: [...NumberKey, Family] }
+    {
+      selection: [...SelectionKey, Family];
+      own: [...SelectionKey, Family];
+      port: [...NumberKey, Family];
+    }
   >('selectedPods', graph, podSelections.distinct('pair'), (...key) => selected(...key), {
     object: (_network, _selection, namespace, pod) => `Pod ${namespace}/${pod}`,
     indexes: {
@@ -126,6 +138,8 @@ export function selectionTables(
     sets: {
       selection: ({ selection, addresses }) =>
         addresses.map((address) => [[...selection, familyOf(address)], address]),
+      own: ({ selection, ownAddresses }) =>
+        ownAddresses.map((address) => [[...selection, familyOf(address)], address]),
       port: ({ selection, addresses, ports }) =>
         ports.flatMap(({ protocol, name, port }) =>
           addresses.map((address): [[...NumberKey, Family], string] => [
@@ -141,7 +155,12 @@ export function selectionTables(
       ...placements.by('selection', network, id),
       ...adminPlacements.by('selection', network, id),
     ];
-    const selection = [...placed, ...multicast.by('selection', network, id)]
+    const isSource = qosPlacements.by('source', network, id).length > 0;
+    const selection = [
+      ...placed,
+      ...multicast.by('selection', network, id),
+      ...qosPlacements.by('selection', network, id),
+    ]
       .flatMap((placement) => placement.selections)
       .find((one) => one.id === id);
     if (selection === undefined) return undefined;
@@ -153,6 +172,7 @@ export function selectionTables(
       network,
       selection,
       ports: uniqueBy(ports, ({ protocol, name }) => keyText([protocol, name])),
+      isSource,
     };
   }
 
@@ -202,6 +222,13 @@ export function selectionTables(
       )
       .flatMap((attachment) => attachment.addresses.map(withoutPrefix));
     if (addresses.length === 0) return undefined;
+    const ownAddresses =
+      selections.part([network, id], 'isSource') === true
+        ? attachments
+            .by('pod', namespace, pod)
+            .filter((attachment) => attachment.network === network)
+            .flatMap((attachment) => attachment.addresses.map(withoutPrefix))
+        : NO_ADDRESSES;
     const ports =
       wanted.length === 0
         ? NO_PORTS
@@ -214,7 +241,7 @@ export function selectionTables(
             .filter(({ protocol, name }) =>
               wanted.some((query) => query.protocol === protocol && query.name === name),
             );
-    return { selection: [network, id], addresses, ports };
+    return { selection: [network, id], addresses, ownAddresses, ports };
   }
 
   return {
@@ -223,6 +250,10 @@ export function selectionTables(
     /** Addresses of the pods of a selection on a network. */
     addressesOf: (network: NetworkName, selection: string, family: Family): SetVersion =>
       selectedPods.setOf('selection', network, selection, family),
+
+    /** Those of this node's pods of a selection whose packets are meant, on that network alone. */
+    ownAddressesOf: (network: NetworkName, selection: string, family: Family): SetVersion =>
+      selectedPods.setOf('own', network, selection, family),
 
     /** Those of the pods that call a port by a name and a number. */
     addressesWithPort: (number: NumberKey, family: Family): SetVersion =>

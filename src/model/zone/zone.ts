@@ -19,6 +19,8 @@ import { namespaceTables } from './namespaces.ts';
 import { networkTables } from './networks.ts';
 import { nodeTables } from './nodes.ts';
 import { selectionTables } from './pod-selections.ts';
+import { qosCostTables } from './qos-costs.ts';
+import { qosTables } from './qos.ts';
 import { podTables } from './pods.ts';
 import { policedPortTables } from './policed-ports.ts';
 import { policyTables } from './policies.ts';
@@ -46,9 +48,14 @@ function tablesOf(nodeName: string, settings: ClusterSettings, options: Renderin
   const rendered = { ...services, ...renderedTables(services, options) };
   const groups = { ...rendered, ...groupTables(rendered), ...backendTables(rendered) };
   const policies = { ...groups, ...policyTables(groups), ...multicastTables(groups) };
-  const admins = { ...policies, ...adminTables(policies), ...firewallTables(policies) };
+  const admins = {
+    ...policies,
+    ...adminTables(policies),
+    ...firewallTables(policies),
+    ...qosTables(policies),
+  };
   const selections = { ...admins, ...selectionTables(admins), ...policedPortTables(admins) };
-  return { ...selections, ...namedPortTables(selections) };
+  return { ...selections, ...namedPortTables(selections), ...qosCostTables(selections) };
 }
 
 export interface ZoneFacts extends ReturnType<typeof zoneFacts> {}

@@ -109,6 +109,38 @@ export const adminPeers = (
     }),
   );
 
+/** Pods of a rule of an EgressQoS. */
+export const egressQosPods = (
+  controller: string,
+  namespace: string,
+  priority: number,
+  family: Family,
+): AddressSet =>
+  addressSet(
+    objectIds(controller, 'EgressQoS', {
+      name: namespace,
+      priority: String(priority),
+      'ip-family': family,
+    }),
+  );
+
+/** Pods of a NetworkQoS (`src`, `0`), or of a destination of one of its rules, by their places. */
+export const networkQosPods = (
+  controller: string,
+  { namespace, name }: { readonly namespace: string; readonly name: string },
+  rule: string,
+  destination: number,
+  family: Family,
+): AddressSet =>
+  addressSet(
+    objectIds(controller, 'NetworkQoS', {
+      name: `${namespace}:${name}`,
+      'rule-index': rule,
+      'ip-block-index': String(destination),
+      'ip-family': family,
+    }),
+  );
+
 export function addAddressSet(
   rows: Rows,
   set: AddressSet,

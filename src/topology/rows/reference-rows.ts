@@ -81,6 +81,8 @@ export function objectsOfReferenceRow(found: FoundRow, table: string): readonly 
     ...(POLICIES.test(type) ? [`${type} ${name.replace(':', '/')}`] : []),
     // Its name is `default`; the row has that of its namespace.
     ...(type === 'EgressFirewall' ? [`EgressFirewall ${name}/default`] : []),
+    ...(type === 'EgressQoS' ? [`EgressQoS ${name}/default`] : []),
+    ...(type === 'NetworkQoS' ? [`NetworkQoS ${name.replace(':', '/')}`] : []),
     ...(OF_NAMESPACES.has(type) ? [`Namespace ${name}`] : []),
     ...(ids.get(KIND_ID) === 'Service' ? [`Service ${ids.get(OWNER_ID)}`] : []),
     // Names of pods have no underscore.

@@ -179,8 +179,7 @@ describe.skipIf(typeof started === 'string')('permissions that deploy/ grants', 
     await waitForNone(...orphans);
     await create(vm, hosted);
     await waitFor(claim, /SuccessfulAllocation/);
-    await create(egressFirewall, egressQoS);
-    await waitFor(egressQoS, /does not program/);
+    await create(egressFirewall, egressQoS, networkQoS);
 
     const status = `${pathOf(hosted)}/web/status`;
     const { body } = await api.call('GET', status);
@@ -212,6 +211,8 @@ describe.skipIf(typeof started === 'string')('permissions that deploy/ grants', 
       'AdminNetworkPolicy none',
       'BaselineAdminNetworkPolicy none',
       'EgressFirewall plain/default',
+      'EgressQoS plain/default',
+      'NetworkQoS plain/default',
     ].map((object) => ({ object, message: 'it is too much' }));
     const reported = { observedAt: '2026-01-01T00:00:00Z', networks: [], problems };
     const heartbeat: KubeObject = {
@@ -232,6 +233,8 @@ describe.skipIf(typeof started === 'string')('permissions that deploy/ grants', 
       egressFirewall,
       /not correctly applied.*it is too much|it is too much.*not correctly applied/,
     );
+    await waitFor(egressQoS, /EgressQoS Rules not correctly applied/);
+    await waitFor(networkQoS, /NetworkQoS Destinations not correctly applied/);
     await waitFor(zone, /Stale: no heartbeat/);
 
     // Another one leads, and says again what is wrong.
@@ -361,6 +364,12 @@ const egressFirewall: KubeObject = {
   kind: 'EgressFirewall',
   metadata: { namespace: 'plain', name: 'default' },
   spec: { egress: [{ type: 'Deny', to: { cidrSelector: '0.0.0.0/0' } }] },
+};
+const networkQoS: KubeObject = {
+  apiVersion: 'k8s.ovn.org/v1alpha1',
+  kind: 'NetworkQoS',
+  metadata: { namespace: 'plain', name: 'default' },
+  spec: { priority: 1, egress: [{ dscp: 10 }] },
 };
 const egressQoS: KubeObject = {
   apiVersion: 'k8s.ovn.org/v1',

@@ -140,6 +140,7 @@ test('ICMP passes, and what is let through is not tracked, where the cluster is 
         allowsStateless: true,
         mostFlows: 10_000,
         mostFirewallFlows: 200_000,
+        mostQosFlows: 100_000,
       },
     },
     policies: [{ ...web, isStateless: true }],

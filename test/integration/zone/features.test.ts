@@ -173,6 +173,10 @@ const OTHERS = [
     egress: [{ type: 'Deny', to: { dnsName: '*.example.org' } }],
   }),
   of('k8s.ovn.org/v1', 'EgressQoS', 'plain/default', { egress: [{ dscp: 10 }] }),
+  of('k8s.ovn.org/v1alpha1', 'NetworkQoS', 'plain/gold', {
+    priority: 1,
+    egress: [{ dscp: 10, classifier: { to: [{}] } }],
+  }),
   of('k8s.ovn.org/v1', 'EgressIP', 'outside', {
     egressIPs: ['172.18.0.77'],
     namespaceSelector: inNamespaces('plain'),
@@ -196,7 +200,7 @@ const SAID: readonly (readonly [string, RegExp])[] = [
   ['ClusterNetworkConnect clashing', /Accepted=False.*10\.244\.0\.0\/16/],
   ['IPAMClaim plain/vm', /IPsAllocated=True SuccessfulAllocation.*ips=\["10\.40/],
   ['EgressFirewall plain/default', /not correctly applied.*no server can be asked which names/],
-  ['EgressQoS plain/default', /does not program/],
+  ['NetworkQoS plain/gold', /not correctly applied.*must have ipBlock/],
   ['EgressIP outside', /does not program/],
   ['EgressService plain/web', /does not program/],
   ['NetworkAttachmentDefinition plain/broken', /event Warning InvalidConfig/],

@@ -3,6 +3,7 @@ import { readAdminPolicy } from '../../../src/model/read/admin-policies.ts';
 import type { Attachment, PodFacts } from '../../../src/model/model.ts';
 import { readPolicy, type Policy } from '../../../src/model/read/policies.ts';
 import type { ObjectReading } from '../../../src/model/read/reading.ts';
+import type { PodSelection } from '../../../src/model/rules/selections.ts';
 import { adminPolicy, multiPolicy, networkPolicy } from './policed-zone.ts';
 import { servicesOfAllKinds, withServices } from './services.ts';
 import {
@@ -96,6 +97,13 @@ const pod = (namespace: string, name: string): PodFacts => ({
   namedPorts: [{ name: 'http', protocol: 'TCP', port: 8080 }],
 });
 
+const EVERY_BLUE: PodSelection = {
+  id: 'blue_LS{}',
+  namespace: 'blue',
+  podSelector: {},
+  isLegacy: false,
+};
+
 /** A second primary network of namespace blue, with the families of the first one. */
 function sibling(zone: Zone): ZoneNetwork {
   const first = zone.networks.find(({ name }) => name === blue.name) ?? blue;
@@ -144,6 +152,7 @@ export const everyKind = (zone: Zone): Zone => ({
       allowsStateless: true,
       mostFlows: 10_000,
       mostFirewallFlows: 200_000,
+      mostQosFlows: 100_000,
     },
   },
   namespaces: [...zone.namespaces, 'yellow'],
@@ -203,6 +212,35 @@ export const everyKind = (zone: Zone): Zone => ({
       },
     ],
   })),
+  qoses: [
+    {
+      kind: 'EgressQoS',
+      namespace: 'blue',
+      name: 'default',
+      priority: 0,
+      rules: [{ pods: EVERY_BLUE, dscp: 46, to: [], ports: [] }],
+    },
+    {
+      kind: 'NetworkQoS',
+      namespace: 'blue',
+      name: 'gold',
+      networks: [{ kind: 'nads', namespaceSelector: {}, selector: {} }],
+      priority: 5,
+      rules: [
+        {
+          pods: EVERY_BLUE,
+          dscp: 10,
+          rate: 1000,
+          burst: 200,
+          to: [
+            { kind: 'pods', selection: EVERY_BLUE },
+            { kind: 'block', block: { cidr: '8.8.8.0/24', except: ['8.8.8.8/32'] } },
+          ],
+          ports: [{ protocol: 'tcp', port: 443 }],
+        },
+      ],
+    },
+  ],
   admins,
   connects: [
     {

@@ -117,6 +117,7 @@ export class ZoneHistory {
         allowsStateless: random.is(0.5),
         mostFlows: random.is(0.5) ? 10 : 10_000,
         mostFirewallFlows: random.is(0.5) ? 10 : 200_000,
+        mostQosFlows: 100_000,
       },
     };
     for (const database of this.#databases)

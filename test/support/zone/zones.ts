@@ -34,6 +34,7 @@ import type { AdminPolicy } from '../../../src/model/read/admin-policies.ts';
 import type { ExternalRoute, GatewayPod } from '../../../src/model/read/external-routes.ts';
 import type { Firewall } from '../../../src/model/read/egress-firewalls.ts';
 import type { Policy } from '../../../src/model/read/policies.ts';
+import type { Qos } from '../../../src/model/read/qos.ts';
 
 /** A network, and its subnets by node. */
 export interface ZoneNetwork extends Network {
@@ -62,6 +63,7 @@ export interface Zone {
   readonly firewalls?: readonly Firewall[];
   readonly externalRoutes?: readonly ExternalRoute[];
   readonly gatewayPods?: readonly GatewayPod[];
+  readonly qoses?: readonly Qos[];
   readonly connects?: readonly Connect[];
   readonly admins?: readonly AdminPolicy[];
   readonly services?: readonly ServiceFacts[];
@@ -92,6 +94,7 @@ export const ipv4Settings: ClusterSettings = {
     allowsStateless: false,
     mostFlows: 10_000,
     mostFirewallFlows: 200_000,
+    mostQosFlows: 100_000,
   },
   ephemeralPortRange: '32768-60999',
   aclLoggingRateLimit: 20,
@@ -586,6 +589,11 @@ export function putZone(facts: ZoneFacts, before: Zone | undefined, after: Zone)
     ({ name }) => name,
   );
   replace(facts.gatewayPods, before?.gatewayPods, after.gatewayPods ?? [], named);
+  replace(facts.qoses, before?.qoses, after.qoses ?? [], ({ kind, namespace, name }) => [
+    kind,
+    namespace,
+    name,
+  ]);
   replace(facts.connects, before?.connects, after.connects ?? [], ({ name }) => name);
   replace(
     facts.remoteInterfaces,
@@ -662,7 +670,7 @@ const networkRequestsOf = ({
 const definitionsOf = (zone: Zone): (NetworkDefinition & { readonly key: string })[] =>
   zone.networks
     .filter(({ id }) => id !== 0)
-    .flatMap(({ name, nads }) => {
+    .flatMap(({ name, nads, object }) => {
       const ofPods = [...zone.attachments, ...(zone.remoteAttachments ?? [])]
         .filter(({ network }) => network === name)
         .map(({ nadKey }) => nadOfKey(nadKey));
@@ -670,6 +678,8 @@ const definitionsOf = (zone: Zone): (NetworkDefinition & { readonly key: string 
         key,
         network: name,
         namespace: key.split('/')[0] ?? '',
+        labels: { network: name },
+        isOfCluster: object.startsWith('ClusterUserDefinedNetwork '),
       }));
     });
 

@@ -103,6 +103,7 @@ describe('a CRD', () => {
       ['EgressFirewall Status .status.status string'],
     ],
     ['egressqoses', 'Namespaced', undefined, ['v1'], true, ['Status .status.status string']],
+    ['networkqoses', 'Namespaced', undefined, ['v1alpha1'], true, ['Status .status.status string']],
     [
       'egressservices',
       'Namespaced',

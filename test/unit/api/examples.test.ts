@@ -12,5 +12,5 @@ test('examples of every kind are valid as they are', () => {
   );
   expect([...errors, ...warnings].map(formatManifestError)).toEqual([]);
   expect(unknownKinds).toEqual([]);
-  expect(new Set(documents.map(({ kind }) => kind.kind)).size).toBe(11);
+  expect(new Set(documents.map(({ kind }) => kind.kind)).size).toBe(12);
 });

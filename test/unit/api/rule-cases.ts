@@ -8,6 +8,7 @@ import { connectRules } from './connect-rule-cases.ts';
 import { layer2Rules } from './layer2-rule-cases.ts';
 import { layer3Rules, shared, userDefinedNetwork } from './network-rule-cases.ts';
 import { metadataRules, otherKinds } from './other-rule-cases.ts';
+import { qosRules } from './qos-rule-cases.ts';
 import type { RuleCase } from './rule-objects.ts';
 
 export type { RuleCase };
@@ -23,5 +24,6 @@ export const ruleCases: readonly RuleCase[] = [
   ...connectRules,
   ...flatRules,
   ...otherKinds,
+  ...qosRules,
   ...boundCases,
 ];

@@ -1,7 +1,16 @@
 /** What nodes refuse of a service, its owner reads in an event of the service. */
 import { describe, expect, test } from 'vitest';
-import { egressFirewalls, externalRoutes, services, zoneStatuses } from '../../../src/api/kinds.ts';
+import {
+  egressFirewalls,
+  egressQoSes,
+  externalRoutes,
+  networkQoSes,
+  services,
+  zoneStatuses,
+} from '../../../src/api/kinds.ts';
+import type { KubeObject } from '../../../src/api/objects.ts';
 import type { ZoneObjectState, ZoneProblem, ZoneStatus } from '../../../src/api/zone-status.ts';
+import { StoreError } from '../../../src/store/store.ts';
 import { apply, namespace, startManager } from '../../support/cluster/cluster.ts';
 import { MemoryStore } from '../../support/cluster/memory-store.ts';
 import { service } from '../../support/zone/services.ts';
@@ -174,4 +183,67 @@ test('what nodes refuse of external routes is in their status, with the time of 
   for (const node of ['n1', 'n2']) await say(store, node);
   await running.settled();
   expect(await status()).toEqual({ status: 'Success', messages: [], lastTransitionTime });
+});
+
+describe('what nodes refuse of a QoS', () => {
+  const metadata = { namespace: 'blue', name: 'default' };
+  const egressQos = {
+    apiVersion: 'k8s.ovn.org/v1',
+    kind: 'EgressQoS',
+    metadata,
+    spec: { egress: [{ dscp: 10 }] },
+  };
+  const networkQos = {
+    apiVersion: 'k8s.ovn.org/v1alpha1',
+    kind: 'NetworkQoS',
+    metadata,
+    spec: { priority: 1, egress: [{ dscp: 10 }] },
+  };
+  test.each([
+    [egressQoSes, egressQos, 'EgressQoS Rules not correctly applied'],
+    [networkQoSes, networkQos, 'NetworkQoS Destinations not correctly applied'],
+  ] as const)('is in its status, until they refuse nothing: $kind', async (kind, object, text) => {
+    const store = await prepared();
+    await using running = startManager(store);
+    await apply(store, object);
+    const status = async () => (await store.get<KubeObject>(kind, 'blue/default'))?.status;
+    await say(store, 'n1', refused('too much', `${kind.kind} blue/default`));
+    await running.settled();
+    expect(await status()).toMatchObject({
+      status: text,
+      conditions: [{ type: 'Programmed', status: 'False', reason: 'Refused', message: 'too much' }],
+    });
+    expect(told(store)).toEqual([`${kind.kind} default Warning Refused: too much`]);
+    await say(store, 'n1');
+    await running.settled();
+    expect(await status()).toEqual({ status: '', conditions: [] });
+  });
+
+  test('takes the place of what another program said before, and nothing is written twice', async () => {
+    const store = await prepared();
+    await apply(store, egressQos);
+    await store.patchStatus(
+      egressQoSes,
+      'blue/default',
+      { status: { status: 'EgressQoS Rules applied' } },
+      { fieldManager: 'n1' },
+    );
+    let conflicts = 1;
+    store.beforeWrite = ({ verb, kind }) => {
+      if (verb === 'patchStatus' && kind === 'EgressQoS' && conflicts-- > 0)
+        throw new StoreError('conflict', 'somebody wrote meanwhile');
+    };
+    await using running = startManager(store);
+    const text = async () => (await store.get(egressQoSes, 'blue/default'))?.status?.status;
+    await expect.poll(text, { timeout: 5000 }).toBe('');
+    const writes = store.writes.length;
+    await store.patch(
+      egressQoSes,
+      'blue/default',
+      { metadata: { labels: { team: 'a' } } },
+      { fieldManager: 'user' },
+    );
+    await running.settled();
+    expect(store.writes.length).toBe(writes + 1);
+  });
 });

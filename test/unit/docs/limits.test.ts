@@ -76,7 +76,7 @@ const SAID: Readonly<Record<string, () => readonly (string | undefined)[]>> = {
   ],
   'DHCP for virtual machines': () =>
     problemsOf(machine()).filter((message) => message.includes('DHCP')),
-  'EgressIP, EgressQoS': () => ['EgressIP', 'EgressQoS', 'EgressService'].map(notProgrammed),
+  'EgressIP, EgressService': () => ['EgressIP', 'EgressService'].map(notProgrammed),
   'EgressFirewalls with wildcards': () =>
     problemsOf({
       apiVersion: 'k8s.ovn.org/v1',
@@ -85,7 +85,7 @@ const SAID: Readonly<Record<string, () => readonly (string | undefined)[]>> = {
       spec: { egress: [{ type: 'Allow', to: { dnsName: '*.example.org' } }] },
     }),
   'other kinds of ovn-kubernetes': () =>
-    ['NetworkQoS', 'RouteAdvertisements'].map((kind) => {
+    ['RouteAdvertisements'].map((kind) => {
       const text = `{apiVersion: k8s.ovn.org/v1, kind: ${kind}, metadata: {name: a}, spec: {}}`;
       return parseManifest(text, 'a.yaml').unknownKinds[0]?.kind;
     }),

@@ -164,16 +164,16 @@ test('an object that nothing is programmed for is a problem', () => {
   const unprogrammed = [
     {
       apiVersion: 'k8s.ovn.org/v1',
-      kind: 'EgressQoS',
-      metadata: { name: 'default', namespace: 'blue' },
+      kind: 'EgressService',
+      metadata: { name: 'web', namespace: 'blue' },
     },
   ];
   const overview = overviewOf({ ...nothing, unprogrammed }, DEFAULT_SETTINGS, { now: 0 });
   expect(overview.problems).toEqual([
     {
-      object: 'EgressQoS blue/default',
+      object: 'EgressService blue/web',
       message:
-        'this release does not program EgressQoSes: this object marks no packets; do not rely on it',
+        "this release does not program EgressServices: replies and egress of the service's pods are unchanged; do not rely on it",
     },
   ]);
   expect(isHealthy(overview)).toBe(false);

@@ -132,6 +132,19 @@ const route: KubeObject = {
   spec: { from: { namespaceSelector: {} }, nextHops: { static: [{ ip: '172.18.0.50' }] } },
 };
 
+const egressQos: KubeObject = {
+  apiVersion: 'k8s.ovn.org/v1',
+  kind: 'EgressQoS',
+  metadata: { namespace: 'blue', name: 'default' },
+  spec: { egress: [{ dscp: 46 }] },
+};
+const networkQos: KubeObject = {
+  apiVersion: 'k8s.ovn.org/v1alpha1',
+  kind: 'NetworkQoS',
+  metadata: { namespace: 'blue', name: 'gold' },
+  spec: { priority: 5, egress: [{ dscp: 46 }] },
+};
+
 const SAMPLES: readonly Sample[] = [
   sample(worker2, annotated(worker2, { 'k8s.ovn.org/node-chassis-id': '{' })),
   sample(NAD, annotated(NAD, { 'k8s.ovn.org/network-id': 'seven' })),
@@ -148,6 +161,11 @@ const SAMPLES: readonly Sample[] = [
   sample(route, {
     ...route,
     spec: { from: { namespaceSelector: {} }, nextHops: { static: [{ ip: '172.18.0.0/24' }] } },
+  }),
+  sample(egressQos, { ...egressQos, spec: { egress: [{ dscp: 46, dstCIDR: '10/8' }] } }),
+  sample(networkQos, {
+    ...networkQos,
+    spec: { priority: 5, egress: [{ dscp: 46, classifier: { to: [{}] } }] },
   }),
   sample(admin, adminPolicy('p', { priority: 5, subject: 7, ingress: [DENY] }), {
     isUnknown: true,
@@ -184,6 +202,7 @@ class Bed {
       interfaces: facts.interfaces.entries(),
       policies: facts.policies.entries(),
       firewalls: facts.firewalls.entries(),
+      qoses: facts.qoses.entries(),
       admins: facts.admins.entries(),
       externalRoutes: facts.externalRoutes.entries(),
     };

@@ -63,9 +63,11 @@ export interface HostPlans {
   readonly nft: HostPlan;
 }
 
-/** Kinds of state that are kept by a driver, as people call them. */
-const DRIVERS = { nft: 'nftables', linux: 'network stack', flows: 'flows' } as const;
-type Kind = keyof typeof DRIVERS;
+/** Of any kind of state. */
+type Driver<C extends PlannedChange> = Pick<
+  HostDriver<never, C>,
+  'database' | 'title' | 'refresh' | 'plan' | 'apply'
+> & { readonly claims: Pick<Claims, 'version'> };
 
 /** Of what settings want it is not known whether it can be: a node may have no uplink. */
 const isAwaited = ({ kind, object }: HostProblem): boolean =>
@@ -84,8 +86,8 @@ export class HostController implements AsyncDisposable {
   readonly #rightAt = new Map<string, number>();
   #portProblems: readonly PlanProblem[] = [];
   readonly #behind = new UnitsBehind();
-  /** Of the drivers' last plans. */
-  readonly #problems: Record<Kind, readonly HostProblem[]> = { linux: [], nft: [], flows: [] };
+  /** Of the drivers' last plans, by kind of state. */
+  readonly #problems = new Map<string, readonly HostProblem[]>();
 
   constructor(options: HostControllerOptions) {
     this.#options = options;
@@ -95,11 +97,15 @@ export class HostController implements AsyncDisposable {
 
   /** Throws while the database is not loaded. */
   get targets(): readonly RowTarget[] {
-    const { linux, nft, flows, healthChecks, connections } = this.#options;
     return [
-      ...[this.#ports, linux, nft, flows, healthChecks].map((target) => this.#behind.note(target)),
-      connections,
+      ...[this.#ports, ...this.#drivers].map((target) => this.#behind.note(target)),
+      this.#options.connections,
     ];
+  }
+
+  get #drivers() {
+    const { linux, nft, flows, healthChecks } = this.#options;
+    return [linux, nft, flows, healthChecks] as const;
   }
 
   /** True while something is wanted that no pass has looked at yet. */
@@ -108,12 +114,10 @@ export class HostController implements AsyncDisposable {
   }
 
   problems(): readonly (PlanProblem | HostProblem)[] {
-    const { healthChecks, connections } = this.#options;
     return [
       ...this.#portProblems,
-      ...Object.values(this.#problems).flat(),
-      ...healthChecks.problems(),
-      ...connections.problems(),
+      ...[...this.#problems.values()].flat(),
+      ...this.#options.connections.problems(),
       ...this.#behind.awaited(),
     ];
   }
@@ -122,14 +126,9 @@ export class HostController implements AsyncDisposable {
   async plans(mayBeWanted?: MayBeWanted): Promise<HostPlans> {
     const { linux, nft, flows } = this.#options;
     for (const driver of [linux, nft, flows]) await driver.refresh(this.#now());
-    const now = this.#now();
-    const plans = {
-      linux: linux.plan(now, mayBeWanted),
-      nft: nft.plan(now, mayBeWanted),
-      flows: flows.plan(now, mayBeWanted),
-    };
-    for (const kind of ['linux', 'nft', 'flows'] as const)
-      this.#problems[kind] = plans[kind].problems;
+    const planned = <C extends PlannedChange>(driver: Driver<C>): HostPlan<C> =>
+      this.#planned(driver, mayBeWanted);
+    const plans = { linux: planned(linux), nft: planned(nft), flows: planned(flows) };
     const openVswitch = this.#planPorts(mayBeWanted);
     this.#portProblems = openVswitch.problems;
     return { openVswitch, ...plans };
@@ -143,17 +142,19 @@ export class HostController implements AsyncDisposable {
     mayBeWanted: MayBeWanted | undefined,
     signal: AbortSignal,
   ): Promise<string | undefined> {
-    const { openVswitch } = this.#options;
+    const { openVswitch, nft, linux, flows, healthChecks } = this.#options;
     const caughtUp = this.#behind.begin();
-    const nft = await this.#flushDriver('nft', this.#options.nft, mayBeWanted, signal);
-    const linux = await this.#flushDriver('linux', this.#options.linux, mayBeWanted, signal);
-    const ports = await this.#flushPorts(mayBeWanted, signal);
-    const flows =
+    const flush = <C extends PlannedChange>(driver: Driver<C>): Promise<string | undefined> =>
+      this.#flushDriver(driver, mayBeWanted, signal);
+    const results = [
+      await flush(nft),
+      await flush(linux),
+      await this.#flushPorts(mayBeWanted, signal),
       // Numbers of ports would be those of before, and another process may be at work.
-      openVswitch.unavailable() ??
-      (await this.#flushDriver('flows', this.#options.flows, mayBeWanted, signal));
-    await this.#options.healthChecks.flush(this.#now());
-    const blocked = nft ?? linux ?? ports ?? flows;
+      openVswitch.unavailable() ?? (await flush(flows)),
+      await flush(healthChecks),
+    ];
+    const blocked = results.find((why) => why !== undefined);
     if (blocked === undefined) caughtUp();
     return blocked;
   }
@@ -181,18 +182,16 @@ export class HostController implements AsyncDisposable {
 
   /** What is waited for until the host is as it should be, or undefined. */
   get awaited(): string | undefined {
-    const found = [...this.#portProblems, ...this.#problems.linux].find(
-      ({ kind }) => kind === 'awaited',
-    );
-    return (found ?? this.#problems.flows.find(isAwaited))?.message;
+    const { linux, flows } = this.#options;
+    const of = ({ database }: RowTarget): readonly HostProblem[] =>
+      this.#problems.get(database) ?? [];
+    const found = [...this.#portProblems, ...of(linux)].find(({ kind }) => kind === 'awaited');
+    return (found ?? of(flows).find(isAwaited))?.message;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#stopFollowing?.();
-    this.#options.linux[Symbol.dispose]();
-    this.#options.flows[Symbol.dispose]();
-    this.#options.nft[Symbol.dispose]();
-    this.#options.healthChecks[Symbol.dispose]();
+    for (const driver of this.#drivers) driver[Symbol.dispose]();
     await this.#options.connections[Symbol.asyncDispose]();
   }
 
@@ -207,28 +206,28 @@ export class HostController implements AsyncDisposable {
 
   /** How many objects there are to be, by kind of state and table. */
   *counts(): Iterable<readonly [database: string, table: string, count: number]> {
-    const { linux, nft, flows, healthChecks } = this.#options;
-    for (const { database, claims } of [linux, nft, flows, healthChecks])
+    for (const { database, claims } of this.#drivers)
       for (const [table, count] of claims.counts) yield [database, table, count];
+  }
+
+  #planned<C extends PlannedChange>(driver: Driver<C>, mayBeWanted?: MayBeWanted): HostPlan<C> {
+    const plan = driver.plan(this.#now(), mayBeWanted);
+    this.#problems.set(driver.database, plan.problems);
+    return plan;
   }
 
   /** Compares and changes until nothing differs. */
   async #flushDriver<C extends PlannedChange>(
-    kind: Kind,
-    driver: Pick<HostDriver<never, C>, 'database' | 'refresh' | 'plan' | 'apply'> & {
-      readonly claims: Pick<Claims, 'version'>;
-    },
+    driver: Driver<C>,
     mayBeWanted: MayBeWanted | undefined,
     signal: AbortSignal,
   ): Promise<string | undefined> {
-    const what = DRIVERS[kind];
     const { log } = this.#options;
+    const { database, claims, title } = driver;
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
       signal.throwIfAborted();
       await driver.refresh(this.#now());
-      const plan = driver.plan(this.#now(), mayBeWanted);
-      this.#problems[kind] = plan.problems;
-      const { database, claims } = driver;
+      const plan = this.#planned(driver, mayBeWanted);
       if (plan.isEmpty) {
         if (plan.problems.length === 0) this.#rightAt.set(database, claims.version);
         return undefined;
@@ -246,11 +245,11 @@ export class HostController implements AsyncDisposable {
       });
       log.info(
         { component: 'host', applied, refused: refused.length, duration },
-        `${what} changed`,
+        `${title} changed`,
       );
       this.#logRefused(refused);
     }
-    return `${what} of the host change faster than they can be followed`;
+    return `${title} of the host change faster than they can be followed`;
   }
 
   /** One line: each of them is a problem, which is reported until it ends. */

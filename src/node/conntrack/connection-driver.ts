@@ -11,7 +11,7 @@ import {
   type StaleConnections,
 } from './service-connections.ts';
 import type { Target } from '../exposed-services.ts';
-import type { HostProblem } from '../reconcile/host-plan.ts';
+import { problemOf, type HostProblem } from '../reconcile/host-plan.ts';
 import { errorText } from '../../api/error-text.ts';
 
 /** What could not be forgotten is left at that for this long. */
@@ -156,7 +156,7 @@ export class ConnectionDriver implements RowTarget, AsyncDisposable {
     if (this.#refusal !== undefined && first !== undefined) {
       const more = this.#ready.size === 1 ? '' : ` and ${this.#ready.size - 1} others`;
       problems.push(
-        problemOf(
+        refused(
           first,
           `connections to ${textOf(first)}${more}, where nobody answers, can't be forgotten: ${this.#refusal.reason}; clients that go on to use them get no answer until they time out`,
         ),
@@ -164,7 +164,7 @@ export class ConnectionDriver implements RowTarget, AsyncDisposable {
     }
     if (this.#left !== undefined)
       problems.push(
-        problemOf(
+        refused(
           this.#left.stale,
           `connections to ${textOf(this.#left.stale)} are not forgotten, nor are ${this.#left.count - 1} others, as ${MOST_STALE} wait for that: clients that go on to use them get no answer until they time out`,
         ),
@@ -181,11 +181,7 @@ export class ConnectionDriver implements RowTarget, AsyncDisposable {
 
 const textOf = ({ destination: { address, port } }: Stale): string => `${address} port ${port}`;
 
-const problemOf = ({ unit, object, destination }: Stale, message: string): HostProblem => ({
-  kind: 'refused',
-  table: 'port',
-  key: `${destination.address} ${destination.port}`,
-  unit,
-  object,
-  message,
-});
+const refused = ({ unit, object, destination }: Stale, message: string): HostProblem => {
+  const key = `${destination.address} ${destination.port}`;
+  return problemOf('refused', { table: 'port', key, unit, object }, message);
+};

@@ -1,13 +1,18 @@
 /** Answers load balancers that ask on which nodes a service has endpoints: an HTTP server for each port that units want. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { RowOwner, RowTarget } from '../../desired/engine.ts';
-import type { DesiredRow } from '../../desired/rows.ts';
+import { isSame } from '../../facts/same.ts';
 import { HEALTH_CHECKS, type HealthCheckColumns, type HealthCheckRow } from './health-checks.ts';
-import { Claims, type Wanted } from '../reconcile/claims.ts';
-import type { HostProblem } from '../reconcile/host-plan.ts';
+import type { Contest } from '../reconcile/claims.ts';
+import { HostDriver, type HostEvents, type Written } from '../reconcile/host-driver.ts';
+import {
+  markOf,
+  wantedBy,
+  wantedByNobody,
+  type Difference,
+  type PlannedChange,
+} from '../reconcile/host-plan.ts';
+import type { Refused } from '../reconcile/refusals.ts';
 
-/** A port that can't be had is left at that for this long. */
-const REFUSED_REST = 30_000;
 /** Milliseconds in which a request must have come as a whole. */
 const REQUEST_TIMEOUT = 5000;
 /** Bytes of its headers. */
@@ -17,69 +22,79 @@ const MOST_CONNECTIONS = 64;
 
 interface OpenPort {
   readonly server: Server;
-  /** What it answers now. */
-  answer: HealthCheckColumns;
+  /** For whom it answers, and what, now. */
+  row: HealthCheckRow;
 }
 
-interface Refusal {
-  readonly until: number;
-  readonly reason: string;
+interface HealthCheckChange extends PlannedChange {
+  /** Of a port that is to be open. */
+  readonly row?: HealthCheckRow;
 }
 
-export interface HealthCheckServersOptions {
-  /** Called with what went wrong, in words. */
-  readonly onTrouble?: (text: string) => void;
-}
-
-export class HealthCheckServers implements RowTarget, Disposable {
+export class HealthCheckServers extends HostDriver<HealthCheckRow, HealthCheckChange> {
   readonly database = HEALTH_CHECKS;
-  readonly #options: HealthCheckServersOptions;
-  readonly claims = new Claims<HealthCheckRow>();
+  readonly title = HEALTH_CHECKS;
+  readonly #onTrouble: HostEvents['onTrouble'];
   readonly #open = new Map<string, OpenPort>();
-  readonly #refused = new Map<string, Refusal>();
 
-  constructor(options: HealthCheckServersOptions = {}) {
-    this.#options = options;
+  constructor({ onTrouble }: HostEvents = {}) {
+    super({ resync: Infinity });
+    this.#onTrouble = onTrouble;
   }
 
-  set(owner: RowOwner, wanted: readonly DesiredRow[]): void {
-    this.claims.set(owner, wanted);
-  }
+  /** What is open is the driver's own, and nobody else changes it. */
+  protected staleAll(): void {}
+  protected async read(): Promise<void> {}
+  protected readonly foundVersion = undefined;
 
-  has(owner: RowOwner): boolean {
-    return this.claims.has(owner);
-  }
-
-  /** Opens and closes ports, and answers what is wanted from then on. `now` in milliseconds of a monotonic clock. */
-  async flush(now: number): Promise<void> {
-    const wanted = new Map([...this.claims.winners()].map((one) => [one.row.key, one]));
-    for (const [port, { server }] of this.#open)
-      if (!wanted.has(port)) {
-        this.#open.delete(port);
-        close(server);
+  protected compare(): Difference<HealthCheckChange> {
+    const gone = new Set(this.#open.keys());
+    const changes = [...this.claims.winners()].flatMap((one): HealthCheckChange[] => {
+      const { row } = one;
+      const before = this.#open.get(row.key)?.row;
+      gone.delete(row.key);
+      if (before !== undefined && isSame(before, row)) return [];
+      const texts = { before: before && textOf(before), after: textOf(row) };
+      const action = before === undefined ? 'add' : 'change';
+      return [{ ...wantedBy(one), ...texts, action, row }];
+    });
+    for (const [key, { row }] of this.#open)
+      if (gone.has(key)) {
+        const { table } = row;
+        changes.push({ ...wantedByNobody(markOf(row.object)), table, key, before: textOf(row) });
       }
-    for (const port of this.#refused.keys()) if (!wanted.has(port)) this.#refused.delete(port);
-    await Promise.all([...wanted.values()].map((one) => this.#answer(one, now)));
+    return { changes, problems: [] };
   }
 
-  problems(): readonly HostProblem[] {
-    const found: HostProblem[] = [];
-    for (const { row, unit, winner } of this.claims.contests())
-      found.push({
-        ...whatOf(row, unit),
-        kind: 'name-taken',
-        message: `healthCheckNodePort ${row.key} is that of ${winner.object}; change one of them`,
-      });
-    for (const { row, owner } of this.claims.winners()) {
-      const reason = this.#refused.get(row.key)?.reason;
-      if (reason !== undefined)
-        found.push({
-          ...whatOf(row, owner.id),
-          kind: 'refused',
-          message: `healthCheckNodePort ${row.key} can't be opened on this node (${reason}): load balancers take the node for one without endpoints; end what has the port, or give the service another one`,
-        });
-    }
-    return found;
+  protected async write(
+    changes: readonly HealthCheckChange[],
+  ): Promise<Written<HealthCheckChange>> {
+    const refused: Refused<HealthCheckChange>[] = [];
+    await Promise.all(
+      changes.map(async (change) => {
+        const { key, row } = change;
+        const open = this.#open.get(key);
+        if (row === undefined) {
+          this.#open.delete(key);
+          if (open !== undefined) close(open.server);
+        } else if (open !== undefined) open.row = row;
+        else {
+          const reason = await this.#listen(key, row);
+          if (reason !== undefined) refused.push({ change, reason });
+        }
+      }),
+    );
+    return { applied: changes.length - refused.length, refused };
+  }
+
+  protected override refusedText([{ change, reason }]: readonly [
+    Refused<HealthCheckChange>,
+  ]): string {
+    return `healthCheckNodePort ${change.key} can't be opened on this node (${reason}): load balancers take the node for one without endpoints; end what has the port, or give the service another one`;
+  }
+
+  protected contestText({ row, winner }: Contest<HealthCheckRow>): string {
+    return `healthCheckNodePort ${row.key} is that of ${winner.object}; change one of them`;
   }
 
   /** Closes all. */
@@ -88,21 +103,8 @@ export class HealthCheckServers implements RowTarget, Disposable {
     this.#open.clear();
   }
 
-  async #answer({ row }: Wanted<HealthCheckRow>, now: number): Promise<void> {
-    const answer = row.columns;
-    const open = this.#open.get(row.key);
-    if (open !== undefined) {
-      open.answer = answer;
-      return;
-    }
-    if ((this.#refused.get(row.key)?.until ?? 0) > now) return;
-    const reason = await this.#listen(row.key, answer);
-    if (reason === undefined) this.#refused.delete(row.key);
-    else this.#refused.set(row.key, { until: now + REFUSED_REST, reason });
-  }
-
   /** Returns why the port can't be had, if so. */
-  async #listen(port: string, answer: HealthCheckColumns): Promise<string | undefined> {
+  async #listen(port: string, row: HealthCheckRow): Promise<string | undefined> {
     const opened: OpenPort = {
       server: createServer(
         {
@@ -111,9 +113,9 @@ export class HealthCheckServers implements RowTarget, Disposable {
           connectionsCheckingInterval: REQUEST_TIMEOUT,
           maxHeaderSize: LONGEST_HEADER,
         },
-        (request, response) => respond(request, response, opened.answer),
+        (request, response) => respond(request, response, opened.row.columns),
       ),
-      answer,
+      row,
     };
     const { server } = opened;
     server.maxConnections = MOST_CONNECTIONS;
@@ -124,7 +126,7 @@ export class HealthCheckServers implements RowTarget, Disposable {
     if (reason !== undefined) return reason;
     // Of a single connection that can't be taken: the port stays open.
     server.on('error', (error) =>
-      this.#options.onTrouble?.(`healthCheckNodePort ${port}: ${error.message}`),
+      this.#onTrouble?.(`healthCheckNodePort ${port}: ${error.message}`),
     );
     server.unref();
     this.#open.set(port, opened);
@@ -132,10 +134,8 @@ export class HealthCheckServers implements RowTarget, Disposable {
   }
 }
 
-const whatOf = (
-  { table, key, object }: DesiredRow,
-  unit: string,
-): Pick<HostProblem, 'table' | 'key' | 'unit' | 'object'> => ({ table, key, unit, object });
+const textOf = ({ columns: { namespace, name, localEndpoints } }: HealthCheckRow): string =>
+  `${namespace}/${name}, ${localEndpoints} endpoints here`;
 
 /** Whatever is asked for: as kube-proxy does, whose answer load balancers know. */
 function respond(

@@ -7,7 +7,13 @@ import type {
   RuleColumns,
 } from './linux-rows.ts';
 import type { Wanted } from '../reconcile/claims.ts';
-import { unwanted, type HostPlan, type HostProblem } from '../reconcile/host-plan.ts';
+import {
+  problemOf,
+  wantedBy,
+  wantedByNobody,
+  type Difference,
+  type HostProblem,
+} from '../reconcile/host-plan.ts';
 import type { LinuxChange, LinuxCommand } from './linux-change.ts';
 import type { Stale } from './stale.ts';
 import type { Found, FoundLink } from './linux-found.ts';
@@ -64,33 +70,26 @@ export class LinuxDraft {
   }
 
   /** The plan of this and of parts that were made by themselves. */
-  planWith(parts: Iterable<LinuxDraft> = []): HostPlan<LinuxChange> {
+  planWith(parts: Iterable<LinuxDraft> = []): Difference<LinuxChange> {
     const all = [this, ...parts];
     const blocked = new Set(all.flatMap((draft) => [...draft.#blocked]));
     const changes = all
       .flatMap((draft) => draft.#changes)
       .filter(({ action, unit }) => action === 'remove' || !blocked.has(unit))
       .sort((a, b) => a.stage - b.stage);
-    return {
-      isEmpty: changes.length === 0,
-      changes,
-      problems: all.flatMap((draft) => draft.#problems),
-      heldBack: 0,
-    };
+    return { changes, problems: all.flatMap((draft) => draft.#problems) };
   }
 
   change(
-    { row, owner }: Wanted<LinuxRow>,
-    change: Omit<LinuxChange, 'table' | 'key' | 'unit' | 'rule' | 'object'>,
+    one: Wanted<LinuxRow>,
+    change: Omit<LinuxChange, keyof ReturnType<typeof wantedBy>>,
   ): void {
-    const { table, key, rule, object } = row;
-    this.#changes.push({ table, key, unit: owner.id, rule, object, ...change });
+    this.#changes.push({ ...wantedBy(one), ...change });
   }
 
-  problem({ row, owner }: Wanted<LinuxRow>, kind: HostProblem['kind'], message: string): void {
-    const { table, key, object } = row;
-    this.#problems.push({ kind, table, key, unit: owner.id, object, message });
-    if (kind === 'held-by-other') this.#blocked.add(owner.id);
+  problem(one: Wanted<LinuxRow>, kind: HostProblem['kind'], message: string): void {
+    this.#problems.push(problemOf(kind, wantedBy(one), message));
+    if (kind === 'held-by-other') this.#blocked.add(one.owner.id);
   }
 
   /** Mark of the network whose table it is, by the VRF; '' where none says so. */
@@ -117,20 +116,8 @@ export class LinuxDraft {
     stale: Stale,
     mark: string,
   ): void {
-    this.#changes.push({
-      action: 'remove',
-      table,
-      key,
-      before,
-      after: undefined,
-      unit: unwanted(mark),
-      rule: undefined,
-      object: mark === '' ? undefined : mark,
-      stage: REMOVE[table],
-      commands,
-      stale,
-      ...(mark === '' ? {} : { marks: [mark] }),
-    });
+    const stage = REMOVE[table];
+    this.#changes.push({ ...wantedByNobody(mark), table, key, before, stage, commands, stale });
   }
 
   /** False while the device is not there, or is not the one that is meant. */

@@ -5,9 +5,9 @@
 import { LINUX, type LinuxRow } from './linux-rows.ts';
 import { PROTOCOL } from '../numbers.ts';
 import { idOf, type Contest } from '../reconcile/claims.ts';
-import { HostDriver, type AppliedPlan } from '../reconcile/host-driver.ts';
-import type { HostPlan, HostProblem } from '../reconcile/host-plan.ts';
-import { refusedProblem, Refusals, type Refused } from '../reconcile/refusals.ts';
+import { HostDriver, type HostEvents, type Written } from '../reconcile/host-driver.ts';
+import type { Difference } from '../reconcile/host-plan.ts';
+import type { Refused } from '../reconcile/refusals.ts';
 import { openRouteSocket } from './network-socket.ts';
 import { NetworkMonitor } from './network-monitor.ts';
 import type { Stale } from './stale.ts';
@@ -16,20 +16,16 @@ import { makeChanges, type LinuxWriterOptions } from './linux-writer.ts';
 import type { LinuxChange } from './linux-change.ts';
 import { LinuxState } from './linux-state.ts';
 
-interface LinuxDriverOptions extends LinuxWriterOptions {
-  /** Called when something may be another than it should be. */
-  readonly onDrift?: () => void;
-  /** Called with what went wrong with hearing of changes, in words. */
-  readonly onTrouble?: (text: string) => void;
-}
+type LinuxDriverOptions = LinuxWriterOptions & HostEvents;
 
 /** An object that was made anew is not made anew again for this long. */
 const RENEWED_REST = 30_000;
-/** Without any event everything is looked at again after this time (reference/node.md §7.1: VRFs each 60 s). */
+/** VRFs each 60 s (reference/node.md §7.1). */
 const RESYNC = 60_000;
 
 export class LinuxDriver extends HostDriver<LinuxRow, LinuxChange> {
   readonly database = LINUX;
+  readonly title = 'network stack';
   readonly #options: LinuxDriverOptions;
   readonly #state: LinuxState;
   readonly #planner = new LinuxPlanner();
@@ -43,10 +39,9 @@ export class LinuxDriver extends HostDriver<LinuxRow, LinuxChange> {
     devices: new Set(),
   };
   readonly #monitor: NetworkMonitor;
-  #lastFull = -Infinity;
 
   constructor(options: LinuxDriverOptions) {
-    super(new Refusals(), linuxClaims());
+    super({ resync: RESYNC, claims: linuxClaims() });
     this.#options = options;
     const { namespace, onDrift, onTrouble } = options;
     this.#state = new LinuxState(() => openRouteSocket(namespace), PROTOCOL);
@@ -72,23 +67,25 @@ export class LinuxDriver extends HostDriver<LinuxRow, LinuxChange> {
     return this.#monitor.losses;
   }
 
-  /** Brings what is known of the kernel up to date. `now` in milliseconds of a monotonic clock. */
-  async refresh(now: number): Promise<void> {
-    if (now - this.#lastFull >= RESYNC) {
-      this.#state.stale({ kind: 'all' });
-      this.#lastFull = now;
-    }
+  protected staleAll(): void {
+    this.#state.stale({ kind: 'all' });
+  }
+
+  protected async read(): Promise<void> {
     this.#followedDevices();
     // What was refused for want of a device may be possible now.
     if (this.#state.refresh()) this.refusals.clear();
   }
 
-  /** Applies a plan, stage by stage. What a unit was refused ends what comes after it for that unit; others go on. */
-  async apply(plan: HostPlan<LinuxChange>, now: number): Promise<AppliedPlan> {
+  /** Stage by stage. What a unit was refused ends what comes after it for that unit; others go on. */
+  protected async write(
+    planned: readonly LinuxChange[],
+    now: number,
+  ): Promise<Written<LinuxChange>> {
     const refused: Refused<LinuxChange>[] = [];
     const failed = new Set<string>();
     let applied = 0;
-    const stages = [...Map.groupBy(plan.changes, ({ stage }) => stage)].sort(([a], [b]) => a - b);
+    const stages = [...Map.groupBy(planned, ({ stage }) => stage)].sort(([a], [b]) => a - b);
     for (const [, all] of stages) {
       const changes = all.filter(({ unit, action }) => action === 'remove' || !failed.has(unit));
       const reasons = await this.#make(changes);
@@ -103,7 +100,7 @@ export class LinuxDriver extends HostDriver<LinuxRow, LinuxChange> {
         failed.add(change.unit);
       }
     }
-    return { applied, refused: this.refusals.add(refused, now, ([one]) => problemOf(one)) };
+    return { applied, refused };
   }
 
   /** Hears of nothing any more; what there is stays. */
@@ -152,7 +149,7 @@ export class LinuxDriver extends HostDriver<LinuxRow, LinuxChange> {
     return String(this.#state.version);
   }
 
-  protected compare(): HostPlan<LinuxChange> {
+  protected compare(): Difference<LinuxChange> {
     const { links, routes, connected, rules, neighbours } = this.#state;
     const sysctl = (path: string): string | undefined => this.#sysctl(path);
     const found = { links, routes, connected, rules, neighbours, sysctl };
@@ -205,6 +202,3 @@ export class LinuxDriver extends HostDriver<LinuxRow, LinuxChange> {
     }
   }
 }
-
-const problemOf = (refused: Refused<LinuxChange>): HostProblem =>
-  refusedProblem(refused, `${refused.change.table} ${refused.change.key}`);

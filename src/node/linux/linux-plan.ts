@@ -4,7 +4,7 @@
  */
 import type { LinuxRow, LinuxTable, RouteColumns, RuleColumns } from './linux-rows.ts';
 import { Claims, inTable, type Wanted } from '../reconcile/claims.ts';
-import type { HostPlan } from '../reconcile/host-plan.ts';
+import type { Difference } from '../reconcile/host-plan.ts';
 import type { LinuxChange } from './linux-change.ts';
 import { ADD, LinuxDraft, type FoundState } from './linux-draft.ts';
 import type { Found } from './linux-found.ts';
@@ -32,7 +32,7 @@ export class LinuxPlanner {
   readonly #tables = new Map<number, TablePlan>();
 
   /** `state`: lists of what was found are the same as long as nothing in them differs. */
-  plan(state: FoundState, claims: Claims<LinuxRow>): HostPlan<LinuxChange> {
+  plan(state: FoundState, claims: Claims<LinuxRow>): Difference<LinuxChange> {
     const of = <T extends LinuxTable>(table: T) => inTable(claims.winnersOf(table), table);
     const draft = new LinuxDraft(state);
     // Which devices are waited for is found with the links.

@@ -6,25 +6,21 @@ import { NFTABLES, type NftRow } from './nft-rows.ts';
 import { KUBELET_CGROUP, PODS_CGROUP } from './cgroup-names.ts';
 import type { Cgroup, Cgroups } from './cgroups.ts';
 import type { Contest } from '../reconcile/claims.ts';
-import { HostDriver, NOTHING_TO_DO, type AppliedPlan } from '../reconcile/host-driver.ts';
-import type { HostPlan } from '../reconcile/host-plan.ts';
-import { refusedProblem, Refusals, tryHalves, type Halving } from '../reconcile/refusals.ts';
+import { HostDriver, type HostEvents, type Written } from '../reconcile/host-driver.ts';
+import { problemOf, type Difference } from '../reconcile/host-plan.ts';
+import { tryHalves, type Halving, type Refused } from '../reconcile/refusals.ts';
 import { nftMonitor } from './nft-monitor.ts';
 import { DEFINITIONS, planNft, REMOVALS, type NftChange } from './nft-plan.ts';
 import { NftError, type NftProgram } from './nft-program.ts';
 import { foundTable, type FoundNftTable } from './nft-state.ts';
 import type { ProgramMonitor } from '../programs/program-monitor.ts';
 
-interface NftDriverOptions {
+interface NftDriverOptions extends HostEvents {
   readonly nft: NftProgram;
   readonly cgroups: Cgroups;
-  /** Called when something may be another than it should be. */
-  readonly onDrift?: () => void;
-  /** Called with what went wrong, in words. */
-  readonly onTrouble?: (text: string) => void;
 }
 
-/** Without any event everything is looked at again after this time (reference/node.md §7.1). */
+/** Of everything (reference/node.md §7.1). */
 const RESYNC = 60_000;
 /** How often cgroups that rules name are looked at: nothing says that one was made. */
 const CGROUP_LOOK = 1000;
@@ -40,19 +36,19 @@ const WITHOUT_CGROUP: ReadonlyMap<string, string> = new Map([
 
 export class NftDriver extends HostDriver<NftRow, NftChange> {
   readonly database = NFTABLES;
+  readonly title = NFTABLES;
   readonly #options: NftDriverOptions;
   readonly #cgroups = new Map<string, Cgroup | undefined>();
   #found: FoundNftTable | undefined;
   /** Why nothing is known of what there is. */
   #unavailable: string | undefined;
   #isStale = true;
-  #lastFull = -Infinity;
   #monitor: ProgramMonitor | undefined;
   #look: NodeJS.Timeout | undefined;
   #isToHear = false;
 
   constructor(options: NftDriverOptions) {
-    super(new Refusals());
+    super({ resync: RESYNC });
     this.#options = options;
   }
 
@@ -67,17 +63,19 @@ export class NftDriver extends HostDriver<NftRow, NftChange> {
     await this.refresh(performance.now());
   }
 
-  /** Brings what is known of the table up to date. `now` in milliseconds of a monotonic clock. */
-  async refresh(now: number): Promise<void> {
+  protected staleAll(): void {
+    this.#isStale = true;
+  }
+
+  protected async read(): Promise<void> {
     if (!this.#isToHear) this.#lookAtCgroups();
-    if (!this.#isStale && now - this.#lastFull < RESYNC) return;
+    if (!this.#isStale) return;
     // What changes while it is listed is listed again.
     this.#isStale = false;
     try {
       const objects = await this.#options.nft.list();
       this.#found = objects === undefined ? undefined : foundTable(objects);
       this.#unavailable = undefined;
-      this.#lastFull = now;
       await this.#listen();
     } catch (error) {
       this.#isStale = true;
@@ -89,11 +87,11 @@ export class NftDriver extends HostDriver<NftRow, NftChange> {
   /** Cgroups come and go unseen. */
   protected readonly foundVersion = undefined;
 
-  protected compare(isComplete: boolean): HostPlan<NftChange> {
+  protected compare(isComplete: boolean): Difference<NftChange> {
     if (this.#unavailable !== undefined) {
-      const table = { table: 'table', key: NFTABLES, unit: JSON.stringify(['nft']) };
-      const problem = { ...table, object: undefined, message: this.#unavailable };
-      return { ...NOTHING_TO_DO, problems: [{ ...problem, kind: 'refused' }] };
+      const unit = JSON.stringify(['nft']);
+      const table = { table: 'table', key: NFTABLES, unit, object: undefined };
+      return { changes: [], problems: [problemOf('refused', table, this.#unavailable)] };
     }
     const named = new Set<string>();
     const pathOf = (name: string): string | undefined => {
@@ -112,7 +110,7 @@ export class NftDriver extends HostDriver<NftRow, NftChange> {
   /** Has what counters say read again: nobody tells that they count. */
   async refreshCounters(): Promise<void> {
     this.#isStale = true;
-    await this.refresh(performance.now());
+    await this.read();
   }
 
   /** Packets that counters in a chain had seen when the table was listed last; undefined where nothing counts. */
@@ -121,8 +119,8 @@ export class NftDriver extends HostDriver<NftRow, NftChange> {
     return counts?.reduce((sum, packets) => sum + packets, 0);
   }
 
-  /** Applies a plan as one transaction. When that is refused the chains and sets at fault are found, so that one mistake harms itself alone. */
-  async apply({ changes }: HostPlan<NftChange>, now: number): Promise<AppliedPlan> {
+  /** All of it in one transaction. When that is refused the chains and sets at fault are found, so that one mistake harms itself alone. */
+  protected async write(changes: readonly NftChange[]): Promise<Written<NftChange>> {
     this.#isStale = true;
     const isReplaced = changes.some(
       ({ table, action }) => table === 'table' && action === 'remove',
@@ -139,10 +137,11 @@ export class NftDriver extends HostDriver<NftRow, NftChange> {
     };
     // A table that is made anew is made as a whole.
     await tryHalves(isReplaced ? [changes] : groups, halving);
-    const refused = this.refusals.add(halving.refused, now, ([one]) =>
-      refusedProblem(one, `nftables ${one.change.table} ${one.change.key}`),
-    );
-    return { applied: halving.applied, refused };
+    return halving;
+  }
+
+  protected override refusedText(refused: readonly [Refused<NftChange>]): string {
+    return `nftables ${super.refusedText(refused)}`;
   }
 
   /** Hears of nothing any more; what there is stays. */

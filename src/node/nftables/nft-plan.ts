@@ -14,8 +14,10 @@ import {
 import type { ChainColumns, SetColumns } from './ruleset.ts';
 import { inTable, type Wanted } from '../reconcile/claims.ts';
 import {
-  unwanted,
-  type HostPlan,
+  problemOf,
+  wantedBy,
+  wantedByNobody,
+  type Difference,
   type HostProblem,
   type PlannedChange,
 } from '../reconcile/host-plan.ts';
@@ -80,7 +82,7 @@ export function planNft(
   wanted: Iterable<Wanted<NftRow>>,
   cgroup: (name: string) => string | undefined,
   isComplete: boolean,
-): HostPlan<NftChange> {
+): Difference<NftChange> {
   const planner = new Planner(found ?? EMPTY, wanted, cgroup, isComplete);
   return planner.plan(found !== undefined);
 }
@@ -105,16 +107,11 @@ class Planner {
     this.#wanted = [...wanted];
   }
 
-  plan(isThere: boolean): HostPlan<NftChange> {
+  plan(isThere: boolean): Difference<NftChange> {
     if (this.#wanted.length === 0) this.#removeTable(isThere);
     else if (this.#isOfOtherKind() && this.#isComplete) this.#replaceTable();
     else this.#planAll(this.#found, isThere);
-    return {
-      isEmpty: this.#changes.length === 0,
-      changes: this.#changes,
-      problems: this.#problems,
-      heldBack: 0,
-    };
+    return { changes: this.#changes, problems: this.#problems };
   }
 
   #of<T extends NftTable>(table: T) {
@@ -124,14 +121,10 @@ class Planner {
   #removeTable(isThere: boolean): void {
     if (!isThere) return;
     this.#changes.push({
-      action: 'remove',
+      ...wantedByNobody(),
       table: 'table',
       key: TABLE,
       before: TABLE,
-      after: undefined,
-      unit: unwanted(),
-      rule: undefined,
-      object: undefined,
       group: REMOVALS,
       commands: [{ step: STEP.removeTable, text: `delete table ${TABLE}` }],
     });
@@ -204,14 +197,12 @@ class Planner {
     const [first] = [...this.#of('chain'), ...this.#of('set')];
     if (first === undefined) return;
     this.#changes.push({
+      ...wantedBy(first),
       action: 'add',
       table: 'table',
       key: TABLE,
       before: undefined,
       after: TABLE,
-      unit: first.owner.id,
-      rule: first.row.rule,
-      object: first.row.object,
       group: DEFINITIONS,
       commands: [{ step: STEP.addTable, text: `add table ${TABLE}` }],
     });
@@ -360,15 +351,8 @@ class Planner {
     }
   }
 
-  #describe({ row, owner }: Wanted<NftRow>, group: string) {
-    return {
-      table: row.table,
-      key: row.key,
-      unit: owner.id,
-      rule: row.rule,
-      object: row.object,
-      group,
-    };
+  #describe(one: Wanted<NftRow>, group: string) {
+    return { ...wantedBy(one), group };
   }
 
   #add(one: Wanted<NftRow>, after: string, group: string, commands: readonly NftCommand[]): void {
@@ -385,29 +369,19 @@ class Planner {
     whose: Pick<PlannedChange, 'marks' | 'within'> = {},
   ): void {
     this.#changes.push({
+      ...wantedByNobody(),
       ...whose,
-      action: 'remove',
       table,
       key,
       before,
-      after: undefined,
-      unit: unwanted(),
-      rule: undefined,
-      object: undefined,
       group,
       commands: [command],
     });
   }
 
-  #await({ row, owner }: Wanted<NftRow>, what: string): void {
-    this.#problems.push({
-      kind: 'awaited',
-      table: row.table,
-      key: row.key,
-      unit: owner.id,
-      object: row.object,
-      message: `${row.table} ${row.key} waits for ${what}`,
-    });
+  #await(one: Wanted<NftRow>, what: string): void {
+    const text = `${one.row.table} ${one.row.key} waits for ${what}`;
+    this.#problems.push(problemOf('awaited', wantedBy(one), text));
   }
 }
 

@@ -5,9 +5,12 @@
 import { isSame } from '../../facts/same.ts';
 import { flowKey, OPENFLOW, type OpenFlowRow } from './flow-rows.ts';
 import { Claims, type Contest, type Wanted } from '../reconcile/claims.ts';
-import { HostDriver, type AppliedPlan } from '../reconcile/host-driver.ts';
+import { HostDriver, type HostEvents, type Written } from '../reconcile/host-driver.ts';
 import {
-  unwanted,
+  problemOf,
+  wantedBy,
+  wantedByNobody,
+  type Difference,
   type HostPlan,
   type HostProblem,
   type MayBeWanted,
@@ -27,11 +30,9 @@ import { piecesOf } from './flow-pieces.ts';
 import { FlowsRefused, OfctlError, type OfctlProgram } from './ofctl-program.ts';
 import type { ProgramMonitor } from '../programs/program-monitor.ts';
 
-export interface FlowDriverOptions {
+export interface FlowDriverOptions extends Pick<HostEvents, 'onDrift'> {
   readonly ofctl: OfctlProgram;
   readonly ports: BridgePorts;
-  /** Called when something may be another than it should be. */
-  readonly onDrift?: () => void;
   /** Called when Open vSwitch may have ended. */
   readonly onSwitchLost?: () => void;
 }
@@ -40,7 +41,7 @@ export interface FlowDriverOptions {
 const UNANSWERED_REST = 5000;
 /** The units at fault are looked for until this many bundles were refused: what was not tried by then is tried by the next plan. */
 const MOST_REFUSED_BUNDLES = 64;
-/** Without any event everything is looked at again after this time (reference/node.md §4.9). */
+/** Of everything (reference/node.md §4.9). */
 const RESYNC = 15_000;
 
 const PORTS_AT_ONCE = 8;
@@ -73,20 +74,9 @@ const unitOf = ({ bridge, unit }: FlowChange): string => `${bridge} ${unit}`;
 /** A switch repeats in its errors what it was sent. */
 const shortened = (error: string): string => error.split('\n', 1)[0]?.slice(0, 300) ?? '';
 
-/** What a unit can't have: one problem, whatever the number of flows. */
-function problemOf([{ change, reason }, ...others]: readonly [
-  Refused<FlowChange>,
-  ...Refused<FlowChange>[],
-]): HostProblem {
-  const { bridge, table, key, unit, object } = change;
-  const first = change.after ?? `the removal of ${change.before}`;
-  const more = others.length === 0 ? '' : ` and ${others.length} more changes of its flows`;
-  const message = `bridge ${bridge} refused ${first}${more}: ${shortened(reason)}`;
-  return { kind: 'refused', table, key, unit, object, message };
-}
-
 export class FlowDriver extends HostDriver<OpenFlowRow, FlowChange> {
   readonly database = OPENFLOW;
+  readonly title = 'flows';
   readonly #options: FlowDriverOptions;
   readonly #dumps = new Map<string, Dump>();
   /** Bridges that are read again before the next plan. */
@@ -100,13 +90,16 @@ export class FlowDriver extends HostDriver<OpenFlowRow, FlowChange> {
   #stopFollowing: (() => void) | undefined;
   #timer: NodeJS.Timeout | undefined;
   #isFollowing = false;
-  #lastFull = -Infinity;
   /** Grows with each change of what was found. */
   #version = 0;
   #portsAt = -1;
 
   constructor(options: FlowDriverOptions) {
-    super(new Refusals(unitOf), new Claims(({ columns }) => columns.bridge));
+    super({
+      resync: RESYNC,
+      refusals: new Refusals(unitOf),
+      claims: new Claims(({ columns }) => columns.bridge),
+    });
     this.#options = options;
   }
 
@@ -118,8 +111,11 @@ export class FlowDriver extends HostDriver<OpenFlowRow, FlowChange> {
     this.#timer.unref();
   }
 
-  /** Brings what is known of the switch up to date. `now` in milliseconds of a monotonic clock. */
-  async refresh(now: number): Promise<void> {
+  protected staleAll(): void {
+    for (const bridge of this.#ports.keys()) this.#stale.add(bridge);
+  }
+
+  protected async read(): Promise<void> {
     const { ports } = this.#options;
     this.#follow();
     if (this.#portsAt !== ports.sequence) {
@@ -127,10 +123,6 @@ export class FlowDriver extends HostDriver<OpenFlowRow, FlowChange> {
       const read = ports.read();
       if (!isSame(this.#ports, read)) this.#version += 1;
       this.#ports = read;
-    }
-    if (now - this.#lastFull >= RESYNC) {
-      this.#staleAll();
-      this.#lastFull = now;
     }
     const wanted = this.#wantedBridges();
     for (const bridge of new Set([
@@ -165,13 +157,18 @@ export class FlowDriver extends HostDriver<OpenFlowRow, FlowChange> {
   }
 
   /**
-   * Applies a plan, a bridge after the other, in pieces. Of a piece that is refused the units at fault are found; they are left out of what
+   * A bridge after the other, in pieces. Of a piece that is refused the units at fault are found; they are left out of what
    * follows, and the others applied. `signal` ends it between two pieces.
    */
-  async apply(plan: HostPlan<FlowChange>, now: number, signal?: AbortSignal): Promise<AppliedPlan> {
-    const refused: HostProblem[] = [];
+  protected async write(
+    planned: readonly FlowChange[],
+    now: number,
+    signal?: AbortSignal,
+  ): Promise<Written<FlowChange>> {
+    const problems: HostProblem[] = [];
+    const refused: Refused<FlowChange>[] = [];
     let applied = 0;
-    for (const [bridge, changes] of Map.groupBy(plan.changes, (change) => change.bridge)) {
+    for (const [bridge, changes] of Map.groupBy(planned, (change) => change.bridge)) {
       // That it is there counts, not that it was asked for.
       this.#stale.add(bridge);
       const progress: Halving<FlowChange> = {
@@ -184,21 +181,28 @@ export class FlowDriver extends HostDriver<OpenFlowRow, FlowChange> {
         await this.#applyOn(bridge, changes, progress, signal);
       } catch (error) {
         if (!(error instanceof OfctlError)) throw error;
-        const problem: HostProblem = {
-          kind: 'refused',
-          table: 'port',
-          key: bridge,
-          unit: unwanted(),
-          object: undefined,
-          message: `bridge ${bridge} did not take changes of its flows: ${shortened(error.message)}; is ovs-vswitchd busy, or gone?`,
-        };
+        const problem = problemOf(
+          'refused',
+          { ...wantedByNobody(), table: 'port', key: bridge },
+          `bridge ${bridge} did not take changes of its flows: ${shortened(error.message)}; is ovs-vswitchd busy, or gone?`,
+        );
         this.#unanswered.set(bridge, { until: now + UNANSWERED_REST, problem });
-        refused.push(problem);
+        problems.push(problem);
       }
       applied += progress.applied;
-      refused.push(...this.refusals.add(progress.refused, now, problemOf));
+      refused.push(...progress.refused);
     }
-    return { applied, refused };
+    return { applied, refused, problems };
+  }
+
+  /** One problem, whatever the number of flows. */
+  protected override refusedText([{ change, reason }, ...others]: readonly [
+    Refused<FlowChange>,
+    ...Refused<FlowChange>[],
+  ]): string {
+    const first = change.after ?? `the removal of ${change.before}`;
+    const more = others.length === 0 ? '' : ` and ${others.length} more changes of its flows`;
+    return `bridge ${change.bridge} refused ${first}${more}: ${shortened(reason)}`;
   }
 
   /** Throws OfctlError when the switch does not answer: what it did is seen when it is read again. */
@@ -237,7 +241,7 @@ export class FlowDriver extends HostDriver<OpenFlowRow, FlowChange> {
     return String(this.#version);
   }
 
-  protected compare(): HostPlan<FlowChange> {
+  protected compare(): Difference<FlowChange> {
     const wanted = this.#wantedBridges();
     const changes: FlowChange[] = [];
     const problems: HostProblem[] = [];
@@ -256,7 +260,7 @@ export class FlowDriver extends HostDriver<OpenFlowRow, FlowChange> {
       changes.push(...one.changes);
       problems.push(...one.problems);
     }
-    return { isEmpty: changes.length === 0, changes, problems, heldBack: 0 };
+    return { changes, problems };
   }
 
   protected contestText({ row, winner }: Contest<OpenFlowRow>): string {
@@ -270,17 +274,14 @@ export class FlowDriver extends HostDriver<OpenFlowRow, FlowChange> {
   /** A bridge that is not there is made by somebody else; one that can't be read is a problem. */
   *#missing(bridge: string, [first]: readonly Wanted[]): Iterable<HostProblem> {
     const why = this.#unreachable.get(bridge);
-    yield {
-      kind: why === undefined ? 'awaited' : 'refused',
-      table: 'port',
-      key: bridge,
-      unit: first?.owner.id ?? unwanted(),
-      object: first?.row.object,
-      message:
-        why === undefined
-          ? `bridge ${bridge} is not there yet`
-          : `flows of bridge ${bridge} can't be read: ${why}`,
-    };
+    const whose = first === undefined ? wantedByNobody() : wantedBy(first);
+    yield problemOf(
+      why === undefined ? 'awaited' : 'refused',
+      { ...whose, table: 'port', key: bridge },
+      why === undefined
+        ? `bridge ${bridge} is not there yet`
+        : `flows of bridge ${bridge} can't be read: ${why}`,
+    );
   }
 
   async #read(bridge: string, isWanted: boolean): Promise<void> {
@@ -325,10 +326,6 @@ export class FlowDriver extends HostDriver<OpenFlowRow, FlowChange> {
     // Where it can't be started it is tried again.
     monitor.start().catch(() => undefined);
     this.#monitors.set(bridge, monitor);
-  }
-
-  #staleAll(): void {
-    for (const bridge of this.#ports.keys()) this.#stale.add(bridge);
   }
 
   #forget(bridge: string): void {

@@ -16,8 +16,10 @@ import {
 import { COOKIE, COOKIE_PATH_MTU, isMarkedCookie, NO_COOKIE } from './pipeline.ts';
 import type { Wanted } from '../reconcile/claims.ts';
 import {
-  unwanted,
-  type HostPlan,
+  problemOf,
+  wantedBy,
+  wantedByNobody,
+  type Difference,
   type HostProblem,
   type PlannedChange,
 } from '../reconcile/host-plan.ts';
@@ -124,15 +126,14 @@ export function planFlows(
   bridge: string,
   found: FoundBridge,
   wanted: Iterable<Wanted<OpenFlowRow>>,
-): HostPlan<FlowChange> {
+): Difference<FlowChange> {
   const changes: FlowChange[] = [];
   const problems: HostProblem[] = [];
   const kept = new Set<string>();
   const missing = new Map<string, Wanted>();
   for (const one of wanted) {
-    const { row, owner } = one;
-    const { table } = row;
-    const common = { bridge, table, unit: owner.id, rule: row.rule, object: row.object };
+    const { row } = one;
+    const common = { ...wantedBy(one), bridge };
     if (row.table === 'port') {
       const { port } = row.columns;
       const number = withNumbers(port, found.numberOf);
@@ -141,7 +142,6 @@ export function planFlows(
         changes.push({
           ...common,
           action: 'change',
-          key: row.key,
           before: 'flooded',
           after: 'not flooded',
           priority: 0,
@@ -161,20 +161,13 @@ export function planFlows(
     kept.add(key);
     if (there !== undefined && isSame(there, flow)) continue;
     if (there !== undefined && !isOurs(there)) {
-      problems.push({
-        kind: 'held-by-other',
-        table,
-        key: row.key,
-        unit: owner.id,
-        object: row.object,
-        message: `bridge ${bridge} has a flow of somebody else (cookie ${there.cookie}): ${flowText(there)}; wanted is actions=${flow.actions}; delete it (ovs-ofctl --strict del-flows)`,
-      });
+      const text = `bridge ${bridge} has a flow of somebody else (cookie ${there.cookie}): ${flowText(there)}; wanted is actions=${flow.actions}; delete it (ovs-ofctl --strict del-flows)`;
+      problems.push(problemOf('held-by-other', common, text));
       continue;
     }
     changes.push({
       ...common,
       action: there === undefined ? 'add' : 'change',
-      key: row.key,
       before: there && flowText(there),
       after: flowText(flow),
       priority: flow.priority,
@@ -185,31 +178,22 @@ export function planFlows(
   for (const [key, flow] of found.flows) {
     if (kept.has(key) || !isOurs(flow)) continue;
     changes.push({
-      action: 'remove',
+      ...wantedByNobody(),
       bridge,
       table: 'flow',
       key: `${bridge} ${key}`,
       before: flowText(flow),
-      after: undefined,
       priority: flow.priority,
       isDrop: isDrop(flow),
-      unit: unwanted(),
-      rule: undefined,
-      object: undefined,
       ...(isMarkedCookie(flow.cookie) ? { marks: [flow.cookie] } : {}),
       command: deleteLine(flow),
     });
   }
-  for (const [name, { row, owner }] of missing)
-    problems.push({
-      kind: 'awaited',
-      table: 'port',
-      key: `${bridge} ${name}`,
-      unit: owner.id,
-      object: row.object,
-      message: missingText(bridge, name),
-    });
-  return { isEmpty: changes.length === 0, changes, problems, heldBack: 0 };
+  for (const [name, one] of missing) {
+    const port = { ...wantedBy(one), table: 'port', key: `${bridge} ${name}` };
+    problems.push(problemOf('awaited', port, missingText(bridge, name)));
+  }
+  return { changes, problems };
 }
 
 function missingText(bridge: string, name: string): string {

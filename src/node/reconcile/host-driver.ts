@@ -1,18 +1,21 @@
 /**
- * What drivers of the host's state have in common: they take the rows of units as a reconciler of a database does, compare them with what
- * they found, apply the difference, and leave what was refused at that for a while.
+ * The driver of a kind of the host's state: takes the rows of units as a reconciler of a database does, compares them with what was found, applies the
+ * difference, leaves what was refused at that for a while, and looks at everything again from time to time. A kind brings its rows, how they are read and
+ * written, and the reports of those that can't be.
  */
 import type { RowOwner, RowTarget } from '../../desired/engine.ts';
 import type { DesiredRow } from '../../desired/rows.ts';
 import { Claims, type Contest } from './claims.ts';
 import {
+  problemOf,
   withoutHeld,
+  type Difference,
   type HostPlan,
   type HostProblem,
   type MayBeWanted,
   type PlannedChange,
 } from './host-plan.ts';
-import type { Refusals } from './refusals.ts';
+import { refusedText, Refusals, type Refused } from './refusals.ts';
 
 export interface AppliedPlan {
   /** Objects that were added, changed or removed. */
@@ -20,27 +23,47 @@ export interface AppliedPlan {
   readonly refused: readonly HostProblem[];
 }
 
-export const NOTHING_TO_DO: HostPlan<never> = {
-  isEmpty: true,
-  changes: [],
-  problems: [],
-  heldBack: 0,
-};
+/** What became of changes. */
+export interface Written<C> {
+  readonly applied: number;
+  readonly refused: readonly Refused<C>[];
+  /** What is wrong with none of the changes. */
+  readonly problems?: readonly HostProblem[];
+}
+
+export interface HostEvents {
+  /** Called when something may be another than it should be. */
+  readonly onDrift?: () => void;
+  /** Called with what went wrong with noticing that, in words. */
+  readonly onTrouble?: (text: string) => void;
+}
+
+interface HostDriverOptions<R extends DesiredRow, C extends PlannedChange> {
+  /** Milliseconds; without any event everything is read again after this time. */
+  readonly resync: number;
+  readonly refusals?: Refusals<C>;
+  readonly claims?: Claims<R>;
+}
 
 export abstract class HostDriver<R extends DesiredRow, C extends PlannedChange>
   implements RowTarget, Disposable
 {
   abstract readonly database: string;
+  /** What people call the kind of state. */
+  abstract readonly title: string;
   /** What units want. */
   readonly claims: Claims<R>;
   protected readonly refusals: Refusals<C>;
+  readonly #resync: number;
+  #lastFull = -Infinity;
   #planned:
-    | { readonly version: string; readonly isComplete: boolean; readonly plan: HostPlan<C> }
+    | { readonly version: string; readonly isComplete: boolean; readonly plan: Difference<C> }
     | undefined;
 
-  protected constructor(refusals: Refusals<C>, claims = new Claims<R>()) {
-    this.refusals = refusals;
-    this.claims = claims;
+  protected constructor({ resync, refusals, claims }: HostDriverOptions<R, C>) {
+    this.#resync = resync;
+    this.refusals = refusals ?? new Refusals();
+    this.claims = claims ?? new Claims();
   }
 
   set(owner: RowOwner, wanted: readonly DesiredRow[]): void {
@@ -52,17 +75,29 @@ export abstract class HostDriver<R extends DesiredRow, C extends PlannedChange>
   }
 
   /** Brings what is known of the state up to date. `now` in milliseconds of a monotonic clock. */
-  abstract refresh(now: number): Promise<void>;
+  async refresh(now: number): Promise<void> {
+    if (now - this.#lastFull >= this.#resync) {
+      this.#lastFull = now;
+      this.staleAll();
+    }
+    await this.read();
+  }
 
   /** Applies a plan. `signal` ends what takes long. */
-  abstract apply(plan: HostPlan<C>, now: number, signal?: AbortSignal): Promise<AppliedPlan>;
+  async apply({ changes }: HostPlan<C>, now: number, signal?: AbortSignal): Promise<AppliedPlan> {
+    const { applied, refused, problems = [] } = await this.write(changes, now, signal);
+    const rested = this.refusals.add(refused, now, (all) =>
+      problemOf('refused', all[0].change, this.refusedText(all)),
+    );
+    return { applied, refused: [...problems, ...rested] };
+  }
 
   /** Hears of nothing any more; what there is stays. */
   abstract [Symbol.dispose](): void;
 
   /** What is to be done for what is known; `refresh` comes first. `mayBeWanted`: while something is not known. */
   plan(now: number, mayBeWanted?: MayBeWanted): HostPlan<C> {
-    const { problems, changes: compared, heldBack } = this.#compared(mayBeWanted === undefined);
+    const { problems, changes: compared } = this.#compared(mayBeWanted === undefined);
     const all = mayBeWanted === undefined ? compared : withoutHeld(compared, mayBeWanted);
     const resting = this.refusals.resting(all, now);
     const changes = this.possible(all, resting.changes, now);
@@ -70,15 +105,33 @@ export abstract class HostDriver<R extends DesiredRow, C extends PlannedChange>
       isEmpty: changes.length === 0,
       changes,
       problems: [...problems, ...resting.problems],
-      heldBack: heldBack + compared.length - all.length,
+      heldBack: compared.length - all.length,
     };
+  }
+
+  /** What is known may be wrong. */
+  protected abstract staleAll(): void;
+
+  /** Reads what is not known, or may be wrong. */
+  protected abstract read(): Promise<void>;
+
+  /** Makes changes; what they touch is read again. */
+  protected abstract write(
+    changes: readonly C[],
+    now: number,
+    signal?: AbortSignal,
+  ): Promise<Written<C>>;
+
+  /** What is reported of changes that were refused, and rest together. */
+  protected refusedText([one]: readonly [Refused<C>, ...Refused<C>[]]): string {
+    return refusedText(one, `${one.change.table} ${one.change.key}`);
   }
 
   /** Another text after anything was found to be another than before; undefined where that is not known. */
   protected abstract get foundVersion(): string | undefined;
 
   /** What differs between what is wanted and what was found, without what is contested. */
-  protected abstract compare(isComplete: boolean): HostPlan<C>;
+  protected abstract compare(isComplete: boolean): Difference<C>;
 
   /** What a unit is told that wants an object which another one has. */
   protected abstract contestText(contest: Contest<R>): string;
@@ -89,14 +142,17 @@ export abstract class HostDriver<R extends DesiredRow, C extends PlannedChange>
   }
 
   /** Made again only when something is another than the last time. */
-  #compared(isComplete: boolean): HostPlan<C> {
+  #compared(isComplete: boolean): Difference<C> {
     const version =
       this.foundVersion === undefined ? undefined : `${this.claims.version} ${this.foundVersion}`;
     const known = this.#planned;
     if (known !== undefined && known.version === version && known.isComplete === isComplete)
       return known.plan;
     const compared = this.compare(isComplete);
-    const plan = { ...compared, problems: [...this.#contests(), ...compared.problems] };
+    const plan = {
+      changes: compared.changes,
+      problems: [...this.#contests(), ...compared.problems],
+    };
     this.#planned = version === undefined ? undefined : { version, isComplete, plan };
     return plan;
   }
@@ -104,9 +160,7 @@ export abstract class HostDriver<R extends DesiredRow, C extends PlannedChange>
   *#contests(): Iterable<HostProblem> {
     for (const contest of this.claims.contests()) {
       const { row, unit } = contest;
-      const { table, key, object } = row;
-      const message = this.contestText(contest);
-      yield { kind: 'name-taken', table, key, unit, object, message };
+      yield problemOf('name-taken', { ...row, unit }, this.contestText(contest));
     }
   }
 }

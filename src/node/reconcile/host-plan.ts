@@ -1,5 +1,5 @@
 /** What is to be changed of one kind of the host's state, and what can't be; made by a plan, applied by a driver. */
-import { idOf } from './claims.ts';
+import { idOf, type Wanted } from './claims.ts';
 
 export interface PlannedChange {
   readonly action: 'add' | 'change' | 'remove';
@@ -48,6 +48,36 @@ export interface HostProblem {
   readonly message: string;
 }
 
+/** `of`: a change, or what else says what is wrong, and whose it is. */
+export const problemOf = (
+  kind: HostProblem['kind'],
+  { table, key, unit, object }: Omit<HostProblem, 'kind' | 'message'>,
+  message: string,
+): HostProblem => ({ kind, table, key, unit, object, message });
+
+/** What a change or a problem says of a row, and of who wants it. */
+export const wantedBy = ({ row: { table, key, rule, object }, owner }: Wanted) => ({
+  table,
+  key,
+  unit: owner.id,
+  rule,
+  object,
+});
+
+/** What a change says of the removal of what nobody wants; `mark`: for whom it was there, where it says so. */
+export const wantedByNobody = (mark = '') =>
+  ({
+    action: 'remove',
+    after: undefined,
+    unit: JSON.stringify(['unwanted', mark]),
+    rule: undefined,
+    object: mark === '' ? undefined : mark,
+    ...(mark === '' ? {} : { marks: [mark] }),
+  }) as const;
+
+/** What is found when wanted and found are compared. */
+export type Difference<C extends PlannedChange> = Pick<HostPlan<C>, 'changes' | 'problems'>;
+
 export interface HostPlan<C extends PlannedChange = PlannedChange> {
   readonly isEmpty: boolean;
   readonly changes: readonly C[];
@@ -58,6 +88,3 @@ export interface HostPlan<C extends PlannedChange = PlannedChange> {
 
 /** What a comment or an alias says of an object; no other character can stand there. */
 export const markOf = (object: string): string => object.replaceAll(/[^\w .:/-]/g, '_');
-
-/** Unit of what no unit knows; `mark`: for whom it was there, where it says so. */
-export const unwanted = (mark = ''): string => JSON.stringify(['unwanted', mark]);

@@ -70,13 +70,10 @@ export class Refusals<C extends PlannedChange> {
 }
 
 /** Why an object is not as it should be: `what` names it. */
-export const refusedProblem = (
-  { change, reason }: Refused<PlannedChange>,
-  what: string,
-): HostProblem => {
-  const { table, key, unit, object, before, after, action } = change;
+export const refusedText = ({ change, reason }: Refused<PlannedChange>, what: string): string => {
+  const { before, after, action } = change;
   const how = action === 'remove' ? `can't be removed (${before})` : `can't be made (${after})`;
-  return { kind: 'refused', table, key, unit, object, message: `${what} ${how}: ${reason}` };
+  return `${what} ${how}: ${reason}`;
 };
 
 /** What is tried at once, and what becomes of it. */

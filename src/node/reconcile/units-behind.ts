@@ -1,6 +1,6 @@
 /** Which units want something of the host that no pass has looked at yet: units are built while a pass over the host is under way. */
 import type { RowTarget } from '../../desired/engine.ts';
-import type { HostProblem } from './host-plan.ts';
+import { problemOf, type HostProblem } from './host-plan.ts';
 
 export class UnitsBehind {
   /** By unit: the pass before whose end it can't be done. */
@@ -40,14 +40,10 @@ export class UnitsBehind {
   /** What is waited for, by unit: who reports of a unit must not call it done. */
   *awaited(): Iterable<HostProblem> {
     for (const unit of this.#units.keys())
-      yield {
-        kind: 'awaited',
-        table: 'unit',
-        key: unit,
-        unit,
-        object: undefined,
-        message:
-          'the host of this node is not as this needs it yet: a pass over it is under way, or waits',
-      };
+      yield problemOf(
+        'awaited',
+        { table: 'unit', key: unit, unit, object: undefined },
+        'the host of this node is not as this needs it yet: a pass over it is under way, or waits',
+      );
   }
 }

@@ -1,8 +1,12 @@
 import { array, asyncProperty, assert, boolean, uniqueArray, nat, tuple } from 'fast-check';
 import { expect, test } from 'vitest';
-import type { HostProblem, PlannedChange } from '../../../../src/node/reconcile/host-plan.ts';
 import {
-  refusedProblem,
+  problemOf,
+  type HostProblem,
+  type PlannedChange,
+} from '../../../../src/node/reconcile/host-plan.ts';
+import {
+  refusedText,
   Refusals,
   tryHalves,
   type Halving,
@@ -27,7 +31,7 @@ const refuse = (
   refusals.add(
     changes.map((one) => ({ change: one, reason: 'no' })),
     now,
-    ([one]) => refusedProblem(one, `t ${one.change.key}`),
+    ([one]) => problemOf('refused', one.change, refusedText(one, `t ${one.change.key}`)),
   );
 
 test('of groups that are tried together exactly those at fault are refused, each as a whole, and the others done once', async () => {

@@ -64,6 +64,15 @@ export class PlanPass {
     return resolution;
   }
 
+  /** The same for who needs no more than the UUID: where the owner's rows were all found right, the row itself need not be read. */
+  resolveUuid(entry: Entry): Resolution {
+    const { owner, onlyFound } = entry;
+    const isRight = owner !== undefined && !this.index.dirty.has(owner);
+    return isRight && onlyFound !== undefined
+      ? { uuid: onlyFound, row: undefined }
+      : this.resolve(entry);
+  }
+
   /** The row of a wanted entry that has only one, which is ours: no more is to be found out about it. */
   #onlyRow({ table, owner, onlyFound }: Entry): ReplicaRow | undefined {
     if (owner === undefined || onlyFound === undefined) return undefined;

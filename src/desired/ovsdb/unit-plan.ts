@@ -239,7 +239,7 @@ export class UnitPlan {
   ): { readonly uuid: string; readonly row: ReplicaRow | undefined; readonly entry: Entry } {
     const target = this.#pass.index.tables.get(reference.table)?.entries.get(reference.key);
     const owner = target?.owner;
-    const resolution = target === undefined ? undefined : this.#pass.resolve(target);
+    const resolution = target === undefined ? undefined : this.#pass.resolveUuid(target);
     if (target === undefined || resolution?.uuid === undefined) {
       if (owner === this.owned && resolution?.problem !== 'awaited') throw new Consequence();
       const [kind, why] =
@@ -303,7 +303,7 @@ export class UnitPlan {
       const set = holders?.sets.get(column);
       const holder = this.#pass.holder(holders, uuid);
       if (set === undefined || holder === undefined) continue;
-      const resolution = holder.owner === undefined ? undefined : this.#pass.resolve(holder);
+      const resolution = holder.owner === undefined ? undefined : this.#pass.resolveUuid(holder);
       const isOurs = resolution?.uuid === uuid;
       // A set of others: ours leaves it only when it can't be in two places.
       const isRival =

@@ -179,7 +179,7 @@ describe.skipIf(typeof started === 'string')('permissions that deploy/ grants', 
     await waitForNone(...orphans);
     await create(vm, hosted);
     await waitFor(claim, /SuccessfulAllocation/);
-    await create(egressFirewall, egressQoS, networkQoS);
+    await create(egressFirewall, egressQoS, networkQoS, externalRoute);
 
     const status = `${pathOf(hosted)}/web/status`;
     const { body } = await api.call('GET', status);
@@ -213,6 +213,7 @@ describe.skipIf(typeof started === 'string')('permissions that deploy/ grants', 
       'EgressFirewall plain/default',
       'EgressQoS plain/default',
       'NetworkQoS plain/default',
+      'AdminPolicyBasedExternalRoute by-hops',
     ].map((object) => ({ object, message: 'it is too much' }));
     const reported = { observedAt: '2026-01-01T00:00:00Z', networks: [], problems };
     const heartbeat: KubeObject = {
@@ -235,6 +236,7 @@ describe.skipIf(typeof started === 'string')('permissions that deploy/ grants', 
     );
     await waitFor(egressQoS, /EgressQoS Rules not correctly applied/);
     await waitFor(networkQoS, /NetworkQoS Destinations not correctly applied/);
+    await waitFor(externalRoute, /it is too much.*Fail|Fail.*it is too much/);
     await waitFor(zone, /Stale: no heartbeat/);
 
     // Another one leads, and says again what is wrong.
@@ -370,6 +372,12 @@ const networkQoS: KubeObject = {
   kind: 'NetworkQoS',
   metadata: { namespace: 'plain', name: 'default' },
   spec: { priority: 1, egress: [{ dscp: 10 }] },
+};
+const externalRoute: KubeObject = {
+  apiVersion: 'k8s.ovn.org/v1',
+  kind: 'AdminPolicyBasedExternalRoute',
+  metadata: { name: 'by-hops' },
+  spec: { from: { namespaceSelector: {} }, nextHops: { static: [{ ip: '172.18.0.51' }] } },
 };
 const egressQoS: KubeObject = {
   apiVersion: 'k8s.ovn.org/v1',

@@ -172,6 +172,10 @@ const OTHERS = [
   of('k8s.ovn.org/v1', 'EgressFirewall', 'plain/default', {
     egress: [{ type: 'Deny', to: { dnsName: '*.example.org' } }],
   }),
+  of('k8s.ovn.org/v1', 'AdminPolicyBasedExternalRoute', 'by-hops', {
+    from: { namespaceSelector: inNamespaces('plain') },
+    nextHops: { static: [{ ip: '172.18.0.0/24' }] },
+  }),
   of('k8s.ovn.org/v1', 'EgressQoS', 'plain/default', { egress: [{ dscp: 10 }] }),
   of('k8s.ovn.org/v1alpha1', 'NetworkQoS', 'plain/gold', {
     priority: 1,
@@ -201,6 +205,7 @@ const SAID: readonly (readonly [string, RegExp])[] = [
   ['IPAMClaim plain/vm', /IPsAllocated=True SuccessfulAllocation.*ips=\["10\.40/],
   ['EgressFirewall plain/default', /not correctly applied.*no server can be asked which names/],
   ['NetworkQoS plain/gold', /not correctly applied.*must have ipBlock/],
+  ['AdminPolicyBasedExternalRoute by-hops', /172\.18\.0\.0\/24.*status="Fail"/],
   ['EgressIP outside', /does not program/],
   ['EgressService plain/web', /does not program/],
   ['NetworkAttachmentDefinition plain/broken', /event Warning InvalidConfig/],

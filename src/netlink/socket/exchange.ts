@@ -4,6 +4,7 @@ import {
   FLAG,
   readAcknowledgement,
   readMessages,
+  writeMessage,
   type NetlinkMessage,
 } from '../wire/message.ts';
 import type { Request } from '../wire/request.ts';
@@ -74,23 +75,40 @@ export class Exchange<T> {
   }
 }
 
-/** Many changes in one datagram, with sequences from `first` on: the kernel carries out each, and acknowledges it, whatever became of the others. */
+/**
+ * Many changes in one datagram, with sequences from `first` on. The kernel carries out each whatever became of the others, and answers in their order: for those
+ * that it refuses, and for the last, which asks for it.
+ */
 export class Changes {
   /** Of each change, in their order, what it was refused for. */
   readonly refusals: (NetlinkError | undefined)[];
   readonly #requests: readonly Request[];
   readonly #first: number;
-  readonly #unanswered: Set<number>;
+  #isDone = false;
 
   constructor(requests: readonly Request[], first: number) {
     this.#requests = requests;
     this.#first = first;
     this.refusals = requests.map(() => undefined);
-    this.#unanswered = new Set(requests.keys());
   }
 
   get isDone(): boolean {
-    return this.#unanswered.size === 0;
+    return this.#isDone;
+  }
+
+  /** What is sent. */
+  get bytes(): Uint8Array {
+    const last = this.#requests.length - 1;
+    return Buffer.concat(
+      this.#requests.map(({ type, flags, body }, index) =>
+        writeMessage({
+          type,
+          flags: flags | FLAG.request | (index === last ? FLAG.ack : 0),
+          sequence: this.#first + index,
+          body,
+        }),
+      ),
+    );
   }
 
   /** Throws MalformedMessage. */
@@ -101,7 +119,7 @@ export class Changes {
       if (message.type !== CONTROL.error || request === undefined) continue;
       const { errno, reason } = readAcknowledgement(message);
       if (errno !== 0) this.refusals[index] = systemError(request.what, errno, reason);
-      this.#unanswered.delete(index);
+      if (index === this.#requests.length - 1) this.#isDone = true;
     }
   }
 }

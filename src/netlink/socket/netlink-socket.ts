@@ -129,7 +129,7 @@ const interrupted = ({ what }: Request, times: number): NetlinkError =>
     'NETLINK_INTERRUPTED',
   );
 
-/** What one send has: the acknowledgements of more might not fit into the socket (net.core.rmem_default, 208 KiB). */
+/** What one send has: the answers to more, if all are refused, might not fit into the socket (net.core.rmem_default, 208 KiB). */
 const CHANGES_AT_ONCE = 64;
 
 /**
@@ -148,20 +148,11 @@ export async function changeAll(
   try {
     for (const requests of pieces(changes, CHANGES_AT_ONCE)) {
       const first = refusals.length + 1;
-      const bytes = Buffer.concat(
-        requests.map(({ type, flags, body }, index) =>
-          writeMessage({
-            type,
-            flags: flags | FLAG.request | FLAG.ack,
-            sequence: first + index,
-            body,
-          }),
-        ),
-      );
       const [one] = requests;
       const what =
         requests.length === 1 ? one.what : `${one.what}, and ${requests.length - 1} more`;
       const answers = new Changes(requests, first);
+      const { bytes } = answers;
       checkSent(await library.sendAside(fd, bytes), bytes, what);
       readAnswer(fd, answers, what, library);
       refusals.push(...answers.refusals);

@@ -85,10 +85,11 @@ export class LinuxDriver extends HostDriver<LinuxRow, LinuxChange> {
     const refused: Refused<LinuxChange>[] = [];
     const failed = new Set<string>();
     let applied = 0;
+    const devices = new Map([...this.#state.links].map(([name, { index }]) => [name, index]));
     const stages = [...Map.groupBy(planned, ({ stage }) => stage)].sort(([a], [b]) => a - b);
     for (const [, all] of stages) {
       const changes = all.filter(({ unit, action }) => action === 'remove' || !failed.has(unit));
-      const reasons = await this.#make(changes);
+      const reasons = await this.#make(changes, devices);
       for (const [index, change] of changes.entries()) {
         const reason = reasons[index];
         if (reason === undefined) {
@@ -194,10 +195,16 @@ export class LinuxDriver extends HostDriver<LinuxRow, LinuxChange> {
   }
 
   /** What was changed, or may have been, is read again: that it is there counts. */
-  async #make(changes: readonly LinuxChange[]): Promise<readonly (string | undefined)[]> {
+  async #make(
+    changes: readonly LinuxChange[],
+    devices: Map<string, number>,
+  ): Promise<readonly (string | undefined)[]> {
     try {
-      return await makeChanges(changes, this.#options);
+      return await makeChanges(changes, this.#options, devices);
     } finally {
+      // A VRF has another number than the one of this name had before.
+      for (const command of changes.flatMap(({ commands }) => commands))
+        if (command.kind === 'add-vrf') devices.delete(command.name);
       for (const { stale } of changes) this.#state.stale(stale);
     }
   }

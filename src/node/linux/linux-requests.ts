@@ -31,7 +31,7 @@ import {
 } from './linux-rows.ts';
 
 /** The number that a device has now. Throws for one that is not there. */
-type IndexOf = (dev: string) => number;
+export type IndexOf = (dev: string) => number;
 
 /** Nobody else has the addresses that we give: no need to look for duplicates before they work. */
 const newAddress = (

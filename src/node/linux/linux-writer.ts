@@ -1,9 +1,9 @@
 /** Has the kernel do what a plan says, by rtnetlink; settings are files. */
-import { NetlinkError } from 'rtnetlink-ts';
+import { NetlinkError, type Request } from 'rtnetlink-ts';
 import { errorText } from '../../api/error-text.ts';
 import type { Sysctls } from './kernel-sysctls.ts';
 import type { LinuxChange, LinuxCommand } from './linux-change.ts';
-import { linuxRequest } from './linux-requests.ts';
+import { linuxRequest, type IndexOf } from './linux-requests.ts';
 import { carryOut } from './network-socket.ts';
 
 export interface LinuxWriterOptions {
@@ -13,12 +13,13 @@ export interface LinuxWriterOptions {
 }
 
 /**
- * Makes changes of one stage in their order; what one is refused harms no other. Returns why each was refused, or undefined. Throws NetlinkError,
+ * Makes changes of one stage in their order; what one is refused harms no other. `devices` has the numbers of those that are known, by name. Returns why each was refused, or undefined. Throws NetlinkError,
  * MalformedMessage when it is not known what became of them.
  */
 export async function makeChanges(
   changes: readonly LinuxChange[],
   { namespace, sysctls }: LinuxWriterOptions,
+  devices: Map<string, number>,
 ): Promise<readonly (string | undefined)[]> {
   const refusals = changes.map(({ write }) =>
     write === undefined ? undefined : sysctls.write(write.path, write.value),
@@ -26,9 +27,9 @@ export async function makeChanges(
   const commands = changes.flatMap((change, index) =>
     change.commands.map((command) => ({ index, command })),
   );
-  const answers = await carryOut(namespace, commands, ({ command }, indexOf) =>
-    linuxRequest(command, indexOf),
-  );
+  const requestOf = ({ command }: (typeof commands)[number], indexOf: IndexOf): Request =>
+    linuxRequest(command, indexOf);
+  const answers = await carryOut(namespace, commands, requestOf, devices);
   for (const [place, { index, command }] of commands.entries()) {
     const error = answers[place];
     if (error !== undefined) refusals[index] ??= refusalText(command, error);

@@ -51,17 +51,17 @@ export function linkOf(socket: NetlinkSocket, reference: LinkReference): Link | 
 
 /**
  * Has the kernel do what commands say, in their order, while the caller goes on; `requestOf` gets the number that a device has by then. Gives why each was
- * refused, also by `requestOf`: that harms no other. Throws NetlinkError, MalformedMessage when it is not known what became of them.
+ * refused, also by `requestOf`: that harms no other. `known` has the numbers of devices that are known, and gets those that are asked. Throws NetlinkError, MalformedMessage when it is not known what became of them.
  */
 export async function carryOut<C>(
   path: string | undefined,
   commands: readonly C[],
   requestOf: (command: C, indexOf: (dev: string) => number) => Request,
+  known = new Map<string, number>(),
 ): Promise<readonly (Error | undefined)[]> {
   const refusals: (Error | undefined)[] = commands.map(() => undefined);
   if (commands.length === 0) return refusals;
   using names = openRouteSocket(path);
-  const known = new Map<string, number>();
   const indexOf = (dev: string): number => {
     const index = known.get(dev) ?? names.get(getLink(dev)).index;
     known.set(dev, index);

@@ -329,6 +329,22 @@ describe('many changes', () => {
     });
   });
 
+  test('are done when the last is acknowledged, which alone asks for it', async () => {
+    const flags: number[] = [];
+    const { library } = kernelOf((n) => [refused(n + 1, 19), refused(n + 2, 0)]);
+    const send = library.send.bind(library);
+    const spied = {
+      ...library,
+      sendAside: (fd: number, bytes: Uint8Array) => {
+        flags.push(...readMessages(bytes).map((message) => message.flags & FLAG.ack));
+        return Promise.resolve(send(fd, bytes));
+      },
+    };
+    const refusals = await changeAll('route', all(3), { library: spied });
+    expect(flags).toEqual([0, 0, FLAG.ack]);
+    expect(refusals.map((one) => one?.code)).toEqual([undefined, 'ENODEV', undefined]);
+  });
+
   test('are none', async () => {
     expect(await changeAll('route', [], { library: kernelOf().library })).toEqual([]);
   });

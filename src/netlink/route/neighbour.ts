@@ -113,6 +113,17 @@ export const deleteNeighbour = (neighbour: Pick<NewNeighbour, 'address' | 'devic
   what: `delete ${textOf(neighbour)}`,
 });
 
+/** One neighbour; where there is none the error has the code ENOENT. Throws RangeError for what is no address. */
+export const getNeighbour = (
+  neighbour: Pick<NewNeighbour, 'address' | 'device'>,
+): Query<Neighbour> => ({
+  type: TYPE.get,
+  flags: 0,
+  body: header(neighbour.device, neighbour.address, 0).bytes,
+  what: `show ${textOf(neighbour)}`,
+  read: readNeighbour,
+});
+
 /** Neighbours of a family, or of both; of all devices, or of one. */
 export function neighbours({
   family,

@@ -20,7 +20,7 @@ import {
   type RuleColumns,
 } from './linux-rows.ts';
 import { MAIN_TABLE, PROTOCOL_KERNEL } from '../numbers.ts';
-import { isAskable, linkOf } from './network-socket.ts';
+import { isAskable, linkOf, neighbourOf } from './network-socket.ts';
 import type { Stale } from './stale.ts';
 import {
   foundLink,
@@ -209,7 +209,7 @@ export class LinuxState {
     );
   }
 
-  /** Permanent ones, of the devices that places name. */
+  /** Permanent ones at places, each a device, or one with an address. */
   #readNeighbours(
     socket: NetlinkSocket,
     places: readonly string[] | 'all',
@@ -217,15 +217,16 @@ export class LinuxState {
   ): readonly Neighbour[] {
     const indexOf = (name: string): number | undefined =>
       (found.find((link) => link.name === name) ?? this.links.get(name))?.index;
-    const devices =
-      places === 'all'
-        ? [undefined]
-        : [...new Set(places.map((place) => indexOf(place.split(' ')[0] ?? '')))].filter(
-            (index) => index !== undefined,
-          );
-    return devices
-      .flatMap((device) => socket.dump(neighbours(device === undefined ? {} : { device })))
-      .filter(({ state }) => (state & NEIGHBOUR_STATE.permanent) !== 0);
+    const at = (place: string): readonly Neighbour[] => {
+      const [name = '', address] = place.split(' ');
+      const device = indexOf(name);
+      if (device === undefined) return [];
+      return address === undefined
+        ? socket.dump(neighbours({ device }))
+        : [neighbourOf(socket, { device, address }) ?? []].flat();
+    };
+    const all = places === 'all' ? socket.dump(neighbours()) : places.flatMap(at);
+    return all.filter(({ state }) => (state & NEIGHBOUR_STATE.permanent) !== 0);
   }
 
   /** By what was just read, else by what is known, else by asking. */

@@ -3,10 +3,13 @@ import { closeSync, openSync } from 'node:fs';
 import {
   changeAll,
   getLink,
+  getNeighbour,
   NetlinkError,
   NetlinkSocket,
   type Link,
   type LinkReference,
+  type Neighbour,
+  type Query,
   type Request,
 } from 'rtnetlink-ts';
 
@@ -32,22 +35,37 @@ export const openConntrackSocket = (path?: string): NetlinkSocket =>
 export const openRouteSocket = (path: string | undefined): NetlinkSocket =>
   withNamespace(path, (options) => new NetlinkSocket('route', options));
 
-const PLAIN = /^[\w.@+%=-]+$/;
+/** At most IFNAMSIZ (linux/if.h), without the zero at its end. */
+const PLAIN = /^[\w.@+%=-]{1,15}$/;
 
-/** False for a name that others gave a device, and that may be another one by the time it was read as text. */
+/** False for what can't be the name of a device, and for one of bytes that may be no text. */
 export const isAskable = (device: string): boolean => PLAIN.test(device);
 
-/** A link, if it is there. Throws NetlinkError. */
-export function linkOf(socket: NetlinkSocket, reference: LinkReference): Link | undefined {
+/** What a query is for; undefined where the kernel refuses it with one of these codes: it is not there. Throws NetlinkError. */
+function ifThere<T>(
+  socket: NetlinkSocket,
+  query: Query<T>,
+  codes: readonly string[],
+): T | undefined {
   try {
-    return socket.get(getLink(reference));
+    return socket.get(query);
   } catch (error) {
-    const isGone = error instanceof NetlinkError && error.code === 'ENODEV';
-    // No device can have such a name.
-    if (isGone || error instanceof RangeError) return undefined;
+    if (error instanceof NetlinkError && codes.includes(error.code)) return undefined;
     throw error;
   }
 }
+
+/** A link, if it is there; there is none of a name that is not askable. Throws NetlinkError. */
+export function linkOf(socket: NetlinkSocket, reference: LinkReference): Link | undefined {
+  const mayBe = typeof reference === 'number' || isAskable(reference);
+  return mayBe ? ifThere(socket, getLink(reference), ['ENODEV']) : undefined;
+}
+
+/** A neighbour, if it is there. Throws NetlinkError. */
+export const neighbourOf = (
+  socket: NetlinkSocket,
+  place: { readonly device: number; readonly address: string },
+): Neighbour | undefined => ifThere(socket, getNeighbour(place), ['ENOENT', 'ENODEV']);
 
 /**
  * Has the kernel do what commands say, in their order, while the caller goes on; `requestOf` gets the number that a device has by then. Gives why each was

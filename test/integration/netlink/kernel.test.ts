@@ -22,6 +22,7 @@ import {
   deleteRule,
   genericFamily,
   getLink,
+  getNeighbour,
   inNetworkNamespace,
   links,
   neighbours,
@@ -187,7 +188,12 @@ describe.skipIf(withoutNamespace)('the kernel', () => {
     expect(socket.dump(neighbours({ device }))).toContainEqual(
       expect.objectContaining({ address: '10.0.0.9', mac: MAC, protocol: 85 }),
     );
-    socket.change(deleteNeighbour({ device, address: '10.0.0.9' }));
+    const place = { device, address: '10.0.0.9' };
+    expect(socket.get(getNeighbour(place))).toMatchObject({ ...place, mac: MAC, protocol: 85 });
+    socket.change(deleteNeighbour(place));
+    expect(() => socket.get(getNeighbour(place))).toThrow(
+      expect.objectContaining({ code: 'ENOENT' }) as Error,
+    );
     socket.change(deleteRule(rule));
     socket.change(deleteRoute({ destination: '10.1.0.0/16', table: 10007 }));
     socket.change(deleteRoute({ destination: '::/0', table: 10007 }));

@@ -66,6 +66,7 @@ const SHOWN = [
   'ip -json -details -Numeric neighbour show nud permanent',
 ];
 const TAKEN = [
+  'ip neighbour get 10.0.0.9 dev h0',
   'ip neighbour delete 10.0.0.9 dev h0',
   'ip rule delete priority 2000 fwmark 0x1002 lookup 10007 protocol 85',
   'ip route delete 10.1.0.0/16 dev h0',

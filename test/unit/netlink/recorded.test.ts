@@ -19,6 +19,7 @@ import {
   deleteRoute,
   deleteRule,
   FOREVER,
+  getNeighbour,
   NEIGHBOUR_STATE,
   readAddress,
   readConnection,
@@ -308,14 +309,14 @@ const CASES: Readonly<Record<string, Request>> = {
     address: 'fd00::9',
     mac: '0a:58:8f:28:41:67',
   }),
+  'ip neighbour get 10.0.0.9': getNeighbour({ device: H0, address: '10.0.0.9' }),
   'ip neighbour delete 10.0.0.9': deleteNeighbour({ device: H0, address: '10.0.0.9' }),
 };
 
 describe('requests', () => {
   test.each(Object.entries(CASES))('%s …', (command, request) => {
-    expect(picture({ ...request, flags: request.flags | REQUEST | ACK })).toEqual(
-      picture(asked(command)),
-    );
+    const flags = request.flags | REQUEST | ('read' in request ? 0 : ACK);
+    expect(picture({ ...request, flags })).toEqual(picture(asked(command)));
   });
 });
 

@@ -4,11 +4,34 @@ import { isPlainObject } from '../api/plain-object.ts';
 import type { Configuration, GivenOptions } from '../settings/configuration.ts';
 import { connectControl, ControlError } from '../control/control-client.ts';
 import { OPTIONS, type OptionName, type OptionSpec } from '../settings/options.ts';
+import { createLogger } from '../process/logger.ts';
 import { within } from '../process/waiting.ts';
+import { ZoneRuntime } from '../zone/zone-runtime.ts';
+import { needed } from './options.ts';
 import { report, tone } from './output.ts';
 
 /** Who answered: the daemon, or this command by itself from objects and databases. */
 export type AnswerSource = 'daemon' | 'direct';
+
+/** The daemon's answer; where none answers, what the zone's objects, databases and host themselves say. */
+export async function askOrLook<T extends object>(
+  configuration: Configuration,
+  method: string,
+  fields: readonly (keyof T & string)[],
+  look: (runtime: ZoneRuntime) => Promise<T>,
+): Promise<T & { readonly source: AnswerSource }> {
+  const answered = await askDaemon<T>(configuration, method, {}, fields);
+  if (answered !== undefined) return { source: 'daemon', ...answered };
+  const zone = needed(configuration, 'node', 'nb', 'ovs');
+  const log = createLogger(zone.logLevel === 'info' ? 'error' : zone.logLevel);
+  await using runtime = await ZoneRuntime.open({ configuration: zone, log, mode: 'as-is' });
+  await within(zone.timeout, async (signal) => {
+    await runtime.allocated(signal);
+    await runtime.connected(signal);
+  });
+  runtime.update();
+  return { source: 'direct', ...(await look(runtime)) };
+}
 
 /** Options that decide what rows there should be, besides those of the groups below. */
 const DECISIVE: readonly OptionName[] = ['render', 'take-over', 'take-zone'];

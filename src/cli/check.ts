@@ -1,12 +1,9 @@
 /** `heddle check`: whether the network below a node is as clean as the node can tell. */
 import type { Command } from 'commander';
 import type { Configuration } from '../settings/configuration.ts';
-import { createLogger } from '../process/logger.ts';
 import type { TunnelEndReport, UnderlayReport } from '../node/chassis/underlay-report.ts';
-import { within } from '../process/waiting.ts';
-import { ZoneRuntime, type ZoneConfiguration } from '../zone/zone-runtime.ts';
-import { askDaemon, type AnswerSource } from './ask.ts';
-import { addSettings, configurationOf, needed } from './options.ts';
+import { askOrLook } from './ask.ts';
+import { addSettings, configurationOf } from './options.ts';
 import { EXIT, print, printJson, printLines, table, tone } from './output.ts';
 
 export function register(program: Command): void {
@@ -28,30 +25,15 @@ export function register(program: Command): void {
 }
 
 async function check(configuration: Configuration, isJson: boolean): Promise<void> {
-  const answered = await askDaemon<UnderlayReport>(configuration, 'underlay', {}, [
-    'node',
-    'tunnels',
-    'ends',
-    'peers',
-    'problems',
-    'notes',
-  ]);
-  const report = answered ?? (await lookDirectly(needed(configuration, 'node', 'nb', 'ovs')));
-  const source: AnswerSource = answered === undefined ? 'direct' : 'daemon';
-  if (isJson) printJson({ source, ...report });
+  const report = await askOrLook<UnderlayReport>(
+    configuration,
+    'underlay',
+    ['node', 'tunnels', 'ends', 'peers', 'problems', 'notes'],
+    (runtime) => runtime.underlayReport(),
+  );
+  if (isJson) printJson(report);
   else printUnderlay(report);
   process.exitCode = report.problems.length > 0 ? EXIT.problems : EXIT.success;
-}
-
-async function lookDirectly(configuration: ZoneConfiguration): Promise<UnderlayReport> {
-  const log = createLogger(configuration.logLevel === 'info' ? 'error' : configuration.logLevel);
-  await using runtime = await ZoneRuntime.open({ configuration, log, mode: 'as-is' });
-  await within(configuration.timeout, async (signal) => {
-    await runtime.allocated(signal);
-    await runtime.connected(signal);
-  });
-  runtime.update();
-  return await runtime.underlayReport();
 }
 
 function sourcesText({ tunnels }: UnderlayReport): string {

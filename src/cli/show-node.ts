@@ -2,11 +2,8 @@
 import type { Command } from 'commander';
 import type { Configuration } from '../settings/configuration.ts';
 import type { HostCounts, HostReport, HostUplink, NetworkOnHost } from '../node/report.ts';
-import { createLogger } from '../process/logger.ts';
-import { within } from '../process/waiting.ts';
-import { ZoneRuntime, type ZoneConfiguration } from '../zone/zone-runtime.ts';
-import { askDaemon, type AnswerSource } from './ask.ts';
-import { addSettings, configurationOf, needed } from './options.ts';
+import { askOrLook } from './ask.ts';
+import { addSettings, configurationOf } from './options.ts';
 import { EXIT, print, printJson, printLines, table, tone } from './output.ts';
 
 export function addShowNode(show: Command): void {
@@ -27,31 +24,18 @@ export function addShowNode(show: Command): void {
 }
 
 async function showNode(configuration: Configuration, isJson: boolean): Promise<void> {
-  const answered = await askDaemon<HostReport>(configuration, 'host', {}, [
-    'node',
-    'networks',
-    'healthChecks',
-    'common',
-  ]);
-  const report = answered ?? (await lookDirectly(needed(configuration, 'node', 'nb', 'ovs')));
-  const source: AnswerSource = answered === undefined ? 'direct' : 'daemon';
-  if (isJson) printJson({ source, ...report });
+  const report = await askOrLook<HostReport>(
+    configuration,
+    'host',
+    ['node', 'networks', 'healthChecks', 'common'],
+    (runtime) => runtime.hostReport(),
+  );
+  if (isJson) printJson(report);
   else printHost(report);
   const parts = [report.common, ...report.networks];
   if (parts.some(({ problems }) => problems.length > 0)) process.exitCode = EXIT.problems;
   else if (parts.some(({ differs }) => differs > 0)) process.exitCode = EXIT.changes;
   else process.exitCode = EXIT.success;
-}
-
-async function lookDirectly(configuration: ZoneConfiguration): Promise<HostReport> {
-  const log = createLogger(configuration.logLevel === 'info' ? 'error' : configuration.logLevel);
-  await using runtime = await ZoneRuntime.open({ configuration, log, mode: 'as-is' });
-  await within(configuration.timeout, async (signal) => {
-    await runtime.allocated(signal);
-    await runtime.connected(signal);
-  });
-  runtime.update();
-  return await runtime.hostReport();
 }
 
 const stateOf = ({ differs, problems }: Pick<NetworkOnHost, 'differs' | 'problems'>): string =>

@@ -87,19 +87,20 @@ export const rangesOfCluster = (settings: ClusterAddressing): readonly TypedSubn
   })),
 ];
 
+const settingsRanges = (settings: ClusterAddressing): readonly Range[] => [
+  ...ranges(
+    'cluster subnet',
+    settings.clusterSubnets.map(({ cidr }) => cidr),
+  ),
+  ...ranges('service subnet', settings.serviceSubnets),
+  ...ranges('built-in join subnet', familyCidrs(settings.joinSubnets)),
+  ...ranges('masquerade subnet', familyCidrs(settings.masqueradeSubnets)),
+  ...ranges('transit switch subnet', familyCidrs(settings.transitSubnets)),
+];
+
 /** Two settings of the cluster that overlap each other; undefined when the configuration is sound. */
 export function clusterOverlap(settings: ClusterAddressing): Overlap | undefined {
-  const list = [
-    ...ranges(
-      'cluster subnet',
-      settings.clusterSubnets.map(({ cidr }) => cidr),
-    ),
-    ...ranges('service subnet', settings.serviceSubnets),
-    ...ranges('built-in join subnet', familyCidrs(settings.joinSubnets)),
-    ...ranges('masquerade subnet', familyCidrs(settings.masqueradeSubnets)),
-    ...ranges('transit switch subnet', familyCidrs(settings.transitSubnets)),
-  ];
-  return firstOverlap(list, () => true);
+  return firstOverlap(settingsRanges(settings), () => true);
 }
 
 /** The ranges of a network that the check looks at. */
@@ -130,16 +131,9 @@ export function networkOverlap(
       : ownTransit
         ? network.transitSubnets
         : {};
-  const config = [
-    ...ranges(
-      'cluster subnet',
-      settings.clusterSubnets.map(({ cidr }) => cidr),
-    ),
-    ...ranges('service subnet', settings.serviceSubnets),
-    ...ranges('built-in join subnet', familyCidrs(settings.joinSubnets)),
-    ...ranges('masquerade subnet', familyCidrs(settings.masqueradeSubnets)),
-    ...ranges('transit switch subnet', familyCidrs(transit)),
-  ].filter(({ range }) => !excluded.some((outer) => containsPrefix(outer, range)));
+  const config = settingsRanges({ ...settings, transitSubnets: transit }).filter(
+    ({ range }) => !excluded.some((outer) => containsPrefix(outer, range)),
+  );
   const subnets = ranges(
     'user defined subnet',
     network.subnets.map(({ cidr }) => cidr),

@@ -13,6 +13,12 @@ export interface About {
   readonly namespaces?: readonly string[];
 }
 
+/** Kind and key of an object as rows are marked with it: `Service blue/web`. Of what has no key, such as `cluster`, it is empty. */
+export function kindAndKey(object: string): readonly [kind: string, key: string] {
+  const [kind = '', key = ''] = object.split(' ');
+  return [kind, key];
+}
+
 type AboutKey = (facts: ZoneFacts, name: string) => About;
 
 /** Objects of the networks; a network that nothing is known of is named itself. */
@@ -105,7 +111,7 @@ export const namespaceOf = (key: string): string => key.slice(0, key.indexOf('/'
 
 /** Of which kind it is says what may follow from it. */
 export function aboutObject(facts: ZoneFacts, object: string): About {
-  const [kind = '', key = ''] = object.split(' ');
+  const [kind, key] = kindAndKey(object);
   if (kind === 'Node') return ofNode(facts, key);
   if (kind === 'network') return ofNetwork(facts, key);
   if (kind === 'ClusterNetworkConnect') return ofConnect(facts, key);
@@ -126,7 +132,7 @@ export function concernedBy(
   }
   return (mark) => {
     if (objects.has(mark)) return true;
-    const [kind = '', name = ''] = mark.split(' ');
+    const [kind, name] = kindAndKey(mark);
     if (kind !== 'Namespace' && !name.includes('/')) return false;
     return spaces.has(kind === 'Namespace' ? name : namespaceOf(name)) && !isGone(kind, name);
   };

@@ -6,6 +6,7 @@ import {
   aboutObject,
   adminObjects,
   concernedBy,
+  kindAndKey,
   namespaceOf,
   networkObjects,
   ofNetwork,
@@ -38,7 +39,7 @@ export function unknownOf(facts: ZoneFacts, unread: Iterable<string>): Unknown |
   const nodes = new Set<string>();
   const abouts: About[] = facts.keptNetworks().map((network) => ofNetwork(facts, network));
   for (const failure of facts.graph.failures()) {
-    const [kind = '', key = ''] = failure.object.split(' ');
+    const [kind, key] = kindAndKey(failure.object);
     if (kind === 'Node') nodes.add(key);
     else abouts.push(aboutObject(facts, failure.object));
   }
@@ -46,7 +47,7 @@ export function unknownOf(facts: ZoneFacts, unread: Iterable<string>): Unknown |
   const beside: About[] = [];
   const nads = new Set<string>();
   const note = (object: string, others: readonly string[]): void => {
-    const [kind = '', key = ''] = object.split(' ');
+    const [kind, key] = kindAndKey(object);
     if (kind === 'Node') nodes.add(key);
     else if (kind === 'NetworkAttachmentDefinition') nads.add(key);
     else (kind === 'Namespace' ? abouts : beside).push(aboutObject(facts, object));
@@ -87,7 +88,7 @@ export function unknownOf(facts: ZoneFacts, unread: Iterable<string>): Unknown |
 /** True for a policy that is on a network and whose units there are therefore built: nothing else of it there may be wanted. */
 export function isPlaced(facts: ZoneFacts, object: string, network: string): boolean {
   const { placements, adminPlacements } = facts;
-  const [kind = '', key = ''] = object.split(' ');
+  const [kind, key] = kindAndKey(object);
   const [namespace = '', name] = key.split('/');
   const placement =
     name === undefined ? adminPlacements.peek(kind, key) : placements.peek(namespace, name, kind);
@@ -96,7 +97,7 @@ export function isPlaced(facts: ZoneFacts, object: string, network: string): boo
 
 /** True if what a namespace has on a network does not depend on NADs of which nothing is known. */
 export function isOnNetwork(facts: ZoneFacts, object: string, network: string): boolean {
-  const [kind = '', key = ''] = object.split(' ');
+  const [kind, key] = kindAndKey(object);
   const own = kind === 'Namespace' ? key : namespaceOf(key);
   return (
     network === DEFAULT_NETWORK ||
@@ -116,7 +117,7 @@ const namespacesWith = (facts: ZoneFacts, nad: string): readonly string[] => [
 
 /** Objects that a NAD of which nothing is known may have been made from. */
 function namesakes(object: string): readonly string[] {
-  const [kind = '', key = ''] = object.split(' ');
+  const [kind, key] = kindAndKey(object);
   if (kind !== 'NetworkAttachmentDefinition') return [];
   const name = key.slice(key.indexOf('/') + 1);
   return [

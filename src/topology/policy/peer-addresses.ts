@@ -1,7 +1,9 @@
 /** Addresses of the pods that policies select as peers, or that may send multicast, one set per selection and family, shared by policies (reference/topology.md §16.1). */
 
+import type { Family } from '../../allocators/addresses.ts';
+import type { SetVersion } from '../../facts/counted-set.ts';
 import { union } from '../../facts/keys.ts';
-import { feature } from '../../desired/features.ts';
+import { feature, type Sink } from '../../desired/features.ts';
 import type { ZoneFacts } from '../../model/zone/zone.ts';
 import { controllerOf } from '../../model/rules/names.ts';
 import {
@@ -9,6 +11,7 @@ import {
   addAddressSet,
   podsWithPort,
   selectedPods,
+  type AddressSet,
 } from '../rows/address-sets.ts';
 import { networkOf, networkRank, networkObjects } from '../networks/network-feature.ts';
 import { Rows } from '../rows/unit-rows.ts';
@@ -29,17 +32,10 @@ export const podAddresses = feature({
   },
   claims: [ADDRESS_SET_CLAIM],
   build(facts, [network, selection], out) {
-    const object = facts.rendered.part(network, 'object');
-    if (object === undefined) return;
-    facts.requireOtherPods();
-    const rows = Rows.northbound(out, object).by('addresses');
-    const controller = controllerOf(network);
-    for (const family of familiesOf(facts, network))
-      addAddressSet(
-        rows,
-        selectedPods(controller, selection, family),
-        facts.addressesOf(network, selection, family),
-      );
+    addSets(facts, network, out, (family) => [
+      selectedPods(controllerOf(network), selection, family),
+      facts.addressesOf(network, selection, family),
+    ]);
   },
 });
 
@@ -60,16 +56,23 @@ export const portAddresses = feature({
     const port = facts.namedNumbers.get(...key);
     if (port === undefined) return;
     const { network, selection } = port;
-    const object = facts.rendered.part(network, 'object');
-    if (object === undefined) return;
-    facts.requireOtherPods();
-    const rows = Rows.northbound(out, object).by('addresses');
-    const controller = controllerOf(network);
-    for (const family of familiesOf(facts, network))
-      addAddressSet(
-        rows,
-        podsWithPort(controller, selection, port, family),
-        facts.addressesWithPort(key, family),
-      );
+    addSets(facts, network, out, (family) => [
+      podsWithPort(controllerOf(network), selection, port, family),
+      facts.addressesWithPort(key, family),
+    ]);
   },
 });
+
+/** A set for each family of the network. */
+function addSets(
+  facts: ZoneFacts,
+  network: string,
+  out: Sink,
+  setOf: (family: Family) => readonly [set: AddressSet, addresses: SetVersion],
+): void {
+  const object = facts.rendered.part(network, 'object');
+  if (object === undefined) return;
+  facts.requireOtherPods();
+  const rows = Rows.northbound(out, object).by('addresses');
+  for (const family of familiesOf(facts, network)) addAddressSet(rows, ...setOf(family));
+}

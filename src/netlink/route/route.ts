@@ -52,6 +52,10 @@ export const ROUTE_METRIC = {
   quickack: 15,
   fastopen_no_cookie: 17,
 } as const;
+type MetricName = keyof typeof ROUTE_METRIC;
+const METRIC_NAMES: ReadonlyMap<number, MetricName> = new Map(
+  Object.entries(ROUTE_METRIC).map(([name, type]) => [type, name as MetricName]),
+);
 /** RTAX_CC_ALGO, the one that is a text. */
 const CONGESTION_CONTROL = 16;
 /** The field of the header has eight bits; of other tables 0 (RT_TABLE_UNSPEC) stands there. */
@@ -80,7 +84,7 @@ const SCOPE = { universe: 0, link: 253, nowhere: 255 } as const;
 export const HOP_FLAG = { dead: 0x1, onLink: 0x4, linkDown: 0x10 } as const;
 
 /** How what goes by a route is sent, in the kernel's own units. `lock` has a bit for each (1 << RTAX_*) that path discovery must not change. */
-export type RouteMetrics = { readonly [name in keyof typeof ROUTE_METRIC]?: number } & {
+export type RouteMetrics = { readonly [name in MetricName]?: number } & {
   readonly congctl?: string;
 };
 
@@ -155,14 +159,15 @@ function readHops(bytes: Uint8Array, what: string): readonly Hop[] {
 function readMetrics(bytes: Uint8Array | undefined, what: string): RouteMetrics {
   if (bytes === undefined) return {};
   const all = new Attributes(bytes, 0, what);
+  const metrics: Partial<Record<MetricName, number>> & { congctl?: string } = {};
   const congctl = all.text(CONGESTION_CONTROL);
-  const numbers = Object.entries(ROUTE_METRIC).map(
-    ([name, type]) => [name, all.u32(type)] as const,
-  );
-  return {
-    ...Object.fromEntries(numbers.filter(([, value]) => value !== undefined)),
-    ...(congctl === undefined ? {} : { congctl }),
-  };
+  if (congctl !== undefined) metrics.congctl = congctl;
+  for (const type of all.types) {
+    const name = METRIC_NAMES.get(type);
+    const value = name === undefined ? undefined : all.u32(type);
+    if (name !== undefined && value !== undefined) metrics[name] = value;
+  }
+  return metrics;
 }
 
 /** Where `rta_cacheinfo` has how long the route is there, and in which parts of a second (USER_HZ). */
@@ -280,7 +285,7 @@ function writeHops(writer: ByteWriter, hops: readonly NewHop[], family: Family):
 
 function writeMetrics(writer: ByteWriter, { congctl, ...numbers }: RouteMetrics): void {
   for (const [name, value] of Object.entries(numbers))
-    writer.attribute(ROUTE_METRIC[name as keyof typeof ROUTE_METRIC], (w) => w.u32(value));
+    writer.attribute(ROUTE_METRIC[name as MetricName], (w) => w.u32(value));
   if (congctl !== undefined) writer.word(CONGESTION_CONTROL, congctl);
 }
 

@@ -82,6 +82,9 @@ export class Exchange<T> {
 export class Changes {
   /** Of each change, in their order, what it was refused for. */
   readonly refusals: (NetlinkError | undefined)[];
+  /** What is sent, and the same in words. */
+  readonly bytes: Uint8Array;
+  readonly what: string;
   readonly #requests: readonly Request[];
   readonly #first: number;
   #isDone = false;
@@ -90,25 +93,23 @@ export class Changes {
     this.#requests = requests;
     this.#first = first;
     this.refusals = requests.map(() => undefined);
-  }
-
-  get isDone(): boolean {
-    return this.#isDone;
-  }
-
-  /** What is sent. */
-  get bytes(): Uint8Array {
-    const last = this.#requests.length - 1;
-    return Buffer.concat(
-      this.#requests.map(({ type, flags, body }, index) =>
+    const last = requests.length - 1;
+    const others = last === 0 ? '' : `, and ${last} more`;
+    this.what = `${requests[0]?.what}${others}`;
+    this.bytes = Buffer.concat(
+      requests.map(({ type, flags, body }, index) =>
         writeMessage({
           type,
           flags: flags | FLAG.request | (index === last ? FLAG.ack : 0),
-          sequence: this.#first + index,
+          sequence: first + index,
           body,
         }),
       ),
     );
+  }
+
+  get isDone(): boolean {
+    return this.#isDone;
   }
 
   /** Throws MalformedMessage. */

@@ -130,11 +130,11 @@ const interrupted = ({ what }: Request, times: number): NetlinkError =>
   );
 
 /** What one send has: the answers to more, if all are refused, might not fit into the socket (net.core.rmem_default, 208 KiB). */
-const CHANGES_AT_ONCE = 64;
+const CHANGES_AT_ONCE = 128;
 
 /**
  * Has many things done, one after the other, while the caller goes on: the kernel works in a thread of its own. What one is refused harms no other.
- * `changes` is asked for further ones when those before are done. Gives what each was refused for. Throws NetlinkError, MalformedMessage when it is not
+ * `changes` is asked for further ones while those before are done. Gives what each was refused for. Throws NetlinkError, MalformedMessage when it is not
  * known what became of them, RangeError, and what `changes` throws; what came before is done then.
  */
 export async function changeAll(
@@ -146,16 +146,22 @@ export async function changeAll(
   const refusals: (NetlinkError | undefined)[] = [];
   const fd = openSocket(protocol, options);
   try {
-    for (const requests of pieces(changes, CHANGES_AT_ONCE)) {
-      const first = refusals.length + 1;
-      const [one] = requests;
-      const what =
-        requests.length === 1 ? one.what : `${one.what}, and ${requests.length - 1} more`;
-      const answers = new Changes(requests, first);
-      const { bytes } = answers;
-      checkSent(await library.sendAside(fd, bytes), bytes, what);
-      readAnswer(fd, answers, what, library);
-      refusals.push(...answers.refusals);
+    const sets = changeSets(changes);
+    let set = sets.next().value;
+    while (set !== undefined) {
+      const { bytes, what } = set;
+      const sending = library.sendAside(fd, bytes);
+      let next: Changes | undefined;
+      let sent: number;
+      try {
+        next = sets.next().value;
+      } finally {
+        sent = await sending;
+      }
+      checkSent(sent, bytes, what);
+      readAnswer(fd, set, what, library);
+      refusals.push(...set.refusals);
+      set = next;
     }
   } finally {
     closeSync(fd);
@@ -163,16 +169,18 @@ export async function changeAll(
   return refusals;
 }
 
-function* pieces<T>(all: Iterable<T>, most: number): Iterable<readonly [T, ...T[]]> {
-  let piece: T[] = [];
-  const whole = (): readonly [T, ...T[]] => piece as [T, ...T[]];
-  for (const one of all) {
-    piece.push(one);
-    if (piece.length < most) continue;
-    yield whole();
-    piece = [];
+function* changeSets(all: Iterable<Request>): Generator<Changes, undefined> {
+  let requests: Request[] = [];
+  let sequence = 1;
+  for (const request of all) {
+    requests.push(request);
+    if (requests.length < CHANGES_AT_ONCE) continue;
+    yield new Changes(requests, sequence);
+    sequence += requests.length;
+    requests = [];
   }
-  if (piece.length > 0) yield whole();
+  if (requests.length > 0) yield new Changes(requests, sequence);
+  return undefined;
 }
 
 /**

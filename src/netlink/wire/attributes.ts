@@ -15,7 +15,7 @@ export class Attributes {
   /** Reads what lies in `bytes` from `offset` on. Of two of one type the last counts, as in the kernel. `what` names it in errors. Throws MalformedMessage. */
   constructor(bytes: Uint8Array, offset: number, what: string) {
     this.#what = what;
-    for (const [type, value] of attributeList(bytes, offset, what)) this.#values.set(type, value);
+    eachAttribute(bytes, offset, what, (type, value) => this.#values.set(type, value));
   }
 
   get types(): readonly number[] {
@@ -78,13 +78,13 @@ export class Attributes {
   }
 }
 
-/** Types and values in their order, for lists in which a type occurs more than once. Throws MalformedMessage. */
-export function attributeList(
+/** Gives types and values in their order. Throws MalformedMessage. */
+export function eachAttribute(
   bytes: Uint8Array,
   offset: number,
   what: string,
-): readonly (readonly [number, Uint8Array])[] {
-  const found: (readonly [number, Uint8Array])[] = [];
+  take: (type: number, value: Uint8Array) => void,
+): void {
   const view = viewOf(bytes);
   let at = offset;
   while (at < bytes.length) {
@@ -97,10 +97,9 @@ export function attributeList(
         `${what}: the attribute at ${at} says that it has ${length} bytes, of ${left}`,
       );
     const type = view.getUint16(at + 2, LITTLE_ENDIAN) & TYPE_MASK;
-    found.push([type, bytes.subarray(at + HEADER, at + length)]);
+    take(type, bytes.subarray(at + HEADER, at + length));
     at += aligned(length);
   }
-  return found;
 }
 
 /**

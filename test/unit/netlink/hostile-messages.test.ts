@@ -10,7 +10,7 @@ import {
   readRouteEvent,
   type Connection,
 } from '../../../src/netlink/index.ts';
-import { attributeList, Attributes } from '../../../src/netlink/wire/attributes.ts';
+import { Attributes, eachAttribute } from '../../../src/netlink/wire/attributes.ts';
 import { ByteWriter } from '../../../src/netlink/wire/byte-writer.ts';
 import {
   CONTROL,
@@ -159,7 +159,8 @@ function write(writer: ByteWriter, tree: Tree): void {
 }
 
 function expectToRead(bytes: Uint8Array, tree: Tree): void {
-  const list = attributeList(bytes, 0, 'tree');
+  const list: (readonly [number, Uint8Array])[] = [];
+  eachAttribute(bytes, 0, 'tree', (type, value) => list.push([type, value]));
   expect(list.map(([type]) => type)).toEqual(tree.map(([type]) => type));
   for (const [index, [, value]] of tree.entries()) {
     const [, found = new Uint8Array()] = list[index] ?? [];

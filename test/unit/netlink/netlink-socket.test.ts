@@ -288,33 +288,34 @@ describe('many changes', () => {
         // In whatever order and datagrams; one is of an older request.
         joined(refused(n - 1, 22), refused(n + 2, 19), refused(n, 0)),
         refused(n + 1, 17, 'so it is'),
-        ...acknowledged(n + 3, 61),
+        ...acknowledged(n + 3, 125),
       ],
       (n) => acknowledged(n, 6),
     );
-    const refusals = await changeAll('route', all(70), { library });
+    const refusals = await changeAll('route', all(134), { library });
     expect(sent).toHaveLength(2);
-    expect(refusals).toHaveLength(70);
+    expect(refusals).toHaveLength(134);
     expect([...refusals.entries()].filter(([, one]) => one !== undefined)).toMatchObject([
       [1, { code: 'EEXIST', message: 'delete link d1: so it is (file already exists)' }],
       [2, { code: 'ENODEV', why: 'no such device' }],
     ]);
   });
 
-  test('are asked for a piece at a time, when those before are done', async () => {
+  test('are asked for a piece at a time, while those before are done', async () => {
     const { library, sent } = kernelOf(
-      (n) => acknowledged(n, 64),
-      (n) => acknowledged(n, 36),
+      (n) => acknowledged(n, 128),
+      (n) => acknowledged(n, 128),
+      (n) => acknowledged(n, 44),
     );
     const asked: number[] = [];
-    const requests = all(100)
+    const requests = all(300)
       .values()
       .map((request) => {
         asked.push(sent.length);
         return request;
       });
     await changeAll('route', requests, { library });
-    expect([asked[0], asked[63], asked[64], asked[99]]).toEqual([0, 0, 1, 1]);
+    expect([0, 127, 128, 255, 256, 299].map((n) => asked[n])).toEqual([0, 0, 1, 1, 2, 2]);
   });
 
   test.each([
@@ -343,6 +344,16 @@ describe('many changes', () => {
     const refusals = await changeAll('route', all(3), { library: spied });
     expect(flags).toEqual([0, 0, FLAG.ack]);
     expect(refusals.map((one) => one?.code)).toEqual([undefined, 'ENODEV', undefined]);
+  });
+
+  test('that can’t be asked for any more fail when those before are done', async () => {
+    const { library, sent } = kernelOf((n) => acknowledged(n, 128));
+    function* failing(): Iterable<Request> {
+      yield* all(128);
+      throw new Error('no more');
+    }
+    await expect(changeAll('route', failing(), { library })).rejects.toThrow('no more');
+    expect(sent).toHaveLength(1);
   });
 
   test('are none', async () => {

@@ -36,7 +36,7 @@ import {
   type Request,
   type Route,
 } from '../../../src/netlink/index.ts';
-import { attributeList } from '../../../src/netlink/wire/attributes.ts';
+import { eachAttribute } from '../../../src/netlink/wire/attributes.ts';
 import {
   readAcknowledgement,
   readMessages,
@@ -62,7 +62,8 @@ const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
 /** Attributes without regard to their order; what holds none stays as it is. */
 function tree(bytes: Uint8Array, offset = 0): unknown {
   try {
-    const list = attributeList(bytes, offset, 'tree');
+    const list: (readonly [number, Uint8Array])[] = [];
+    eachAttribute(bytes, offset, 'tree', (type, value) => list.push([type, value]));
     if (list.length > 0)
       return list
         .map(([type, value]) => [type, tree(value)])

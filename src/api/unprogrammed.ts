@@ -1,10 +1,9 @@
 /** Kinds that are read and validated although nothing is programmed for them: their objects must say so. */
-import { egressIPs, egressServices } from './kinds.ts';
+import { egressServices } from './kinds.ts';
 import type { ResourceKind } from './objects.ts';
 
 /** What an object of the kind does not do, by kind. A feature that programs a kind takes its entry away. */
 const MISSING_EFFECTS: ReadonlyMap<ResourceKind, string> = new Map<ResourceKind, string>([
-  [egressIPs, "EgressIPs: pods keep their node's address as source"],
   [egressServices, "EgressServices: replies and egress of the service's pods are unchanged"],
 ]);
 

@@ -3,6 +3,7 @@ import {
   clusterNetworkConnects,
   clusterUserDefinedNetworks,
   egressFirewalls,
+  egressIPs,
   egressQoSes,
   endpointSlices,
   externalRoutes,
@@ -32,6 +33,7 @@ export class ClusterInformers extends PodInformers {
   readonly egress = [egressFirewalls, egressQoSes, networkQoSes, externalRoutes].map(
     (kind: ResourceKind) => this.view(kind),
   );
+  readonly egressIps = this.view(egressIPs);
   readonly unprogrammed = unprogrammedKinds.map((kind) => this.view(kind));
   /** NADs by the uid of the object that controls them. */
   readonly nadsByOwner = this.nads.index(({ metadata }) =>

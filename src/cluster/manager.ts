@@ -8,6 +8,7 @@ import { StoreError, type Leadership, type Store } from '../store/store.ts';
 import type { Failure, WorkQueue } from '../store/work-queue.ts';
 import type { Batch } from '../store/batch.ts';
 import { ConnectController } from './connect/connect-controller.ts';
+import { EgressIpController } from './egress/egress-ip-controller.ts';
 import { EndpointMirrorController } from './endpoints/endpoint-mirror-controller.ts';
 import { EventWriter, objectOfEvent, type DropLimit } from '../store/event-writer.ts';
 import { IdentityController } from './networks/identity-controller.ts';
@@ -68,6 +69,7 @@ export class ClusterManager {
   readonly #pods: PodAddresses;
   readonly #connects: ConnectController;
   readonly #mirrors: EndpointMirrorController;
+  readonly #egressIps: EgressIpController;
   readonly #objectStates: ObjectStatesController;
   readonly #events: EventWriter;
   readonly #queues: ReadonlyMap<WorkQueue, ObjectOfKey>;
@@ -126,6 +128,7 @@ export class ClusterManager {
       onChange: (node) => {
         this.#statuses.daemonChanged(node);
         this.#connects.daemonChanged(node);
+        this.#egressIps.daemonChanged();
       },
     });
     const absentDaemon = (node: string): AbsentDaemon | undefined => this.#heartbeats.absent(node);
@@ -170,6 +173,7 @@ export class ClusterManager {
     });
     this.#connects = new ConnectController({ ...common, whenIdle, absentDaemon });
     this.#mirrors = new EndpointMirrorController(common);
+    this.#egressIps = new EgressIpController({ ...common, absentDaemon });
     this.#objectStates = new ObjectStatesController(common);
     this.#queues = new Map([
       [this.#networks.queue, objectOfNetworkObject],
@@ -179,6 +183,7 @@ export class ClusterManager {
       [this.#pods.queue, objectOf('Pod')],
       [this.#connects.queue, objectOf('ClusterNetworkConnect')],
       [this.#mirrors.queue, objectOf('EndpointSlice')],
+      [this.#egressIps.queue, objectOf('EgressIP')],
       [this.#objectStates.queue, objectOfState],
       [this.#events.queue, objectOfEvent],
     ]);
@@ -277,6 +282,7 @@ export class ClusterManager {
     this.#connects.adopt();
     this.#identities.adopt();
     this.#nodes.adopt();
+    this.#egressIps.adopt();
     const queues = [...this.#queues.keys()].map((queue) => queue.run(signal));
     // Networks that go ask which pods count on them.
     this.#pods.follow();
@@ -286,6 +292,7 @@ export class ClusterManager {
     this.#statuses.follow();
     this.#connects.follow();
     this.#mirrors.follow();
+    this.#egressIps.follow();
     this.#objectStates.follow();
     this.#heartbeats.follow(signal);
     const stopBatches = (): void => {
@@ -345,6 +352,8 @@ export class ClusterManager {
       problems.push({ object: `Pod ${pod}`, message });
     for (const [slice, message] of this.#mirrors.problems())
       problems.push({ object: `EndpointSlice ${slice}`, message });
+    for (const [name, message] of this.#egressIps.problems())
+      problems.push({ object: `EgressIP ${name}`, message });
     for (const [object, message] of this.#objectStates.problems())
       problems.push({ object, message });
     for (const [node, message] of this.#nodes.problems())

@@ -141,6 +141,8 @@ export interface LocalNode extends NodeFacts {
   readonly primaryAddresses: PerFamily<string>;
   /** False when the node reports that OVN must not check packet sizes (`k8s.ovn.org/gateway-mtu-support`). */
   readonly gatewayMtuSupport: boolean;
+  /** Egress addresses that the node has told that it answers for. */
+  readonly egressAddresses: readonly string[];
   /** MAC of the default network's management port, if the node announced one. */
   readonly managementPortMac?: string;
 }

@@ -4,11 +4,13 @@ import type { ZoneFacts } from '../model/zone/zone.ts';
 import {
   bridgeFlows,
   bridgeFlowsOfNetwork,
+  bridgeFlowsOfEgressIp,
   bridgeFlowsOfNode,
   bridgeFlowsOfService,
 } from './openflow/bridge-flows.ts';
 import { healthChecks } from './health-checks/health-checks.ts';
 import type { HostSettings } from './networks/host-network.ts';
+import { egressAddressesOnBridge } from './networks/egress-addresses.ts';
 import { hostMasquerade, integrationBridge, kernelRules } from './networks/masquerade.ts';
 import { hostRoutesOfNetwork } from './networks/host-routes.ts';
 import { hostOfNetwork } from './networks/network.ts';
@@ -27,6 +29,8 @@ export const hostFeatures = (settings: HostSettings): readonly Feature<ZoneFacts
   bridgeFlowsOfNode,
   bridgeFlowsOfNetwork,
   bridgeFlowsOfService,
+  bridgeFlowsOfEgressIp,
+  egressAddressesOnBridge,
   ...nftFeatures,
   healthChecks,
   serviceConnections,

@@ -8,6 +8,7 @@ import { connectedRemoteNodes } from './connect/remote-node.ts';
 import { connectRouters } from './connect/router.ts';
 import { zoneName } from './database/global.ts';
 import { controlPlaneProtection } from './database/protection.ts';
+import { egressPods, servedPods } from './egress/egress-ip.ts';
 import { egressFirewall } from './egress/firewall.ts';
 import { egressFirewallNames } from './egress/firewall-names.ts';
 import { externalRoutePolicies, externalRoutes, hopWatches } from './egress/external-routes.ts';
@@ -62,6 +63,8 @@ export const zoneFeatures: readonly Feature<ZoneFacts>[] = [
   externalRoutePolicies,
   qosAddresses,
   qosRules,
+  servedPods,
+  egressPods,
   adminAddresses,
   adminPolicy,
   defaultDeny,

@@ -47,6 +47,16 @@ export const POLICY_NODE_ADDRESS = 1004;
 /** In local gateway mode, of pods that leave by next hops. */
 export const POLICY_EXTERNAL_ROUTE = 501;
 export const POLICY_NO_REROUTE = 102;
+export const POLICY_EGRESS_REROUTE = 100;
+/** On gateway routers. */
+export const POLICY_EGRESS_MARK = 95;
+/** Of what other nodes send here to leave: what passes, and that nothing else does. No number of ovn-kubernetes. */
+export const POLICY_EGRESS_ARRIVAL = 98;
+export const POLICY_EGRESS_DROP = 97;
+/** Likewise on gateway routers of Layer2 networks, and what of this node's own pods is told from it by. */
+export const POLICY_EGRESS_GATEWAY_DROP = 94;
+export const POLICY_LAYER2_TO_GATEWAYS = 4;
+export const POLICY_LAYER2_OWN_PODS = 3;
 
 export const QOS_EGRESS_IP_REPLY = 103;
 /** Of the first rule of an EgressQoS, and of one of a NetworkQoS with priority 0 (reference/topology.md §18.4). */
@@ -57,6 +67,8 @@ export const QOS_NETWORK_STEP = 10;
 
 /** Packet marks: replies to an egress IP, and pod traffic to other nodes that br-ex gives the node's address. */
 export const MARK_EGRESS_REPLY = 42;
+/** What pods of this node send to their gateway router on a Layer2 network. No number of ovn-kubernetes. */
+export const MARK_OWN_POD = 43;
 export const MARK_EGRESS_TO_NODE = 1008;
 
 /** Priorities and tiers of ACLs. */

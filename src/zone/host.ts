@@ -79,6 +79,8 @@ export interface OpenHost extends AsyncDisposable {
   /** What Heddle set for ovn-controller and would take back, in words. */
   chassisRemovals(): readonly string[];
   removeChassisSettings(): Promise<void>;
+  /** Has a bridge switch a frame, in hexadecimal. */
+  sendFrame(bridge: string, frame: string): Promise<void>;
   /** Settings of Open vSwitch and OVN on this node. */
   externalIds(): OpenVswitchIds;
   /** Subscribes to changes. Throws when the kernel can't be reached. */
@@ -210,6 +212,7 @@ export function openHost({
     removeBridges: () => removeBridges({ openVswitch: uplink, namespace, sysctls }),
     chassisRemovals: () => chassisRemovals(chassis),
     removeChassisSettings: () => removeChassisSettings(chassis),
+    sendFrame: (bridge, frame) => ofctl.sendFrame(bridge, frame),
     externalIds: () => externalIdsOf(openVswitch),
     start: async () => {
       if (!mayWrite) return;

@@ -2,6 +2,7 @@
 import { nodes } from '../api/kinds.ts';
 import type { ZoneProblem } from '../api/zone-status.ts';
 import type { ZoneFacts } from '../model/zone/zone.ts';
+import { AddressAnnouncements } from '../node/announcer/address-announcements.ts';
 import { NodeAnnouncer } from '../node/announcer/node-announcer.ts';
 import {
   ChassisKeeper,
@@ -15,11 +16,14 @@ import { orGiveUp } from '../process/waiting.ts';
 import type { Configuration } from '../settings/configuration.ts';
 import type { OpenDatabase } from '../databases/open-database.ts';
 import type { Informers } from '../store/informers.ts';
+import { systemClock } from '../store/clock.ts';
+import { isEgressNat } from '../topology/egress/egress-ip.ts';
 import type { OpenHost } from './host.ts';
 
 export interface NodeKeepersOptions {
   readonly configuration: Configuration & Readonly<Record<'node', string>>;
   readonly host: OpenHost;
+  readonly northbound: OpenDatabase;
   readonly southbound: OpenDatabase | undefined;
   readonly facts: ZoneFacts;
   readonly informers: Informers;
@@ -29,6 +33,16 @@ export interface NodeKeepersOptions {
   readonly mayWrite: boolean;
   /** Called when something is wrong that was not, or no longer. */
   readonly onChange: () => void;
+}
+
+/** Addresses that gateway routers of the default network give to what leaves, and that OVN answers for; undefined where that can't be seen. */
+function egressAddressesIn({ replica, unavailable }: OpenDatabase): readonly string[] | undefined {
+  if (unavailable() !== undefined) return undefined;
+  const found = new Set<string>();
+  for (const row of replica.rows('NAT'))
+    if (isEgressNat(row.column('external_ids') as ReadonlyMap<string, string>))
+      found.add(row.column('external_ip') as string);
+  return [...found];
 }
 
 export class NodeKeepers {
@@ -75,6 +89,13 @@ export class NodeKeepers {
         onChange,
         signal,
       });
+    const announcements = new AddressAnnouncements({
+      send: (bridge, frame) => host.sendFrame(bridge, frame),
+      vlan: gateway.vlan,
+      clock: systemClock,
+      log,
+      signal,
+    });
     this.#announcer = new NodeAnnouncer({
       informers,
       log,
@@ -85,6 +106,8 @@ export class NodeKeepers {
       openVswitch: () => host.externalIds(),
       namespace: host.namespace,
       onChange,
+      egressAddressesInUse: () => egressAddressesIn(options.northbound),
+      onEgressAddresses: (addresses) => announcements.update(addresses),
       onHostChange: () => this.#chassis?.hostChanged(),
     });
   }

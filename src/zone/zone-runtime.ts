@@ -191,7 +191,7 @@ export class ZoneRuntime implements AsyncDisposable {
     const { onEventDropped = () => undefined } = options;
     const common = { store: store.objects, informers, log, signal, onEventDropped };
     const mayWrite = mode === 'write' || (mode === 'dry-run' && store.isEmbedded);
-    const { host, southbound } = this;
+    const { host, northbound, southbound } = this;
     if (host !== undefined)
       this.#keepers = new NodeKeepers({
         configuration,
@@ -199,6 +199,7 @@ export class ZoneRuntime implements AsyncDisposable {
         log,
         signal,
         host,
+        northbound,
         southbound,
         facts: this.facts,
         mayWrite: mode === 'write',

@@ -25,6 +25,12 @@ export const CONNECT_SUBNETS = 'k8s.ovn.org/network-connect-subnet';
 /** Older key of the same value (reference/api.md §5.4). */
 const CONNECT_SUBNETS_OLD = 'k8s.ovn.org/network-subnets';
 export const CONNECT_TUNNEL_KEY = 'k8s.ovn.org/connect-router-tunnel-key';
+/** By which hosts tell the traffic of an EgressIP from that of others (reference/egress.md §1.1). */
+export const EGRESS_MARK = 'k8s.ovn.org/egressip-mark';
+export const FIRST_EGRESS_MARK = 50_000;
+export const LAST_EGRESS_MARK = 54_999;
+/** Label of nodes that may get egress addresses, whatever its value. */
+export const EGRESS_ASSIGNABLE_LABEL = 'k8s.ovn.org/egress-assignable';
 /** Label of namespaces whose pods have a primary user-defined network; set at creation only. */
 export const PRIMARY_NETWORK_LABEL = 'k8s.ovn.org/primary-user-defined-network';
 
@@ -70,6 +76,12 @@ export const tunnelKeys = (nad: Annotated): Reading<readonly number[]> =>
           : problem('must be a JSON list of numbers'),
       ),
     ),
+  );
+
+/** Mark of an EgressIP. */
+export const egressMark = (egressIp: Annotated): Reading<number> =>
+  readAnnotation(egressIp, EGRESS_MARK, BY_MANAGER, (text) =>
+    asInteger(text, FIRST_EGRESS_MARK, LAST_EGRESS_MARK),
   );
 
 export const formatTunnelKeys = (keys: readonly number[]): string => JSON.stringify(keys);

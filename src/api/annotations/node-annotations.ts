@@ -35,6 +35,8 @@ const MANAGEMENT_PORT_MACS = 'k8s.ovn.org/node-mgmt-port-mac-addresses'; // lega
 export const ENCAP_IPS = 'k8s.ovn.org/node-encap-ips'; // node
 export const MASQUERADE_SUBNET = 'k8s.ovn.org/node-masquerade-subnet'; // node
 export const LAYER2_TOPOLOGY_VERSION = 'k8s.ovn.org/layer2-topology-version'; // node
+/** Egress addresses that are, or may be, on the external bridge: none of the host's own. */
+export const BRIDGE_EGRESS_ADDRESSES = 'k8s.ovn.org/bridge-egress-ips'; // node
 const GATEWAY_MTU_SUPPORT = 'k8s.ovn.org/gateway-mtu-support'; // node
 
 const BY_MANAGER = 'remove the annotation: the cluster manager writes it again';
@@ -183,6 +185,12 @@ export const primaryAddresses = (node: Annotated): Reading<FamilyCidrs> =>
 /** Every address of the host, with prefix length. */
 export const hostCidrs = (node: Annotated): Reading<readonly string[]> =>
   readAnnotation(node, HOST_CIDRS, BY_NODE, (text) => asList(parseJson(text)).map(asCidr));
+
+/** Egress addresses that the node answers for, or may. */
+export const bridgeEgressAddresses = (node: Annotated): Reading<readonly string[]> =>
+  readAnnotation(node, BRIDGE_EGRESS_ADDRESSES, BY_NODE, (text) =>
+    asList(parseJson(text)).map(asAddress),
+  );
 
 export const formatFamilyCidrs = (cidrs: FamilyCidrs): string =>
   JSON.stringify(familyCidrsJson(cidrs));

@@ -6,6 +6,7 @@ import {
   adminNetworkPolicies,
   baselineAdminNetworkPolicies,
   egressFirewalls,
+  egressIPs,
   egressQoSes,
   externalRoutes,
   multiNetworkPolicies,
@@ -38,6 +39,7 @@ const TOLD: readonly ResourceKind[] = [
   adminNetworkPolicies,
   baselineAdminNetworkPolicies,
   egressFirewalls,
+  egressIPs,
   externalRoutes,
   egressQoSes,
   networkQoSes,
@@ -112,7 +114,7 @@ const qosStatus = (
 
 export interface ObjectStatesOptions {
   readonly store: Pick<Store, 'get' | 'patchStatus' | 'event'>;
-  readonly informers: Pick<ClusterInformers, 'zones' | 'egress' | 'unprogrammed'>;
+  readonly informers: Pick<ClusterInformers, 'zones' | 'egress' | 'egressIps' | 'unprogrammed'>;
   readonly clock: Clock;
   readonly onFailure: (failure: Failure) => void;
 }
@@ -202,7 +204,11 @@ export class ObjectStatesController {
         .find((objects) => objects.kind === kind)
         ?.get(key);
       await this.#tell(object, REFUSED, messages, async () =>
-        statusOf === undefined ? this.#options.store.get(kind, key, signal) : found,
+        kind === egressIPs
+          ? this.#options.informers.egressIps.get(key)
+          : statusOf === undefined
+            ? this.#options.store.get(kind, key, signal)
+            : found,
       );
       if (statusOf === undefined || found === undefined) return undefined;
       // One that was never refused is left alone.

@@ -1,5 +1,6 @@
 /** Node objects → what a zone needs to know of nodes. */
 import {
+  bridgeEgressAddresses,
   CHASSIS_ID,
   chassisId,
   ENCAP_IPS,
@@ -63,6 +64,7 @@ const readLocalNode = (node: Node): ObjectReading<LocalNode> =>
       ...(gateway === undefined ? {} : { gateway }),
       primaryAddresses: withoutLength(addresses),
       gatewayMtuSupport: optional(gatewayMtuSupport(node)) ?? true,
+      egressAddresses: optional(bridgeEgressAddresses(node)) ?? [],
       ...(mac === undefined ? {} : { managementPortMac: mac }),
     };
   });

@@ -1,6 +1,7 @@
 /** Every kind whose objects a zone follows. A kind comes with its declaration, and a line here. */
 import type { KubeObject } from '../../api/objects.ts';
 import { egressFirewallKind } from './egress-firewalls.ts';
+import { egressIpKind } from './egress-ips.ts';
 import { externalRouteKind } from './external-routes.ts';
 import { egressQosKind, networkQosKind } from './qos.ts';
 import { endpointSliceKind } from './endpoint-slices.ts';
@@ -23,6 +24,7 @@ const declarations = [
   networkPolicyKind,
   multiNetworkPolicyKind,
   egressFirewallKind,
+  egressIpKind,
   externalRouteKind,
   egressQosKind,
   networkQosKind,

@@ -47,6 +47,10 @@ export const adminObjects = (facts: ZoneFacts): readonly string[] => [
   ...[...facts.externalRoutes.entries()].map(([name]) => externalRouteObject(name)),
 ];
 
+/** They may select pods of any namespace. */
+export const egressIpObjects = (facts: ZoneFacts): readonly string[] =>
+  [...facts.egressIps.entries()].map(([name]) => `EgressIP ${name}`);
+
 /** Namespaces whose pods may be on a network. */
 const namespacesOn = (facts: ZoneFacts, network: string): readonly string[] =>
   network === DEFAULT_NETWORK
@@ -71,6 +75,7 @@ export const ofNetwork: AboutKey = (facts, name) => ({
     ...networkObjects(facts),
     ...connectObjects(facts),
     ...adminObjects(facts),
+    ...egressIpObjects(facts),
     ...(name === DEFAULT_NETWORK ? [...facts.nodes.entries()].map(([node]) => `Node ${node}`) : []),
   ],
   namespaces: [name, ...connectedWith(facts, name)].flatMap((one) => namespacesOn(facts, one)),
@@ -89,7 +94,12 @@ export const ofNode: AboutKey = (facts, name) => ({
 /** Networks of the namespace may be in use by it alone. */
 const inNamespace = (facts: ZoneFacts, object: string, namespace: string): About => ({
   object,
-  objects: [...networkObjects(facts), ...connectObjects(facts), ...adminObjects(facts)],
+  objects: [
+    ...networkObjects(facts),
+    ...connectObjects(facts),
+    ...adminObjects(facts),
+    ...egressIpObjects(facts),
+  ],
   namespaces: [
     namespace,
     ...[...facts.definitions.entries()]
@@ -107,6 +117,11 @@ const ofConnect: AboutKey = (facts, name) => ({
       .flatMap((network) => namespacesOn(facts, network)),
   ),
 });
+const ofEgressIp: AboutKey = (facts, name) => ({
+  object: `EgressIP ${name}`,
+  objects: [...networkObjects(facts), ...egressIpObjects(facts)],
+  namespaces: [...facts.namespaces.entries()].map(([namespace]) => namespace),
+});
 export const namespaceOf = (key: string): string => key.slice(0, key.indexOf('/'));
 
 /** Of which kind it is says what may follow from it. */
@@ -114,6 +129,7 @@ export function aboutObject(facts: ZoneFacts, object: string): About {
   const [kind, key] = kindAndKey(object);
   if (kind === 'Node') return ofNode(facts, key);
   if (kind === 'network') return ofNetwork(facts, key);
+  if (kind === 'EgressIP') return ofEgressIp(facts, key);
   if (kind === 'ClusterNetworkConnect') return ofConnect(facts, key);
   if (kind === 'Namespace') return inNamespace(facts, object, key);
   return key.includes('/') ? inNamespace(facts, object, namespaceOf(key)) : { object };

@@ -75,6 +75,7 @@ export function tablesOf(facts: ZoneFacts, registry = new NadRegistry()): Object
     ]),
     admins: plain(facts.admins, ({ kind, key }): AdminKey => [kind, key]),
     firewalls: plain(facts.firewalls, byName),
+    egressIps: plain(facts.egressIps, byKey),
     externalRoutes: plain(facts.externalRoutes, byKey),
     gatewayPods: plain(facts.gatewayPods, byName),
     qoses: plain(facts.qoses, ({ kind, namespace, name }): QosKey => [

@@ -8,6 +8,7 @@ import { valueOf } from '../read/reading.ts';
 import { hasGateway } from '../rules/network-addresses.ts';
 import type { AttachmentTables } from './attachments.ts';
 import type { ConnectTables } from './connects.ts';
+import type { EgressIpTables } from './egress-ips.ts';
 import type { NetworkTables } from './networks.ts';
 import type { NodeTables } from './nodes.ts';
 import type { PodKey, PodTables } from './pods.ts';
@@ -31,6 +32,7 @@ const PODS = 'pods';
 const CONNECTS = 'connects';
 const SIBLINGS = 'primary networks of the same namespace';
 const SERVICES = 'services';
+const EGRESS_IPS = 'EgressIPs';
 const HOST_PODS = "pods on the host's network";
 
 /** Buckets of a network: its topology, and, with a gateway, `<topology> with gateway`. */
@@ -48,6 +50,7 @@ export function renderedTables(
     ReachTables &
     PodTables &
     AttachmentTables &
+    EgressIpTables &
     ServiceTables,
   { renderEverywhere, gracePeriod = DEFAULT_GRACE_PERIOD }: RenderingOptions,
 ) {
@@ -146,6 +149,7 @@ export function renderedTables(
   };
   followDirect(known.attachments.distinct('network'), PODS);
   followDirect(known.serviceNetworks.distinct('exposed'), SERVICES);
+  follow(known.egressUses.distinct('network'), EGRESS_IPS);
   followDirect(hostPodNetworks.distinct('network'), HOST_PODS);
   follow(connectUses.distinct('network'), CONNECTS);
   follow(siblingUses, SIBLINGS);

@@ -6,6 +6,7 @@ import {
   aboutObject,
   adminObjects,
   concernedBy,
+  egressIpObjects,
   kindAndKey,
   namespaceOf,
   networkObjects,
@@ -57,7 +58,10 @@ export function unknownOf(facts: ZoneFacts, unread: Iterable<string>): Unknown |
   for (const [object, others] of facts.unreadable) note(object, others);
   const isMissingPods = facts.otherPods.peekKnown() === false;
   if (isMissingPods)
-    beside.push({ object: '', objects: [...networkObjects(facts), ...adminObjects(facts)] });
+    beside.push({
+      object: '',
+      objects: [...networkObjects(facts), ...adminObjects(facts), ...egressIpObjects(facts)],
+    });
   if (abouts.length + beside.length + nodes.size === 0) return undefined;
   const isGone = goneFrom(facts);
   const marks = [

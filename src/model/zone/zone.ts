@@ -13,6 +13,7 @@ import { hostRouteTables } from './host-routes.ts';
 import { multicastTables } from './multicast.ts';
 import { namedPortTables } from './named-ports.ts';
 import { firewallTables } from './egress-firewalls.ts';
+import { egressIpTables } from './egress-ips.ts';
 import { externalRouteTables } from './external-routes.ts';
 import { groupTables } from './namespace-groups.ts';
 import { namespaceTables } from './namespaces.ts';
@@ -44,7 +45,7 @@ function tablesOf(nodeName: string, settings: ClusterSettings, options: Renderin
   const connects = { ...networks, ...connectTables(networks) };
   const reach = { ...connects, ...reachTables(connects), ...attachmentTables(networks) };
   const routed = { ...reach, ...externalRouteTables(reach) };
-  const services = { ...routed, ...serviceTables(routed) };
+  const services = { ...routed, ...serviceTables(routed), ...egressIpTables(routed) };
   const rendered = { ...services, ...renderedTables(services, options) };
   const groups = { ...rendered, ...groupTables(rendered), ...backendTables(rendered) };
   const policies = { ...groups, ...policyTables(groups), ...multicastTables(groups) };
@@ -110,6 +111,7 @@ export function zoneFacts(
       yield* tables.serviceProblems();
       yield* tables.attachmentProblems();
       yield* tables.externalRouteProblems();
+      yield* tables.egressProblems();
     },
 
     /** Objects that wait for an allocation, and which. */

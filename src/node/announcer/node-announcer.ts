@@ -1,11 +1,18 @@
 /** Keeps the annotations of the node's own Node as the host is: what other nodes, and this one's zone, know of it. */
 import { withoutPrefix } from '../../allocators/addresses.ts';
-import { annotationOf } from '../../api/annotations/annotations.ts';
-import { CHASSIS_ID, primaryAddresses } from '../../api/annotations/node-annotations.ts';
-import { nodes as nodeKind } from '../../api/kinds.ts';
-import type { Node } from '../../api/types.ts';
+import { annotationOf, v4First } from '../../api/annotations/annotations.ts';
+import {
+  BRIDGE_EGRESS_ADDRESSES,
+  bridgeEgressAddresses,
+  CHASSIS_ID,
+  primaryAddresses,
+} from '../../api/annotations/node-annotations.ts';
+import { egressIPs, nodes as nodeKind } from '../../api/kinds.ts';
+import type { EgressIP, Node } from '../../api/types.ts';
 import type { ZoneProblem } from '../../api/zone-status.ts';
 import type { ClusterSettings } from '../../model/model.ts';
+import { readEgressIp } from '../../model/read/egress-ips.ts';
+import { valueOf } from '../../model/read/reading.ts';
 import { orAborted } from '../../store/abort.ts';
 import { caughtUp } from '../../store/caught-up.ts';
 import { systemClock, type Clock } from '../../store/clock.ts';
@@ -17,7 +24,13 @@ import { readHostState } from '../linux/host-state.ts';
 import { NetworkMonitor } from '../linux/network-monitor.ts';
 import { isDefaultRoute } from '../linux/stale.ts';
 import { isManagementDevice } from '../names.ts';
-import { nodeAnnotations, type GatewaySettings, type HostFacts } from './node-facts.ts';
+import {
+  egressAddressesOn,
+  nodeAnnotations,
+  type EgressAddressOnHost,
+  type GatewaySettings,
+  type HostFacts,
+} from './node-facts.ts';
 import { PROTOCOL } from '../numbers.ts';
 import { errorText } from '../../api/error-text.ts';
 
@@ -37,6 +50,10 @@ export interface NodeAnnouncerOptions {
   readonly clock?: Clock;
   /** Called when there may be something new in `problems`. */
   readonly onChange?: () => void;
+  /** Egress addresses that OVN answers for on this node; undefined where that can't be seen. */
+  readonly egressAddressesInUse?: () => readonly string[] | undefined;
+  /** Called with those that the host has now. */
+  readonly onEgressAddresses?: (addresses: readonly EgressAddressOnHost[]) => void;
   /** Called when addresses or ways out of the host may be others. */
   readonly onHostChange?: () => void;
   /** Stops it. */
@@ -45,6 +62,8 @@ export interface NodeAnnouncerOptions {
 
 /** An address that moves is away for a moment: changes within this time of each other are one. */
 const DEBOUNCE = 250;
+/** An address that the node is to let go, and has yet, is looked for again after this time. */
+const LETTING_GO = 250;
 /** Without any event everything is looked at again after this time, as the network stack is. */
 const RESYNC = 60_000;
 const FIELD_MANAGER = 'heddle-node-facts';
@@ -98,17 +117,26 @@ export class NodeAnnouncer {
     this.#nodes.onChange(({ key }) => {
       if (key === node) this.#queue.add(node);
     });
+    this.#egressIps.onChange(({ before, after }) => {
+      const isHere = (one: EgressIP | undefined): boolean =>
+        (one?.status?.items ?? []).some((item) => item.node === node);
+      if (isHere(before) || isHere(after)) this.#queue.add(node);
+    });
   }
 
   get #nodes(): ObjectView<Node> {
     return this.#options.informers.of(nodeKind);
   }
 
+  get #egressIps(): ObjectView<EgressIP> {
+    return this.#options.informers.of(egressIPs);
+  }
+
   /** Works until the signal aborts; resolves when everything under way has ended. */
   async run(): Promise<void> {
     const { informers, signal, node } = this.#options;
     try {
-      await informers.synced([nodeKind], signal);
+      await informers.synced([nodeKind, egressIPs], signal);
       this.#queue.add(node);
       const working = this.#queue.run(signal);
       this.#started.resolve();
@@ -149,7 +177,16 @@ export class NodeAnnouncer {
     const host = { ...local, ...readHostState(namespace) };
     const found = nodeAnnotations(host, { ...this.#options, knownBy: knownAddresses(object) });
     if (found.kind === 'awaited') return this.#wait(found.message);
-    const { annotations } = found;
+    const onHost = egressAddressesOn(host.devices, this.#options.settings);
+    this.#options.onEgressAddresses?.(onHost);
+    const egress = this.#egressAddresses(
+      object,
+      onHost.map(({ address }) => address),
+    );
+    const annotations: Readonly<Record<string, string | undefined>> = {
+      ...found.annotations,
+      [BRIDGE_EGRESS_ADDRESSES]: egress.length === 0 ? undefined : JSON.stringify(egress),
+    };
     const chassis = annotationOf(object, CHASSIS_ID);
     if (chassis !== undefined && chassis !== annotations[CHASSIS_ID]) {
       this.#say(
@@ -165,7 +202,11 @@ export class NodeAnnouncer {
       await informers.store.patchStatus(
         nodeKind,
         node,
-        { metadata: { annotations: Object.fromEntries(changed) } },
+        {
+          metadata: {
+            annotations: Object.fromEntries(changed.map(([key, value]) => [key, value ?? null])),
+          },
+        },
         {
           fieldManager: FIELD_MANAGER,
           signal,
@@ -176,7 +217,25 @@ export class NodeAnnouncer {
       log.info({ node, annotations: changed.map(([key]) => key) }, 'facts of the node written');
     }
     this.#say(undefined);
-    return { after: RESYNC };
+    return { after: egress.length > this.#assigned().length ? LETTING_GO : RESYNC };
+  }
+
+  /** Those that EgressIPs give to this node. */
+  #assigned(): readonly string[] {
+    const { node, settings } = this.#options;
+    if (!settings.features.egressIp) return [];
+    const found = this.#egressIps.list().flatMap((egressIp) => {
+      const items = valueOf(readEgressIp(egressIp, node))?.items ?? [];
+      return items.flatMap((item) => (item.node === node ? [item.address] : []));
+    });
+    return [...new Set(found)];
+  }
+
+  /** Those, before the host has them; and others until neither the host nor OVN has them any more. In an order that does not follow from when which came. */
+  #egressAddresses(node: Node, here: readonly string[]): readonly string[] {
+    const { egressAddressesInUse = () => [] } = this.#options;
+    const inUse = egressAddressesInUse() ?? bridgeEgressAddresses(node).value ?? [];
+    return v4First([...new Set([...this.#assigned(), ...here, ...inUse])].toSorted());
   }
 
   #wait(message: string): Again {

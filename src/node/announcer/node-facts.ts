@@ -10,6 +10,7 @@ import {
   parsePrefix,
   type Family,
   type InterfaceAddress,
+  type Prefix,
 } from '../../allocators/addresses.ts';
 import { v4First } from '../../api/annotations/annotations.ts';
 import {
@@ -186,23 +187,55 @@ const listOf = (text: string): readonly string[] =>
     .map((entry) => entry.trim())
     .filter((entry) => entry !== '');
 
+const excludedBy = ({ masqueradeSubnets }: ClusterSettings): readonly Prefix[] => [
+  ...NOT_GLOBAL,
+  ...Object.values(masqueradeSubnets).flatMap((cidr: string) => parsePrefix(cidr) ?? []),
+];
+
+/** An address of an EgressIP that the host has. */
+export interface EgressAddressOnHost {
+  /** Without prefix length. */
+  readonly address: string;
+  readonly device: string;
+  readonly mac: string | undefined;
+}
+
+export function egressAddressesOn(
+  devices: readonly HostDevice[],
+  settings: ClusterSettings,
+): readonly EgressAddressOnHost[] {
+  const excluded = excludedBy(settings);
+  return devices
+    .filter(({ name }) => !isManagementDevice(name))
+    .flatMap(({ name: device, mac, addresses }) =>
+      addresses.flatMap(({ address, isOurs }) => {
+        const parsed = isOurs === true ? parseInterfaceAddress(address) : undefined;
+        return parsed === undefined || excluded.some((prefix) => containsAddress(prefix, parsed))
+          ? []
+          : [{ address: formatAddress(parsed), device, mac }];
+      }),
+    );
+}
+
 /** The host's addresses, without those of networks that Heddle keeps there. */
 export const knownDevices = (
   devices: readonly HostDevice[],
   settings: ClusterSettings,
 ): readonly KnownDevice[] => {
-  const ours = Object.values(settings.masqueradeSubnets).flatMap(
-    (cidr: string) => parsePrefix(cidr) ?? [],
-  );
-  const excluded = [...NOT_GLOBAL, ...ours];
+  const excluded = excludedBy(settings);
   return devices
     .filter(({ name }) => !isManagementDevice(name))
     .map(({ name, mac, addresses }) => ({
       name,
       mac,
-      addresses: addresses.flatMap(({ address, isLasting }): readonly KnownAddress[] => {
+      addresses: addresses.flatMap(({ address, isLasting, isOurs }): readonly KnownAddress[] => {
         const parsed = parseInterfaceAddress(address);
-        if (parsed === undefined || excluded.some((prefix) => containsAddress(prefix, parsed)))
+        // Those of EgressIPs are nodes' for a while, and no host's.
+        if (
+          parsed === undefined ||
+          isOurs === true ||
+          excluded.some((prefix) => containsAddress(prefix, parsed))
+        )
           return [];
         return [{ ...parsed, text: formatInterfaceAddress(parsed), isLasting }];
       }),

@@ -14,12 +14,15 @@ import {
 import { familyOf } from '../../allocators/addresses.ts';
 import type { NameOf } from './linux-found.ts';
 import { openRouteSocket } from './network-socket.ts';
+import { PROTOCOL } from '../numbers.ts';
 
 interface HostAddress {
   /** With prefix length. */
   readonly address: string;
   /** False for one that the node is not known by: a second one of a subnet, a deprecated, temporary or virtual one. */
   readonly isLasting: boolean;
+  /** Heddle put it there. */
+  readonly isOurs?: true;
 }
 
 export interface HostDevice {
@@ -47,14 +50,16 @@ const PASSING = ADDRESS_FLAG.secondary | ADDRESS_FLAG.deprecated;
 /** Keepalived labels the addresses that it moves between hosts so (reference/node.md §5). */
 const VIRTUAL = /vip$/;
 
-type SeenAddress = Pick<Address, 'address' | 'flags' | 'label'>;
+type SeenAddress = Pick<Address, 'address' | 'flags' | 'label'> &
+  Partial<Pick<Address, 'protocol'>>;
 
 const hostAddresses = (addresses: readonly SeenAddress[]): readonly HostAddress[] =>
   addresses
     .filter(({ flags }) => (flags & UNUSABLE) === 0)
-    .map(({ address, flags, label = '' }) => ({
+    .map(({ address, flags, label = '', protocol }) => ({
       address,
       isLasting: (flags & PASSING) === 0 && !VIRTUAL.test(label),
+      ...(protocol === PROTOCOL ? { isOurs: true } : {}),
     }));
 
 export const hostDevice = (

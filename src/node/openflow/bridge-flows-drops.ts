@@ -2,7 +2,7 @@
 import type { BridgePart } from './bridge-network.ts';
 import { familyOf } from '../../allocators/addresses.ts';
 import { DROP, NORMAL } from './flow-actions.ts';
-import { COOKIE_PATH_MTU, NO_COOKIE, PIPELINE } from './pipeline.ts';
+import { ALL_EGRESS_MARKS, COOKIE_PATH_MTU, NO_COOKIE, PIPELINE } from './pipeline.ts';
 
 const { classify } = PIPELINE;
 
@@ -25,6 +25,10 @@ export const dropFlows: BridgePart = {
     'pod-sources': {
       text: "No address of a pod, of OVN's routers between each other or of masquerading ever leaves the node, whatever features are on.",
       source: 'reference/node.md §4.3, 103',
+    },
+    'egress-address-alone': {
+      text: 'What is marked for an EgressIP leaves with its address or not at all: with that of the node it never does.',
+      source: 'reference/egress.md §1.13, G2',
     },
     'nothing-else': {
       text: 'What no flow lets a network send is dropped.',
@@ -64,6 +68,10 @@ export const dropFlows: BridgePart = {
       for (const cidr of inner)
         rows.by('pod-sources').flow(classify.at.podSources, [ip, from, `${src}=${cidr}`], [DROP]);
     }
+    if (!isDefault)
+      rows
+        .by('egress-address-alone')
+        .flow(classify.at.unknownEgress, [from, `pkt_mark=${ALL_EGRESS_MARKS}`], [DROP]);
     rows
       .by('nothing-else')
       .flow(isDefault ? classify.at.nothingElseOfDefault : classify.at.nothingElse, [from], [DROP]);

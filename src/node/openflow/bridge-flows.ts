@@ -3,7 +3,9 @@ import { ONE } from '../../facts/keys.ts';
 import { feature, type Feature, type Rule } from '../../desired/features.ts';
 import { networkObject } from '../../model/zone/failed-facts.ts';
 import type { ZoneFacts } from '../../model/zone/zone.ts';
+import { isDefault } from '../../model/rules/names.ts';
 import { hasGateway } from '../../model/rules/network-addresses.ts';
+import { EGRESS_RULES, egressFlows } from './bridge-flows-egress.ts';
 import { dropFlows } from './bridge-flows-drops.ts';
 import { hostFlows } from './bridge-flows-host.ts';
 import { neighbourFlows } from './bridge-flows-neighbours.ts';
@@ -85,5 +87,25 @@ export const bridgeFlowsOfService = feature({
     if (exposed === undefined) return;
     const port = patchPortOf(facts, on.name, exposed.network);
     serviceFlows(new FlowRows(out, on.name, `Service ${key}`), on, exposed, port);
+  },
+});
+
+export const bridgeFlowsOfEgressIp = feature({
+  name: 'host/bridge-flows-of-egress-ip',
+  over: (facts: ZoneFacts) => facts.egressUses,
+  objects: (_facts, [egressIp]) => [`EgressIP ${egressIp}`],
+  rules: EGRESS_RULES,
+  claims: [],
+  build(facts, [egressIp], out) {
+    const on = externalBridge(facts);
+    const mark = facts.egressMarkOf(egressIp);
+    if (on === undefined || mark === undefined) return;
+    const networks = (facts.egressUses.part(egressIp, 'networks') ?? [])
+      .map((name) => facts.rendered.get(name))
+      .filter((network) => network !== undefined)
+      .filter((network) => !isDefault(network))
+      .map((network) => bridgeNetwork(facts, on, network));
+    const rows = new FlowRows(out, on.name, `EgressIP ${egressIp}`);
+    egressFlows(rows, on, networks, mark, facts.egressAddressesHere(egressIp));
   },
 });

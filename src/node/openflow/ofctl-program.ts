@@ -86,6 +86,12 @@ export class OfctlProgram {
     await this.#run([...VERSION, '--bundle', 'add-flows', this.target(bridge), '-'], input);
   }
 
+  /** Has the bridge switch a frame, in hexadecimal, that comes from none of its ports. */
+  async sendFrame(bridge: string, frame: string): Promise<void> {
+    const packet = `in_port=controller packet=${frame} actions=normal`;
+    await this.#run([...VERSION, 'packet-out', this.target(bridge), packet]);
+  }
+
   async noFlood(bridge: string, port: string): Promise<void> {
     await this.#run([...PORT_VERSION, 'mod-port', this.target(bridge), port, 'no-flood']);
   }

@@ -3,6 +3,7 @@
  * reads it. Flows are built from these, and docs/reference/openflow.md is written from them (`npm run generate`): what `ovs-ofctl dump-flows` shows can
  * be read beside it. Numbers are those of reference/node.md §4.
  */
+import { FIRST_EGRESS_MARK, LAST_EGRESS_MARK } from '../../api/annotations/network-annotations.ts';
 import { SETTINGS } from '../../desired/rows.ts';
 import { INTO_OVN_MARK, MARK_TO_NODE_ADDRESS, packetMark } from '../numbers.ts';
 
@@ -121,7 +122,17 @@ export const PIPELINE = {
         'external-address',
         'refusal',
       ],
-      asNode: [105, "what egress marked leaves with the node's address", 'network-out'],
+      asNode: [
+        105,
+        "what egress marked leaves with the node's address, or with that of an EgressIP",
+        'network-out',
+        'egress-address',
+      ],
+      unknownEgress: [
+        104,
+        'what is marked for an EgressIP that has no address here does not leave',
+        'egress-address-alone',
+      ],
       podSources: [
         103,
         'nothing leaves with an address of a pod, nor with one between routers',
@@ -197,14 +208,24 @@ export const PIPELINE = {
   fromHostEndpoint: table(7, 'what that endpoint answers', [], {
     all: [0, 'to the uplink', 'host-endpoint'],
   }),
-  asNode: table(8, "what leaves with the node's address, after its translation", [], {
-    translated: [100, 'what has that address now, to the uplink', 'network-out'],
-    untranslated: [
-      0,
-      'everything else is dropped: there was no place, or no port, for one connection more',
-      'untranslated',
-    ],
-  }),
+  asNode: table(
+    8,
+    "what leaves with the node's address, or that of an EgressIP, after its translation",
+    [],
+    {
+      translated: [
+        100,
+        'what has that address now, to the uplink',
+        'network-out',
+        'egress-address',
+      ],
+      untranslated: [
+        0,
+        'everything else is dropped: there was no place, or no port, for one connection more',
+        'untranslated',
+      ],
+    },
+  ),
   tooLarge: table(11, 'local gateway mode: what is too large for a network', [], {
     host: [10, 'to the host, which says so to the sender', 'too-large'],
     networks: [5, 'what fits, to a primary network by its mark', 'too-large'],
@@ -263,9 +284,19 @@ export interface FlowField {
   readonly elsewhere?: string;
 }
 
+/** Mark of an EgressIP, as Open vSwitch prints it. */
+export const egressMark = (mark: number): string => `0x${mark.toString(16)}`;
+/** All of them, with a mask: no other mark is among these. */
+const EGRESS_MARKS = 0xc000;
+export const ALL_EGRESS_MARKS = `0x${EGRESS_MARKS.toString(16)}/0xffffe000`;
+const isEgressMark = (value: string): boolean =>
+  Number(value) === EGRESS_MARKS ||
+  (Number(value) >= FIRST_EGRESS_MARK && Number(value) <= LAST_EGRESS_MARK);
+
+const LAST_NETWORK_ID = 4095;
 const is = (value: string) => (other: string) => other === value;
 const isFrom = (lowest: string) => (other: string) =>
-  Number(other) > Number(lowest) && Number(other) <= Number(lowest) + 0xffff;
+  Number(other) > Number(lowest) && Number(other) <= Number(lowest) + LAST_NETWORK_ID;
 
 export const FLOW_FIELDS: readonly FlowField[] = [
   {
@@ -309,6 +340,16 @@ export const FLOW_FIELDS: readonly FlowField[] = [
     setIn: [],
     readIn: [0],
     elsewhere: "set by OVN's egress features, read by nftables, too (there 1008)",
+  },
+  {
+    field: 'pkt_mark',
+    value: `${FIRST_EGRESS_MARK} + N`,
+    has: isEgressMark,
+    meaning: 'to leave with the address of the EgressIP of that mark',
+    setIn: [],
+    readIn: [0],
+    elsewhere:
+      'set by policies of gateway routers; the mark stands in an annotation of the EgressIP',
   },
   {
     field: 'pkt_mark',

@@ -1,10 +1,10 @@
-/** What EgressIP needs on every primary network before any pod uses it (reference/topology.md §18.1). */
+/** What EgressIP needs on every primary network before any pod uses it (reference/topology.md §18.1, reference/egress.md §1.13). */
 
 import { familyOf, type Family } from '../../allocators/addresses.ts';
-import { DEFAULT_CONTROLLER } from '../../model/rules/names.ts';
+import { RowReference } from '../../desired/rows.ts';
+import { DEFAULT_CONTROLLER, layer3Names } from '../../model/rules/names.ts';
 import {
-  addOpenAddressSet,
-  ADDRESS_SET_CLAIM,
+  type AddressSet,
   egressIpPods,
   egressServicePods,
   enabledServiceIps,
@@ -15,11 +15,23 @@ import type { NetworkPart } from './part.ts';
 import {
   MARK_EGRESS_REPLY,
   MARK_EGRESS_TO_NODE,
+  MARK_OWN_POD,
+  POLICY_EGRESS_ARRIVAL,
+  POLICY_EGRESS_DROP,
+  POLICY_EGRESS_GATEWAY_DROP,
+  POLICY_LAYER2_OWN_PODS,
+  POLICY_LAYER2_TO_GATEWAYS,
   POLICY_NO_REROUTE,
   QOS_EGRESS_IP_REPLY,
 } from '../numbers.ts';
 import { OBJECT_ID, objectIds, type ExternalIds } from '../rows/object-ids.ts';
-import { addAllowPolicy, addRoute, POLICY_CLAIM, ROUTE_CLAIM } from '../rows/router-rows.ts';
+import {
+  addAllowPolicy,
+  addDropPolicy,
+  addRoute,
+  POLICY_CLAIM,
+  ROUTE_CLAIM,
+} from '../rows/router-rows.ts';
 import { holds, type Rows } from '../rows/unit-rows.ts';
 import { QOS_CLAIM } from '../rows/switch-rows.ts';
 
@@ -48,16 +60,16 @@ export const egressIpBase: NetworkPart = {
       text: 'Replies of pods with an egress IP are marked on their switch, so that they go back the way that the request came.',
       source: 'reference/topology.md §18.1',
     },
-    'served-pods': {
-      text: 'Pods of a network that leave with an egress IP are in one address set per family.',
-      source: 'reference/topology.md §18.1',
-    },
     'rerouted-pods': {
       text: "Pods of other nodes that are rerouted here leave through this node's gateway router.",
       source: 'reference/topology.md §7.4',
     },
+    'no-other-source': {
+      text: 'What pods of other nodes send here to leave is dropped unless it leaves with their egress IP: with that of this node it never does.',
+      source: 'reference/topology.md §18.1',
+    },
   },
-  claims: [POLICY_CLAIM, QOS_CLAIM, ADDRESS_SET_CLAIM, ROUTE_CLAIM],
+  claims: [POLICY_CLAIM, QOS_CLAIM, ROUTE_CLAIM],
   build(rows, onNode) {
     if (!onNode.settings.features.egressIp || !onNode.isPrimary || onNode.podRanges.length === 0)
       return;
@@ -68,9 +80,14 @@ export const egressIpBase: NetworkPart = {
     for (const family of onNode.clusterFamilies) {
       addFamilyPolicies(keepWay, onNode, family);
       addReplyMark(rows.by('mark-replies'), onNode, family);
-      addOpenAddressSet(rows.by('served-pods'), egressIpPods(family, onNode.network.name));
     }
     addRoutesForReroutedPods(rows.by('rerouted-pods'), onNode);
+    for (const { cidr } of onNode.network.subnets)
+      (onNode.network.topology === 'layer2' ? addLayer2Drop : addLayer3Drop)(
+        rows.by('no-other-source'),
+        onNode,
+        cidr,
+      );
   },
 };
 
@@ -80,13 +97,20 @@ function addNoReroute(
   name: string,
   family: 'ip' | 'ip4' | 'ip6',
   match: string,
-  options?: Readonly<Record<string, string>>,
+  {
+    options,
+    sets,
+  }: {
+    readonly options?: Readonly<Record<string, string>>;
+    readonly sets?: readonly AddressSet[];
+  } = {},
 ): void {
   addAllowPolicy(rows, onNode.names.clusterRouter, {
     ids: egressIpIds(POLICY_NO_REROUTE, `EIP-No-Reroute-${name}`, family, onNode.network.name),
     priority: POLICY_NO_REROUTE,
     match,
     options,
+    ...(sets === undefined ? {} : { sets }),
   });
 }
 
@@ -103,16 +127,18 @@ function addSubnetPolicies(rows: Rows, onNode: NetworkOnNode, cidr: string): voi
 
 function addFamilyPolicies(rows: Rows, onNode: NetworkOnNode, family: Family): void {
   const ip = protocolOf(family);
-  const served = [egressIpPods(family, onNode.network.name), egressServicePods(family)]
-    .map((set) => `${ip}.src == $${set.name}`)
-    .join(' || ');
+  const sets = [egressIpPods(family, onNode.network.name), egressServicePods(family)];
+  const served = sets.map((set) => `${ip}.src == $${set.name}`).join(' || ');
   addNoReroute(
     rows,
     onNode,
     'Pod-To-Node',
     ip,
     `(${served}) && ${ip}.dst == $${nodeIps(family).name}`,
-    { pkt_mark: String(MARK_EGRESS_TO_NODE) },
+    {
+      options: { pkt_mark: String(MARK_EGRESS_TO_NODE) },
+      sets: [...sets, nodeIps(family)],
+    },
   );
   if (onNode.isDefault) return;
   addNoReroute(
@@ -121,6 +147,7 @@ function addFamilyPolicies(rows: Rows, onNode: NetworkOnNode, family: Family): v
     'Pod-To-CDN-Svc',
     ip,
     `(${served}) && ${ip}.dst == $${enabledServiceIps(family).name}`,
+    { sets: [...sets, enabledServiceIps(family)] },
   );
 }
 
@@ -131,18 +158,74 @@ function addReplyMark(rows: Rows, onNode: NetworkOnNode, family: Family): void {
     protocolOf(family),
     onNode.network.name,
   );
-  rows.keyed(
+  const served = egressIpPods(family, onNode.network.name);
+  rows.naming(
+    [new RowReference('Address_Set', served.name)],
     'QoS',
     ids[OBJECT_ID],
     {
       direction: 'from-lport',
       priority: QOS_EGRESS_IP_REPLY,
-      match: `${protocolOf(family)}.src == $${egressIpPods(family, onNode.network.name).name} && ct.trk && ct.rpl`,
+      match: `${protocolOf(family)}.src == $${served.name} && ct.trk && ct.rpl`,
       action: new Map([['mark', MARK_EGRESS_REPLY]]),
       external_ids: ids,
     },
     holds('Logical_Switch', onNode.names.nodeSwitch, 'qos_rules'),
   );
+}
+
+/** By the port to other nodes comes what is for pods or gateway routers here, and what is to leave here. */
+function addLayer3Drop(rows: Rows, onNode: NetworkOnNode, cidr: string): void {
+  const ip = protocolOf(familyOf(cidr));
+  const { name } = onNode.network;
+  const port = layer3Names(name, onNode.node.name).routerToTransit;
+  const arrived = `inport == "${port}" && ${ip}.src == ${cidr}`;
+  const ids = (priority: number, what: string) => egressIpIds(priority, what, ip, name);
+  // What services here were asked for from outside; of the default network's join subnet 102 says so.
+  for (const { subnet, family } of onNode.isDefault ? [] : onNode.joins)
+    if (family === familyOf(cidr))
+      addAllowPolicy(rows, onNode.names.clusterRouter, {
+        ids: ids(POLICY_EGRESS_ARRIVAL, 'EIP-Arrival-To-Join'),
+        priority: POLICY_EGRESS_ARRIVAL,
+        match: `${arrived} && ${ip}.dst == ${subnet}`,
+      });
+  addDropPolicy(rows, onNode.names.clusterRouter, {
+    ids: ids(POLICY_EGRESS_DROP, 'EIP-Drop-Other-Arrival'),
+    priority: POLICY_EGRESS_DROP,
+    match: arrived,
+  });
+}
+
+/**
+ * Gateway routers of a Layer2 network get what is to leave from all nodes by one port. A mark tells what pods of this node send, for marks don't cross
+ * tunnels; in local gateway mode those send nothing there but by an egress IP, or as an answer.
+ */
+function addLayer2Drop(rows: Rows, onNode: NetworkOnNode, cidr: string): void {
+  const { names, network, gateway } = onNode;
+  const ip = protocolOf(familyOf(cidr));
+  if (gateway === undefined) return;
+  const ids = (priority: number, what: string) => egressIpIds(priority, what, ip, network.name);
+  addDropPolicy(rows, names.gatewayRouter, {
+    ids: ids(POLICY_EGRESS_GATEWAY_DROP, 'EIP-Drop-Other-Arrival'),
+    priority: POLICY_EGRESS_GATEWAY_DROP,
+    match: `inport == "${names.gatewayToRouter}" && ${ip}.src == ${cidr} && pkt.mark == 0 && !(ct.trk && ct.rpl)`,
+  });
+  if (onNode.mode === 'local') return;
+  const own = `inport == "${names.routerToSwitch}" && ${ip}.src == ${cidr}`;
+  for (const { subnet, family } of onNode.joins)
+    if (family === familyOf(cidr))
+      // Into a tunnel to another gateway router, maybe: no mark there.
+      addAllowPolicy(rows, names.clusterRouter, {
+        ids: ids(POLICY_LAYER2_TO_GATEWAYS, 'EIP-Own-Pods-To-Join'),
+        priority: POLICY_LAYER2_TO_GATEWAYS,
+        match: `${own} && ${ip}.dst == ${subnet}`,
+      });
+  addAllowPolicy(rows, names.clusterRouter, {
+    ids: ids(POLICY_LAYER2_OWN_PODS, 'EIP-Own-Pods'),
+    priority: POLICY_LAYER2_OWN_PODS,
+    match: own,
+    options: { pkt_mark: String(MARK_OWN_POD) },
+  });
 }
 
 function addRoutesForReroutedPods(rows: Rows, onNode: NetworkOnNode): void {

@@ -42,6 +42,8 @@ export function addPodPort(
     readonly mostConnections?: number;
     /** What OVN answers the pod when it asks by DHCP, by family. */
     readonly dhcp?: ReadonlyMap<Family, string>;
+    /** Rows without which it must not be. */
+    readonly needs?: readonly RowReference[];
   },
   chassisId: string,
   ...containers: Containment[]
@@ -56,16 +58,19 @@ export function addPodPort(
     isOpen,
     mostConnections = 0,
     dhcp,
+    needs = [],
   } = attachment;
   const answer = (family: Family): RowReference | undefined => {
     const key = dhcp?.get(family);
     return key === undefined ? undefined : new RowReference('DHCP_Options', key);
   };
   const address = [attachment.macAddress, ...attachment.addresses.map(withoutPrefix)].join(' ');
-  rows.named(
+  rows.naming(
+    needs,
     'Logical_Switch_Port',
     port,
     {
+      name: port,
       type: isRemote ? 'remote' : undefined,
       enabled: isOpen,
       addresses: isOpen === false ? [] : [address],

@@ -9,6 +9,7 @@ import type { Attachment, NetworkName } from '../../model/model.ts';
 import { controllerOf, isDefault, podSwitch } from '../../model/rules/names.ts';
 import { ACL_CLAIM } from '../rows/acls.ts';
 import { addOpenPortAcls } from '../isolation/open-ports.ts';
+import { reroutesOf } from '../egress/egress-ip.ts';
 import { dhcpKeys } from '../parts/dhcp.ts';
 import {
   adminPortGroup,
@@ -66,6 +67,7 @@ export const podPorts = feature({
         isOpen: facts.isOpenWhileMoving(attachment),
         mostConnections: facts.settings.podConnections,
         dhcp: dhcpOf(facts, network),
+        needs: reroutesOf(facts.egressPorts.get(...args)),
       },
       facts.own('chassisId'),
       holds('Logical_Switch', podSwitch({ name: network, topology }, facts.nodeName), 'ports'),

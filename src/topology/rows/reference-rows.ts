@@ -83,6 +83,8 @@ export function objectsOfReferenceRow(found: FoundRow, table: string): readonly 
     ...(type === 'EgressFirewall' ? [`EgressFirewall ${name}/default`] : []),
     ...(type === 'EgressQoS' ? [`EgressQoS ${name}/default`] : []),
     ...(type === 'NetworkQoS' ? [`NetworkQoS ${name.replace(':', '/')}`] : []),
+    // Names of objects have no underscore; rows that are there for all pods have none either.
+    ...(type === 'EgressIP' && name.includes('_') ? [`EgressIP ${name.split('_')[0]}`] : []),
     ...(OF_NAMESPACES.has(type) ? [`Namespace ${name}`] : []),
     ...(ids.get(KIND_ID) === 'Service' ? [`Service ${ids.get(OWNER_ID)}`] : []),
     // Names of pods have no underscore.

@@ -1,10 +1,12 @@
 /** Logical routers and what hangs on them: ports, routes, address translation, policies; and how such rows are recognised. */
 
 import { ipOf } from '../../allocators/addresses.ts';
-import type { FoundRow, RowReference, TableClaim } from '../../desired/rows.ts';
+import { RowReference, type FoundRow, type TableClaim } from '../../desired/rows.ts';
+import type { ClusterSettings } from '../../model/model.ts';
 import { claimByName, idKey, isSet, mapOf, numberOf, textOf } from './found.ts';
 import { identifiedPolicyKey, natKey, policyKey, routeKey } from './row-keys.ts';
 import type { NetworkOnNode } from '../parts/network-on-node.ts';
+import type { AddressSet } from './address-sets.ts';
 import { OBJECT_ID, type ExternalIds } from './object-ids.ts';
 import { holds, NORTHBOUND, type Rows } from './unit-rows.ts';
 
@@ -157,6 +159,32 @@ export function addNat(rows: Rows, onNode: NetworkOnNode, router: string, nat: S
   );
 }
 
+/** Source translation of one address that is known by its object id: the address that it gives may change. */
+export function addIdentifiedNat(
+  rows: Rows,
+  { ephemeralPortRange: range }: Pick<ClusterSettings, 'ephemeralPortRange'>,
+  router: string,
+  nat: Required<Omit<Snat, 'match'>> & {
+    readonly ids: ExternalIds & { readonly [OBJECT_ID]: string };
+  },
+): void {
+  const { logicalIp, externalIp, logicalPort, ids } = nat;
+  rows.keyed(
+    'NAT',
+    ids[OBJECT_ID],
+    {
+      type: 'snat',
+      logical_ip: logicalIp,
+      external_ip: externalIp,
+      logical_port: logicalPort,
+      options: { stateless: 'false' },
+      external_port_range: range === '' ? undefined : range,
+      external_ids: ids,
+    },
+    holds('Logical_Router', router, 'nat'),
+  );
+}
+
 /** Sends what this node's pods have for an address of the node to the host (reference/topology.md §7.5). */
 export function addNodeAddressPolicy(
   rows: Rows,
@@ -176,27 +204,33 @@ export function addNodeAddressPolicy(
   );
 }
 
+interface IdentifiedPolicy {
+  readonly ids: ExternalIds & { readonly [OBJECT_ID]: string };
+  readonly priority: number;
+  readonly match: string;
+  readonly options?: Readonly<Record<string, string>> | undefined;
+  /** Address sets that the match names. */
+  readonly sets?: readonly AddressSet[];
+}
+
 /** A policy with an object id lets traffic pass, before policies of lower priority reroute it. */
-export function addAllowPolicy(
+export const addAllowPolicy = (rows: Rows, router: string, policy: IdentifiedPolicy): void =>
+  addIdentifiedPolicy(rows, router, policy, 'allow');
+
+export const addDropPolicy = (rows: Rows, router: string, policy: IdentifiedPolicy): void =>
+  addIdentifiedPolicy(rows, router, policy, 'drop');
+
+function addIdentifiedPolicy(
   rows: Rows,
   router: string,
-  policy: {
-    readonly ids: ExternalIds & { readonly [OBJECT_ID]: string };
-    readonly priority: number;
-    readonly match: string;
-    readonly options?: Readonly<Record<string, string>> | undefined;
-  },
+  { ids, priority, match, options, sets = [] }: IdentifiedPolicy,
+  action: 'allow' | 'drop',
 ): void {
-  rows.keyed(
+  rows.naming(
+    sets.map(({ name }) => new RowReference('Address_Set', name)),
     'Logical_Router_Policy',
-    identifiedPolicyKey(policy.ids[OBJECT_ID], policy.match),
-    {
-      priority: policy.priority,
-      match: policy.match,
-      action: 'allow',
-      options: policy.options,
-      external_ids: policy.ids,
-    },
+    identifiedPolicyKey(ids[OBJECT_ID], match),
+    { priority, match, action, options, external_ids: ids },
     holds('Logical_Router', router, 'policies'),
   );
 }

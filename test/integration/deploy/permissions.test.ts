@@ -179,7 +179,8 @@ describe.skipIf(typeof started === 'string')('permissions that deploy/ grants', 
     await waitForNone(...orphans);
     await create(vm, hosted);
     await waitFor(claim, /SuccessfulAllocation/);
-    await create(egressFirewall, egressQoS, networkQoS, externalRoute);
+    await create(egressFirewall, egressQoS, networkQoS, externalRoute, egressIP);
+    await waitFor(egressIP, /egressip-mark/);
 
     const status = `${pathOf(hosted)}/web/status`;
     const { body } = await api.call('GET', status);
@@ -384,6 +385,13 @@ const egressQoS: KubeObject = {
   kind: 'EgressQoS',
   metadata: { namespace: 'plain', name: 'default' },
   spec: { egress: [{ dscp: 10 }] },
+};
+
+const egressIP: KubeObject = {
+  apiVersion: 'k8s.ovn.org/v1',
+  kind: 'EgressIP',
+  metadata: { name: 'out' },
+  spec: { egressIPs: ['172.18.0.50'], namespaceSelector: {} },
 };
 
 /** The NAD of an object that is gone. */

@@ -206,7 +206,7 @@ const SAID: readonly (readonly [string, RegExp])[] = [
   ['EgressFirewall plain/default', /not correctly applied.*no server can be asked which names/],
   ['NetworkQoS plain/gold', /not correctly applied.*must have ipBlock/],
   ['AdminPolicyBasedExternalRoute by-hops', /172\.18\.0\.0\/24.*status="Fail"/],
-  ['EgressIP outside', /does not program/],
+  ['EgressIP outside', /event Warning NoMatchingNodeFound/],
   ['EgressService plain/web', /does not program/],
   ['NetworkAttachmentDefinition plain/broken', /event Warning InvalidConfig/],
   ['Service plain/greedy', /event Warning Refused.*10\.96\.0\.99/],

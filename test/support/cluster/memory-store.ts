@@ -172,7 +172,8 @@ export class MemoryStore implements Store {
       const { status, metadata } = patch as { status?: unknown; metadata?: ObjectMeta };
       const labels = metadata?.labels;
       const annotations = metadata?.annotations;
-      const ofCore = kind.apiVersion === 'v1' ? { metadata: { labels, annotations } } : {};
+      const isOpen = kind.apiVersion === 'v1' || kind.hasStatus === false;
+      const ofCore = isOpen ? { metadata: { labels, annotations } } : {};
       const wanted = Object.fromEntries(
         Object.entries(ofCore.metadata ?? {}).filter(([, value]) => value !== undefined),
       );

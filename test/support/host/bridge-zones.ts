@@ -5,6 +5,7 @@ import type { DesiredRow } from '../../../src/desired/rows.ts';
 import type { ZoneFacts } from '../../../src/model/zone/zone.ts';
 import {
   bridgeFlows,
+  bridgeFlowsOfEgressIp,
   bridgeFlowsOfNetwork,
   bridgeFlowsOfNode,
   bridgeFlowsOfService,
@@ -112,6 +113,26 @@ export const servingZone = withServices(
   slice('kube-system/agent', ['fc00:f853::3 on ovn-worker'], { name: 'six' }),
 );
 
+/** Addresses of an EgressIP on the node, for pods of every network. */
+export const egressZone: Zone = {
+  ...dualBridgeZone,
+  egressIps: [
+    {
+      name: 'out',
+      created: '2026-01-01T00:00:00Z',
+      namespaceSelector: {},
+      podSelector: {},
+      mark: 50_000,
+      families: ['v4', 'v6'],
+      items: [
+        { node: 'ovn-worker', address: '172.18.0.200' },
+        { node: 'ovn-worker', address: 'fc00:f853::200' },
+      ],
+      isHere: true,
+    },
+  ],
+};
+
 /** The gateway in VLAN 5. */
 export const inVlan = (zone: Zone): Zone => {
   const { gateway: own } = zone.node;
@@ -145,6 +166,7 @@ export const bridgeFeatures: readonly Feature<ZoneFacts>[] = [
   bridgeFlowsOfNode,
   bridgeFlowsOfNetwork,
   bridgeFlowsOfService,
+  bridgeFlowsOfEgressIp,
 ];
 
 export const bridgeRows = (zone: Zone): readonly DesiredRow[] =>

@@ -241,6 +241,21 @@ export const everyKind = (zone: Zone): Zone => ({
       ],
     },
   ],
+  egressIps: [
+    {
+      name: 'out',
+      created: '2026-01-01T00:00:00Z',
+      namespaceSelector: {},
+      podSelector: {},
+      mark: 50_000,
+      families: ['v4', 'v6'],
+      items: [
+        { node: 'ovn-worker', address: '172.18.0.200' },
+        { node: 'ovn-worker2', address: 'fc00:f853::200' },
+      ],
+      isHere: true,
+    },
+  ],
   admins,
   connects: [
     {

@@ -31,6 +31,7 @@ import type {
 } from '../../../src/model/model.ts';
 
 import type { AdminPolicy } from '../../../src/model/read/admin-policies.ts';
+import type { EgressIp } from '../../../src/model/read/egress-ips.ts';
 import type { ExternalRoute, GatewayPod } from '../../../src/model/read/external-routes.ts';
 import type { Firewall } from '../../../src/model/read/egress-firewalls.ts';
 import type { Policy } from '../../../src/model/read/policies.ts';
@@ -61,6 +62,7 @@ export interface Zone {
   readonly hostNetworkPods?: readonly HostNetworkPod[];
   readonly policies?: readonly Policy[];
   readonly firewalls?: readonly Firewall[];
+  readonly egressIps?: readonly EgressIp[];
   readonly externalRoutes?: readonly ExternalRoute[];
   readonly gatewayPods?: readonly GatewayPod[];
   readonly qoses?: readonly Qos[];
@@ -136,6 +138,7 @@ export const worker: LocalNode = {
   hostAddresses: ['172.18.0.3/16'],
   primaryAddresses: { v4: '172.18.0.3' },
   gatewayMtuSupport: true,
+  egressAddresses: [],
   gateway: {
     mode: 'shared',
     bridge: 'breth0',
@@ -582,6 +585,7 @@ export function putZone(facts: ZoneFacts, before: Zone | undefined, after: Zone)
     kind,
   ]);
   replace(facts.firewalls, before?.firewalls, after.firewalls ?? [], named);
+  replace(facts.egressIps, before?.egressIps, after.egressIps ?? [], ({ name }) => name);
   replace(
     facts.externalRoutes,
     before?.externalRoutes,

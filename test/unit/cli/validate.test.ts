@@ -255,12 +255,9 @@ spec:
       warningsOf(
         'apiVersion: k8s.ovn.org/v1\nkind: EgressService\nmetadata: { name: web, namespace: blue }\n' +
           'spec: { sourceIPBy: Network }\n',
-        '\napiVersion: k8s.ovn.org/v1\nkind: EgressIP\nmetadata: { name: out }\n' +
-          'spec: { egressIPs: [172.18.0.50], namespaceSelector: {} }\n',
       ),
     ).toEqual([
       "net.yaml:1:1: EgressService blue/web: this release does not program EgressServices: replies and egress of the service's pods are unchanged; do not rely on it",
-      "net.yaml:6:1: EgressIP out: this release does not program EgressIPs: pods keep their node's address as source; do not rely on it",
     ]);
   });
 

@@ -1,16 +1,10 @@
 /** Objects of kinds that no feature programs: whoever wrote one learns it from the object itself. */
 import { expect, test } from 'vitest';
-import { egressIPs, egressServices } from '../../../src/api/kinds.ts';
+import { egressServices } from '../../../src/api/kinds.ts';
 import type { KubeObject } from '../../../src/api/objects.ts';
 import { apply, startManager } from '../../support/cluster/cluster.ts';
 import { MemoryStore } from '../../support/cluster/memory-store.ts';
 
-const ip: KubeObject = {
-  apiVersion: 'k8s.ovn.org/v1',
-  kind: 'EgressIP',
-  metadata: { name: 'out' },
-  spec: { egressIPs: ['172.18.0.50'], namespaceSelector: {} },
-};
 const service: KubeObject = {
   apiVersion: 'k8s.ovn.org/v1',
   kind: 'EgressService',
@@ -21,11 +15,11 @@ const service: KubeObject = {
 test('a kind whose status has no place for it says so in one event', async () => {
   const store = new MemoryStore();
   await using running = startManager(store);
-  await apply(store, ip, service);
+  await apply(store, service);
   await running.settled();
   await store.patch(
-    egressIPs,
-    'out',
+    egressServices,
+    'blue/web',
     { metadata: { labels: { team: 'a' } } },
     { fieldManager: 'user' },
   );
@@ -35,25 +29,20 @@ test('a kind whose status has no place for it says so in one event', async () =>
       [regarding.kind, regarding.metadata.name, type, reason, message].join(' '),
     ),
   ).toEqual([
-    "EgressIP out Warning NotSupported this release does not program EgressIPs: pods keep their node's address as source; do not rely on it",
     "EgressService web Warning NotSupported this release does not program EgressServices: replies and egress of the service's pods are unchanged; do not rely on it",
   ]);
-  expect((await store.get(egressIPs, 'out'))?.status).toBeUndefined();
   expect((await store.get(egressServices, 'blue/web'))?.status).toBeUndefined();
 });
 
 test('they are problems of the manager while they exist', async () => {
   const store = new MemoryStore();
   await using running = startManager(store);
-  await apply(store, service, ip);
-  await running.settled();
-  expect(running.manager.problems().map(({ object }) => object)).toEqual([
-    'EgressIP out',
-    'EgressService blue/web',
-  ]);
-  await store.delete(egressIPs, 'out');
+  await apply(store, service);
   await running.settled();
   expect(running.manager.problems().map(({ object }) => object)).toEqual([
     'EgressService blue/web',
   ]);
+  await store.delete(egressServices, 'blue/web');
+  await running.settled();
+  expect(running.manager.problems()).toEqual([]);
 });

@@ -4,6 +4,8 @@ import { resolve } from 'node:path';
 import { expect, test } from 'vitest';
 import { notProgrammed } from '../../../src/api/unprogrammed.ts';
 import type { KubeObject } from '../../../src/api/objects.ts';
+import { egressProblems } from '../../../src/cluster/egress/egress-ip-outcome.ts';
+import { egressNodeFacts } from '../../../src/cluster/egress/egress-nodes.ts';
 import { parseManifest } from '../../../src/api/validation/manifest.ts';
 import { zoneFacts } from '../../../src/model/zone/zone.ts';
 import { ObjectIntake } from '../../../src/model/zone/intake.ts';
@@ -76,7 +78,30 @@ const SAID: Readonly<Record<string, () => readonly (string | undefined)[]>> = {
   ],
   'DHCP for virtual machines': () =>
     problemsOf(machine()).filter((message) => message.includes('DHCP')),
-  'EgressIP, EgressService': () => ['EgressIP', 'EgressService'].map(notProgrammed),
+  EgressService: () => ['EgressService'].map(notProgrammed),
+  'EgressIPs in networks of other network cards': () =>
+    egressProblems(
+      {
+        apiVersion: 'k8s.ovn.org/v1',
+        kind: 'EgressIP',
+        metadata: { name: 'a' },
+        spec: { egressIPs: ['10.9.0.5'], namespaceSelector: {} },
+      },
+      { items: [], unassigned: new Map([['10.9.0.5', { kind: 'no-node' }]]) },
+      [
+        egressNodeFacts({
+          apiVersion: 'v1',
+          kind: 'Node',
+          metadata: {
+            name: 'a',
+            labels: { 'k8s.ovn.org/egress-assignable': '' },
+            annotations: { 'k8s.ovn.org/host-cidrs': '["10.9.0.2/24"]' },
+          },
+        }),
+      ],
+    )
+      .filter(({ reason }) => reason === 'UnsupportedRequest')
+      .map(({ message }) => message),
   'EgressFirewalls with wildcards': () =>
     problemsOf({
       apiVersion: 'k8s.ovn.org/v1',

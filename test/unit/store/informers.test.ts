@@ -233,12 +233,19 @@ test('what nobody reads is not kept, and its changes are no changes', async () =
   await store.create(pods, web, WRITER);
   await informers.refresh([pods, nodes], stop.signal);
   expect(changes).toEqual(['n1', 'a/web']);
-  expect(informers.of(nodes).get('n1')).not.toHaveProperty('status');
+  // Whether a node is ready is read, and nothing else of its conditions.
+  const ready = { conditions: [{ type: 'Ready', status: 'True' }] };
+  expect(informers.of(nodes).get('n1')?.status).toEqual(ready);
   expect(informers.of(pods).get('a/web')?.spec).toEqual({
     nodeName: 'n1',
     containers: [{ ports: [named] }],
   });
-  await store.patchStatus(nodes, 'n1', { status: { conditions: [] } }, WRITER);
+  await store.patchStatus(
+    nodes,
+    'n1',
+    { status: { conditions: [{ type: 'Ready', status: 'True', lastHeartbeatTime: '2' }] } },
+    WRITER,
+  );
   await store.patch(
     pods,
     'a/web',

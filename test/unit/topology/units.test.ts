@@ -296,6 +296,7 @@ describe('what a change makes anew', () => {
       networks: [...exampleZone.networks, layer2Secondary, localnet],
     };
     const units = [
+      'egress/served-pods cluster_udn_yellow-net',
       'layer2/network cluster_udn_yellow-net',
       'layer2/remote-gateway cluster_udn_yellow-net ovn-worker2',
       'layer2/remote-port yellow far yellow/yellow-net',
@@ -432,9 +433,9 @@ describe('units built in a large zone', () => {
     expect(new Running(large, {}).count({ ...large, attachments })).toBe(1);
   });
 
-  test('the first pod on a network: the network, the group of its namespace, its part of each node, the pod', () => {
+  test('the first pod on a network: the network, the group of its namespace, its set of egress, its part of each node, the pod', () => {
     const attachments = [...large.attachments, pod(30)];
-    expect(new Running(large, {}).count({ ...large, attachments })).toBe(3 + nodes.length);
+    expect(new Running(large, {}).count({ ...large, attachments })).toBe(4 + nodes.length);
   });
 
   test('a node more, with 20 networks in use: 22', () => {

@@ -138,6 +138,9 @@ describe('features', () => {
       'Logical_Router_Policy default-network-controller:EgressIP:102:EIP-No-Reroute-Pod-To-Pod:ip4:default',
       'Logical_Router_Policy default-network-controller:EgressIP:102:EIP-No-Reroute-reply-traffic:ip:blue_blue',
       'Logical_Router_Policy default-network-controller:EgressIP:102:EIP-No-Reroute-reply-traffic:ip:default',
+      'Logical_Router_Policy default-network-controller:EgressIP:97:EIP-Drop-Other-Arrival:ip4:blue_blue inport == "blue_blue_rtots-ovn-worker" && ip4.src == 103.103.0.0/16',
+      'Logical_Router_Policy default-network-controller:EgressIP:97:EIP-Drop-Other-Arrival:ip4:default inport == "rtots-ovn-worker" && ip4.src == 10.244.0.0/16',
+      'Logical_Router_Policy default-network-controller:EgressIP:98:EIP-Arrival-To-Join:ip4:blue_blue inport == "blue_blue_rtots-ovn-worker" && ip4.src == 103.103.0.0/16 && ip4.dst == 100.65.0.0/16',
       'Logical_Router_Static_Route blue_blue_ovn_cluster_router 103.103.0.0/16 src-ip -',
       'Logical_Router_Static_Route ovn_cluster_router 10.244.0.0/16 src-ip -',
       'QoS default-network-controller:EgressIP:103:EgressIP-Mark-Reply-Traffic:ip4:blue_blue',
@@ -266,8 +269,6 @@ describe('networks', () => {
         /^(QoS|Address_Set)/.test(head),
       ),
     ).toEqual([
-      'Address_Set a0623f27eb8435bfde40c5fc47e0e9578',
-      'Address_Set a2ac428822fcdfd8f86476e9b4142861d',
       'QoS default-network-controller:EgressIP:103:EgressIP-Mark-Reply-Traffic:ip4:blue_blue',
       'QoS default-network-controller:EgressIP:103:EgressIP-Mark-Reply-Traffic:ip6:blue_blue',
     ]);
@@ -289,6 +290,8 @@ describe('networks', () => {
     ).toEqual([
       'Logical_Router_Policy default-network-controller:EgressIP:102:EIP-No-Reroute-Pod-To-Join:ip4:blue_blue ip4.src == 104.104.0.0/16 && ip4.dst == 100.64.0.0/16',
       'Logical_Router_Policy default-network-controller:EgressIP:102:EIP-No-Reroute-Pod-To-Pod:ip4:blue_blue ip4.src == 104.104.0.0/16 && ip4.dst == 104.104.0.0/16',
+      'Logical_Router_Policy default-network-controller:EgressIP:97:EIP-Drop-Other-Arrival:ip4:blue_blue inport == "blue_blue_rtots-ovn-worker" && ip4.src == 104.104.0.0/16',
+      'Logical_Router_Policy default-network-controller:EgressIP:98:EIP-Arrival-To-Join:ip4:blue_blue inport == "blue_blue_rtots-ovn-worker" && ip4.src == 104.104.0.0/16 && ip4.dst == 100.65.0.0/16',
       'Logical_Router_Static_Route GR_blue_blue_ovn-worker 104.104.0.0/16 any -',
       'Logical_Router_Static_Route blue_blue_ovn_cluster_router 104.104.0.0/16 src-ip -',
       'NAT GR_blue_blue_ovn-worker snat 104.104.0.0/16 -',

@@ -13,7 +13,7 @@ function zone(
     objects,
     isEmbedded: true,
     complaints: () => [],
-    placeOf: (object) => (object === 'EgressIP out' ? 'egress.yaml:3' : undefined),
+    placeOf: (object) => (object === 'EgressService blue/out' ? 'egress.yaml:3' : undefined),
     onComplaints: () => undefined,
     [Symbol.asyncDispose]: () => objects.close(),
   };
@@ -63,8 +63,17 @@ test('an object source that does not answer holds up no pass over the databases'
 test('a plan is made between two passes, and names where objects are written', async () => {
   const objects = new MemoryStore();
   await objects.create(
-    { apiVersion: 'k8s.ovn.org/v1', kind: 'EgressIP', plural: 'egressips', namespaced: false },
-    { apiVersion: 'k8s.ovn.org/v1', kind: 'EgressIP', metadata: { name: 'out' } },
+    {
+      apiVersion: 'k8s.ovn.org/v1',
+      kind: 'EgressService',
+      plural: 'egressservices',
+      namespaced: true,
+    },
+    {
+      apiVersion: 'k8s.ovn.org/v1',
+      kind: 'EgressService',
+      metadata: { namespace: 'blue', name: 'out' },
+    },
     { fieldManager: 'user' },
   );
   const passes = new Exclusive();
@@ -87,9 +96,9 @@ test('a plan is made between two passes, and names where objects are written', a
   expect(hasChanges).toBe(false);
   expect(problems).toEqual([
     {
-      object: 'EgressIP out',
+      object: 'EgressService blue/out',
       place: 'egress.yaml:3',
-      message: expect.stringContaining('does not program EgressIPs') as string,
+      message: expect.stringContaining('does not program EgressServices') as string,
     },
   ]);
 });

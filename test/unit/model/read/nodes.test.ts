@@ -75,6 +75,7 @@ describe('the node of the zone', () => {
     expect(local()).toMatchObject({
       primaryAddresses: { v4: '172.18.0.3' },
       gatewayMtuSupport: true,
+      egressAddresses: [],
       gateway: { mode: 'shared', bridge: 'br-ex', nextHops: ['172.18.0.254'], vlan: 0 },
     });
   });

@@ -144,6 +144,12 @@ const networkQos: KubeObject = {
   metadata: { namespace: 'blue', name: 'gold' },
   spec: { priority: 5, egress: [{ dscp: 46 }] },
 };
+const egressIp: KubeObject = {
+  apiVersion: 'k8s.ovn.org/v1',
+  kind: 'EgressIP',
+  metadata: { name: 'out' },
+  spec: { egressIPs: ['172.18.0.200'], namespaceSelector: {} },
+};
 
 const SAMPLES: readonly Sample[] = [
   sample(worker2, annotated(worker2, { 'k8s.ovn.org/node-chassis-id': '{' })),
@@ -166,6 +172,13 @@ const SAMPLES: readonly Sample[] = [
   sample(networkQos, {
     ...networkQos,
     spec: { priority: 5, egress: [{ dscp: 46, classifier: { to: [{}] } }] },
+  }),
+  sample(egressIp, {
+    ...egressIp,
+    spec: {
+      egressIPs: ['172.18.0.200'],
+      namespaceSelector: { matchExpressions: [{ key: 'a', operator: 'Like' }] },
+    },
   }),
   sample(admin, adminPolicy('p', { priority: 5, subject: 7, ingress: [DENY] }), {
     isUnknown: true,
@@ -203,6 +216,7 @@ class Bed {
       policies: facts.policies.entries(),
       firewalls: facts.firewalls.entries(),
       qoses: facts.qoses.entries(),
+      egressIps: facts.egressIps.entries(),
       admins: facts.admins.entries(),
       externalRoutes: facts.externalRoutes.entries(),
     };

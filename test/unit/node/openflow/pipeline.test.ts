@@ -14,6 +14,7 @@ import {
   bridgeRows,
   bridgeZone,
   dualBridgeZone,
+  egressZone,
   inVlan,
   servingZone,
 } from '../../../support/host/bridge-zones.ts';
@@ -24,7 +25,7 @@ const withSettings = (zone: Zone, settings: Partial<Zone['settings']>): Zone => 
   ...zone,
   settings: { ...zone.settings, ...settings },
 });
-const modes = [bridgeZone, dualBridgeZone, servingZone].flatMap((zone) => [
+const modes = [bridgeZone, dualBridgeZone, servingZone, egressZone].flatMap((zone) => [
   zone,
   inLocalMode(zone),
 ]);

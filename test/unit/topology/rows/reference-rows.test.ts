@@ -3,6 +3,7 @@ import { MARK, type FoundRow } from '../../../../src/desired/rows.ts';
 import {
   isReferenceRow,
   networkOfReferenceRow,
+  objectsOfReferenceRow,
 } from '../../../../src/topology/rows/reference-rows.ts';
 
 const row = (ids: Readonly<Record<string, string>>, type?: string): FoundRow =>
@@ -62,5 +63,14 @@ describe('a row that an ovn-kubernetes left', () => {
       ),
     ).toBe('blue_blue');
     expect(networkOfReferenceRow(row({}))).toBeUndefined();
+  });
+
+  test('says of which EgressIP it is; what is there for all pods is of none', () => {
+    const owned = (name: string): FoundRow =>
+      row({ 'k8s.ovn.org/owner-type': 'EgressIP', 'k8s.ovn.org/name': name });
+    const objectsOf = (name: string): readonly string[] =>
+      objectsOfReferenceRow(owned(name), 'Logical_Router_Policy');
+    expect(objectsOf('out_blue/web')).toEqual(['EgressIP out']);
+    expect(objectsOf('EIP-No-Reroute-Pod-To-Pod')).toEqual([]);
   });
 });

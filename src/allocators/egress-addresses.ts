@@ -1,0 +1,133 @@
+/**
+ * Which node has which egress address (reference/egress.md §1.3): one address of an object per node, on the nodes that have the fewest. What a node has
+ * and may keep stays there, however the others are loaded: connections live through its address. Pure; the same input gives the same assignment.
+ */
+import { containsAddress, type Address, type Prefix } from './addresses.ts';
+
+export interface EgressItem {
+  readonly node: string;
+  /** In canonical form. */
+  readonly address: string;
+}
+
+/** A node that may get addresses. */
+export interface EgressNode {
+  readonly name: string;
+  /** Networks of its gateway: only addresses of these are answered for there. */
+  readonly networks: readonly Prefix[];
+}
+
+/** An object with addresses to assign. */
+export interface EgressRequest {
+  readonly name: string;
+  /** Each once, by its canonical form. */
+  readonly addresses: ReadonlyMap<string, Address>;
+  /** What it has had so far. */
+  readonly held: readonly EgressItem[];
+}
+
+/** What addresses are besides. */
+export interface AddressFacts {
+  /** Whose address it is already, in words; undefined for a free one. */
+  readonly ownerOf: (address: string) => string | undefined;
+  /** Nodes that still answer for it, and whose word counts: nobody else may have it yet. */
+  readonly answeredBy: (address: string) => readonly string[];
+}
+
+/** Why an address has no node. */
+type Unassigned =
+  | { readonly kind: 'owned'; readonly by: string }
+  | { readonly kind: 'requested'; readonly by: string; readonly node: string | undefined }
+  /** It has a node, which gets it as soon as this one has let it go. */
+  | { readonly kind: 'leaving'; readonly from: string }
+  | { readonly kind: 'no-node' };
+
+export interface EgressAssignment {
+  readonly items: readonly EgressItem[];
+  readonly unassigned: ReadonlyMap<string, Unassigned>;
+}
+
+const hosts = ({ networks }: EgressNode, address: Address): boolean =>
+  networks.some((network) => containsAddress(network, address));
+
+/** `requests` in the order in which they have a right to an address that nobody has yet. */
+export function assignEgressAddresses(
+  requests: readonly EgressRequest[],
+  nodes: readonly EgressNode[],
+  { ownerOf, answeredBy }: AddressFacts,
+): ReadonlyMap<string, EgressAssignment> {
+  const sorted = nodes.toSorted((a, b) => (a.name < b.name ? -1 : 1));
+  const byName = new Map(sorted.map((node) => [node.name, node]));
+  const loads = new Map(sorted.map(({ name }) => [name, 0]));
+  const requestedBy = new Map<string, string>();
+  const given = new Map<string, Map<string, string>>();
+
+  const give = (request: EgressRequest, address: string, node: string): void => {
+    loads.set(node, (loads.get(node) ?? 0) + 1);
+    requestedBy.set(address, request.name);
+    given.get(request.name)?.set(address, node);
+  };
+  const isFree = (request: EgressRequest, node: string): boolean =>
+    ![...(given.get(request.name)?.values() ?? [])].includes(node);
+
+  for (const request of requests) {
+    given.set(request.name, new Map());
+    for (const { node: name, address } of request.held) {
+      const [node, parsed] = [byName.get(name), request.addresses.get(address)];
+      if (node === undefined || parsed === undefined || !hosts(node, parsed)) continue;
+      if (requestedBy.has(address) || ownerOf(address) !== undefined) continue;
+      if (isFree(request, name)) give(request, address, name);
+    }
+  }
+
+  const found = new Map<string, EgressAssignment>();
+  for (const request of requests) {
+    const unassigned = new Map<string, Unassigned>();
+    for (const [address, parsed] of request.addresses) {
+      if (given.get(request.name)?.has(address) === true) continue;
+      const [owner, other] = [ownerOf(address), requestedBy.get(address)];
+      if (owner !== undefined) unassigned.set(address, { kind: 'owned', by: owner });
+      else if (other !== undefined)
+        unassigned.set(address, {
+          kind: 'requested',
+          by: other,
+          node: given.get(other)?.get(address),
+        });
+      else {
+        const answering = answeredBy(address);
+        const possible = sorted.filter((node) => hosts(node, parsed) && isFree(request, node.name));
+        const chosen =
+          possible.find(({ name }) => answering.includes(name)) ??
+          least(possible, ({ name }) => loads.get(name) ?? 0);
+        // Nobody else takes it meanwhile.
+        requestedBy.set(address, request.name);
+        if (chosen === undefined) {
+          unassigned.set(address, { kind: 'no-node' });
+          continue;
+        }
+        give(request, address, chosen.name);
+        const from = answering.find((name) => name !== chosen.name);
+        if (from !== undefined) unassigned.set(address, { kind: 'leaving', from });
+      }
+    }
+    const items = [...(given.get(request.name) ?? [])]
+      .filter(([address]) => !unassigned.has(address))
+      .map(([address, node]): EgressItem => ({ node, address }));
+    const order = [...request.addresses.keys()];
+    found.set(request.name, {
+      items: items.toSorted((a, b) => order.indexOf(a.address) - order.indexOf(b.address)),
+      unassigned,
+    });
+  }
+  return found;
+}
+
+/** The first of those with the smallest value. */
+function least<T>(candidates: readonly T[], valueOf: (candidate: T) => number): T | undefined {
+  let [best, value]: [T | undefined, number] = [undefined, Infinity];
+  for (const candidate of candidates) {
+    const own = valueOf(candidate);
+    if (own < value) [best, value] = [candidate, own];
+  }
+  return best;
+}

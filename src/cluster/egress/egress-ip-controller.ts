@@ -1,0 +1,312 @@
+/**
+ * Gives the addresses of EgressIPs to nodes, and each EgressIP a mark (reference/egress.md §1). What is decided stands in the object: nodes go by its
+ * status alone. An address that moves is taken away first, and given to another node when the one that had it answers for it no more, or is gone.
+ */
+import {
+  assignEgressAddresses,
+  type EgressAssignment,
+  type EgressItem,
+  type EgressRequest,
+} from '../../allocators/egress-addresses.ts';
+import { IdAllocator } from '../../allocators/ids.ts';
+import { isExhausted } from '../../allocators/allocation-error.ts';
+import { complaint } from '../../api/annotations/annotations.ts';
+import {
+  EGRESS_MARK,
+  egressMark,
+  FIRST_EGRESS_MARK,
+  LAST_EGRESS_MARK,
+} from '../../api/annotations/network-annotations.ts';
+import { egressIPs } from '../../api/kinds.ts';
+import { oldestFirst } from '../../api/order.ts';
+import type { EgressIP, Node } from '../../api/types.ts';
+import type { Clock } from '../../store/clock.ts';
+import { StoreError, type Store } from '../../store/store.ts';
+import { CONFLICT_DELAY, WorkQueue, type Again, type Failure } from '../../store/work-queue.ts';
+import type { ClusterInformers } from '../informers.ts';
+import type { AbsentDaemon } from '../nodes/node-heartbeats.ts';
+import { WRITERS, type ClusterManagerSettings } from '../settings.ts';
+import {
+  EGRESS_IPS_OFF,
+  egressProblems,
+  requestedAddresses,
+  type EgressProblem,
+} from './egress-ip-outcome.ts';
+import {
+  egressNodeFacts,
+  egressNodeTexts,
+  reservedAddresses,
+  type EgressNodeFacts,
+} from './egress-nodes.ts';
+
+export interface EgressIpOptions {
+  readonly store: Pick<Store, 'patchStatus' | 'event'>;
+  readonly informers: Pick<ClusterInformers, 'egressIps' | 'nodes'>;
+  readonly settings: Pick<ClusterManagerSettings, 'cluster'>;
+  /** Whether nobody does what the manager asks of a node. */
+  readonly absentDaemon: (node: string) => AbsentDaemon | undefined;
+  readonly clock: Clock;
+  readonly onFailure: (failure: Failure) => void;
+}
+
+const FIELD_MANAGER = 'cluster-manager';
+
+/** What is decided for one object. */
+interface Decision {
+  readonly uid: string | undefined;
+  readonly assignment: EgressAssignment;
+  readonly problems: readonly EgressProblem[];
+}
+
+const itemsOf = (egressIp: EgressIP): readonly EgressItem[] =>
+  (egressIp.status?.items ?? []).map(({ node, egressIP }) => ({
+    node,
+    address: egressIP,
+  }));
+
+export class EgressIpController {
+  readonly queue: WorkQueue;
+  readonly #options: EgressIpOptions;
+  readonly #marks = new IdAllocator(FIRST_EGRESS_MARK, LAST_EGRESS_MARK);
+  readonly #nodes = new Map<string, { readonly texts: string; readonly facts: EgressNodeFacts }>();
+  /** By name. What was decided last is what objects have, also while its write is under way. */
+  #decisions = new Map<string, Decision>();
+  #isStale = true;
+  /** What each object was told last. */
+  readonly #told = new Map<string, ReadonlySet<string>>();
+
+  constructor(options: EgressIpOptions) {
+    this.#options = options;
+    this.queue = new WorkQueue({
+      reconcile: (name, signal) => this.#reconcile(name, signal),
+      onFailure: options.onFailure,
+      parallelism: WRITERS,
+      clock: options.clock,
+    });
+  }
+
+  /** Takes over the marks that objects have. Before anything is given out. */
+  adopt(): void {
+    for (const egressIp of oldestFirst(this.#options.informers.egressIps.list()))
+      this.#adoptMark(egressIp);
+  }
+
+  follow(): void {
+    const { egressIps, nodes } = this.#options.informers;
+    // Nothing is decided before all nodes are known.
+    for (const node of nodes.list()) this.#takeNode(node.metadata.name, node);
+    nodes.onChange(({ key, after }) => {
+      if (this.#takeNode(key, after)) this.#decideAnew();
+    });
+    egressIps.onChange(({ key, before, after }) => {
+      if (after === undefined) {
+        this.#marks.release(key);
+        this.#told.delete(key);
+      } else this.#adoptMark(after);
+      const same =
+        before?.metadata.uid === after?.metadata.uid &&
+        JSON.stringify(before?.spec) === JSON.stringify(after?.spec);
+      if (!same) this.#decideAnew();
+      else this.queue.add(key);
+    });
+  }
+
+  /** A node's daemon is gone, or there again. */
+  daemonChanged(): void {
+    this.#decideAnew();
+  }
+
+  /** What is wrong with objects, by name. */
+  *problems(): Iterable<readonly [egressIp: string, message: string]> {
+    for (const egressIp of this.#options.informers.egressIps.list()) {
+      const { name } = egressIp.metadata;
+      for (const { message } of this.#problemsOf(egressIp)) yield [name, message];
+    }
+  }
+
+  /** Addresses that nodes have. */
+  get assigned(): number {
+    let count = 0;
+    for (const { assignment } of this.#decisions.values()) count += assignment.items.length;
+    return count;
+  }
+
+  /** True if it is another place to leave by than it was. */
+  #takeNode(name: string, node: Node | undefined): boolean {
+    const texts = node && egressNodeTexts(node);
+    if (texts === this.#nodes.get(name)?.texts) return false;
+    if (node === undefined || texts === undefined) this.#nodes.delete(name);
+    else this.#nodes.set(name, { texts, facts: egressNodeFacts(node) });
+    return true;
+  }
+
+  #adoptMark(egressIp: EgressIP): void {
+    const { name } = egressIp.metadata;
+    const mark = egressMark(egressIp).value;
+    if (mark === undefined || this.#marks.idOf(name) === mark) return;
+    // Of two with one mark the older one has it; the other one is told.
+    if (this.#marks.ownerOf(mark) !== undefined) return;
+    this.#marks.release(name);
+    this.#marks.reserve(name, mark);
+  }
+
+  #decideAnew(): void {
+    this.#isStale = true;
+    for (const name of this.#options.informers.egressIps.keys()) this.queue.add(name);
+  }
+
+  #decide(): void {
+    this.#isStale = false;
+    const { informers, settings, absentDaemon } = this.#options;
+    const nodes = [...this.#nodes.values()].map(({ facts }) => facts);
+    const objects = oldestFirst(informers.egressIps.list());
+    const requests = objects.map((egressIp): EgressRequest => {
+      const { name, uid } = egressIp.metadata;
+      const before = this.#decisions.get(name);
+      return {
+        name,
+        addresses: requestedAddresses(egressIp).addresses,
+        held:
+          before?.uid === uid && before !== undefined ? before.assignment.items : itemsOf(egressIp),
+      };
+    });
+    // Who is not ready, and has nobody who would do what is asked, is not asked.
+    const answering = Map.groupBy(
+      nodes
+        .filter(({ name, isReady }) => isReady || absentDaemon(name) === undefined)
+        .flatMap(({ name, answersFor }) => answersFor.map((address) => ({ name, address }))),
+      ({ address }) => address,
+    );
+    const owners = ownersOf(nodes);
+    const assignments = assignEgressAddresses(
+      requests,
+      settings.cluster.features.egressIp
+        ? nodes.filter(({ isLabelled, isReady }) => isLabelled && isReady)
+        : [],
+      {
+        ownerOf: (address) => owners.get(address),
+        answeredBy: (address) => (answering.get(address) ?? []).map(({ name }) => name),
+      },
+    );
+    this.#decisions = new Map(
+      objects.map((egressIp): [string, Decision] => {
+        const { name, uid } = egressIp.metadata;
+        const assignment = assignments.get(name) ?? { items: [], unassigned: new Map() };
+        const problems = settings.cluster.features.egressIp
+          ? egressProblems(egressIp, assignment, nodes)
+          : [EGRESS_IPS_OFF];
+        return [name, { uid, assignment, problems }];
+      }),
+    );
+  }
+
+  async #reconcile(name: string, signal: AbortSignal): Promise<Again | void> {
+    if (this.#isStale) this.#decide();
+    const egressIp = this.#options.informers.egressIps.get(name);
+    const decision = this.#decisions.get(name);
+    if (egressIp === undefined || decision === undefined) return undefined;
+    const mark = this.#markFor(egressIp);
+    const items = decision.assignment.items.map(({ node, address }) => ({
+      node,
+      egressIP: address,
+    }));
+    const isRight = JSON.stringify(items) === JSON.stringify(egressIp.status?.items ?? []);
+    const again =
+      isRight && mark === undefined ? undefined : await this.#write(egressIp, items, mark, signal);
+    if (again === undefined) await this.#tell(egressIp);
+    return again;
+  }
+
+  /** The mark to write; undefined where the object has one, or there is none left. */
+  #markFor(egressIp: EgressIP): number | undefined {
+    const { value, errors } = egressMark(egressIp);
+    if (value !== undefined || errors.length > 0) return undefined;
+    try {
+      return this.#marks.allocate(egressIp.metadata.name);
+    } catch (error) {
+      if (isExhausted(error)) return undefined;
+      throw error;
+    }
+  }
+
+  #problemsOf(egressIp: EgressIP): readonly EgressProblem[] {
+    const { name } = egressIp.metadata;
+    const found = this.#decisions.get(name)?.problems ?? [];
+    const marked = egressMark(egressIp);
+    const ofMark = (message: string): EgressProblem => ({ reason: 'NoMark', message });
+    const wrong = complaint(marked);
+    if (wrong !== undefined) return [...found, ofMark(wrong)];
+    if (marked.value === undefined)
+      return this.#marks.size > LAST_EGRESS_MARK - FIRST_EGRESS_MARK &&
+        this.#marks.idOf(name) === undefined
+        ? [
+            ...found,
+            ofMark(
+              `EgressIP ${name}: all ${this.#marks.size} marks are in use, and pods of user-defined networks do not leave without one; delete EgressIPs that nobody needs`,
+            ),
+          ]
+        : found;
+    const owner = this.#marks.ownerOf(marked.value);
+    return owner === undefined || owner === name
+      ? found
+      : [
+          ...found,
+          ofMark(
+            `EgressIP ${name}: its mark ${marked.value} (annotation ${EGRESS_MARK}) is that of EgressIP ${owner}, and its pods of user-defined networks do not leave; delete it and make it again`,
+          ),
+        ];
+  }
+
+  async #write(
+    egressIp: EgressIP,
+    items: readonly { readonly node: string; readonly egressIP: string }[],
+    mark: number | undefined,
+    signal: AbortSignal,
+  ): Promise<Again | undefined> {
+    const { name, resourceVersion } = egressIp.metadata;
+    const annotations = mark === undefined ? {} : { [EGRESS_MARK]: String(mark) };
+    try {
+      await this.#options.store.patchStatus(
+        egressIPs,
+        name,
+        { ...(mark === undefined ? {} : { metadata: { annotations } }), status: { items } },
+        {
+          fieldManager: FIELD_MANAGER,
+          signal,
+          ...(resourceVersion === undefined ? {} : { resourceVersion }),
+        },
+      );
+    } catch (error) {
+      // Somebody wrote meanwhile, or the object went.
+      if (!(error instanceof StoreError) || !['conflict', 'not-found'].includes(error.code))
+        throw error;
+      if (error.code === 'conflict') return { after: CONFLICT_DELAY };
+    }
+    return undefined;
+  }
+
+  /** What it was not told yet. */
+  async #tell(egressIp: EgressIP): Promise<void> {
+    const { name, uid = '' } = egressIp.metadata;
+    const told = this.#told.get(name) ?? new Set();
+    const problems = this.#problemsOf(egressIp);
+    const textOf = ({ reason, message }: EgressProblem): string => `${uid} ${reason} ${message}`;
+    for (const problem of problems)
+      if (!told.has(textOf(problem)))
+        await this.#options.store.event({ regarding: egressIp, type: 'Warning', ...problem });
+    this.#told.set(name, new Set(problems.map(textOf)));
+  }
+}
+
+/** Whose addresses may not be given away, in words. */
+function ownersOf(nodes: readonly EgressNodeFacts[]): ReadonlyMap<string, string> {
+  const owners = new Map<string, string>();
+  for (const { networks } of nodes)
+    for (const address of networks.flatMap(reservedAddresses))
+      owners.set(address, 'the address of a network, or of everybody in it,');
+  for (const { name, nextHops } of nodes)
+    for (const address of nextHops) owners.set(address, `the next hop of node ${name}`);
+  for (const { name, addresses } of nodes)
+    for (const address of addresses) owners.set(address, `a host (${name}) IP address`);
+  return owners;
+}

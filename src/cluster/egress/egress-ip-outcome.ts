@@ -1,0 +1,100 @@
+/** What is wrong with an EgressIP, in the reasons and texts of its events (reference/egress.md §1.1). Pure. */
+import {
+  containsAddress,
+  formatAddress,
+  parseAddress,
+  type Address,
+} from '../../allocators/addresses.ts';
+import type { EgressAssignment } from '../../allocators/egress-addresses.ts';
+import type { EgressIP } from '../../api/types.ts';
+import { formatValue } from '../../api/validation/field-errors.ts';
+import type { EgressNodeFacts } from './egress-nodes.ts';
+
+export interface EgressProblem {
+  readonly reason: string;
+  readonly message: string;
+}
+
+/** Addresses of an object by their canonical form, and those that are none. */
+export function requestedAddresses({ spec }: EgressIP): {
+  readonly addresses: ReadonlyMap<string, Address>;
+  readonly invalid: readonly string[];
+} {
+  const addresses = new Map<string, Address>();
+  const invalid: string[] = [];
+  for (const text of spec.egressIPs) {
+    const address = parseAddress(text);
+    if (address === undefined) invalid.push(text);
+    else addresses.set(formatAddress(address), address);
+  }
+  return { addresses, invalid };
+}
+
+export const EGRESS_IPS_OFF: EgressProblem = {
+  reason: 'NotSupported',
+  message:
+    "EgressIPs are off (enable-egress-ip): this object is not in force, its pods keep their node's address as source",
+};
+
+export function egressProblems(
+  { metadata: { name }, spec }: EgressIP,
+  { items, unassigned }: EgressAssignment,
+  nodes: readonly EgressNodeFacts[],
+): readonly EgressProblem[] {
+  const { addresses, invalid } = requestedAddresses({ spec } as EgressIP);
+  const problems = invalid.map((text): EgressProblem => ({
+    reason: 'InvalidEgressIP',
+    message: `egress IP: ${formatValue(text)} for object EgressIP: ${name} is not a valid IP address`,
+  }));
+  const homeless: string[] = [];
+  for (const [address, why] of unassigned) {
+    if (why.kind === 'no-node') {
+      const card = cardOf(addresses.get(address), nodes);
+      if (card === undefined) homeless.push(address);
+      else
+        problems.push({
+          reason: 'UnsupportedRequest',
+          message: `IP: ${JSON.stringify(address)} for EgressIP: ${name} is in a network of node ${card} that its gateway is not in: this release assigns addresses of the networks of gateways alone`,
+        });
+    } else if (why.kind === 'requested')
+      problems.push({
+        reason: 'UnsupportedRequest',
+        message: `IP: ${JSON.stringify(address)} for EgressIP: ${name} is already allocated for EgressIP: ${why.by}${why.node === undefined ? '' : ` on ${why.node}`}`,
+      });
+    else if (why.kind === 'owned')
+      problems.push({
+        reason: 'EgressIPConflict',
+        message: `Egress IP ${name} with IP ${address} is conflicting with ${why.by} and will not be assigned`,
+      });
+  }
+  if (homeless.length === 0) return problems;
+  const isLabelled = nodes.some((node) => node.isLabelled && node.isReady);
+  if (!isLabelled)
+    problems.push({
+      reason: 'NoMatchingNodeFound',
+      message: `no assignable nodes for EgressIP: ${name}, please tag at least one node with label: k8s.ovn.org/egress-assignable`,
+    });
+  else if (items.length === 0)
+    problems.push({
+      reason: 'NoMatchingNodeFound',
+      message: `No matching nodes found, which can host any of the egress IPs: [${homeless.join(' ')}] for object EgressIP: ${name}`,
+    });
+  else
+    problems.push({
+      reason: 'UnassignedRequest',
+      message: `Not all egress IPs for EgressIP: ${name} could be assigned, please tag more nodes`,
+    });
+  return problems;
+}
+
+/** A labelled node that has the address's network on another of its cards, where no node has it at its gateway. */
+function cardOf(
+  address: Address | undefined,
+  nodes: readonly EgressNodeFacts[],
+): string | undefined {
+  if (address === undefined) return undefined;
+  const labelled = nodes.filter(({ isLabelled }) => isLabelled);
+  const has = (of: 'networks' | 'otherNetworks') =>
+    labelled.find((node) => node[of].some((network) => containsAddress(network, address)))?.name;
+  return has('networks') === undefined ? has('otherNetworks') : undefined;
+}

@@ -1,0 +1,88 @@
+/** What the cluster manager knows of nodes as places to leave by (reference/egress.md §1.2). Pure. */
+import {
+  formatAddress,
+  lastOf,
+  parseInterfaceAddress,
+  prefixOf,
+  withoutPrefix,
+  type InterfaceAddress,
+  type Prefix,
+} from '../../allocators/addresses.ts';
+import { EGRESS_ASSIGNABLE_LABEL } from '../../api/annotations/network-annotations.ts';
+import {
+  bridgeEgressAddresses,
+  gatewayConfig,
+  hostCidrs,
+  primaryAddresses,
+} from '../../api/annotations/node-annotations.ts';
+import { annotationOf } from '../../api/annotations/annotations.ts';
+import { familyCidrs } from '../../api/nad/network-config.ts';
+import type { Node } from '../../api/types.ts';
+
+export interface EgressNodeFacts {
+  readonly name: string;
+  readonly isLabelled: boolean;
+  readonly isReady: boolean;
+  /** Networks of the addresses by which it is known; none for a node without a gateway. */
+  readonly networks: readonly Prefix[];
+  /** Networks of its other addresses. */
+  readonly otherNetworks: readonly Prefix[];
+  /** Its own addresses. */
+  readonly addresses: readonly string[];
+  readonly nextHops: readonly string[];
+  /** Egress addresses that it answers for. */
+  readonly answersFor: readonly string[];
+}
+
+const KEYS = ['node-primary-ifaddr', 'host-cidrs', 'l3-gateway-config', 'bridge-egress-ips'];
+
+/** While they stay the same, so do the facts: nodes are written to all the time. */
+export const egressNodeTexts = (node: Node): string =>
+  JSON.stringify([
+    node.metadata.labels !== undefined &&
+      Object.hasOwn(node.metadata.labels, EGRESS_ASSIGNABLE_LABEL),
+    node.status?.addresses,
+    node.status?.conditions?.find(({ type }) => type === 'Ready')?.status,
+    ...KEYS.map((key) => annotationOf(node, `k8s.ovn.org/${key}`)),
+  ]);
+
+const parsed = (cidrs: readonly string[]): readonly InterfaceAddress[] =>
+  cidrs.flatMap((cidr) => parseInterfaceAddress(cidr) ?? []);
+
+/** A node that says nothing of being ready, as one of manifests, is. */
+export function egressNodeFacts(node: Node): EgressNodeFacts {
+  const { name, labels = {} } = node.metadata;
+  const config = gatewayConfig(node).value;
+  const gateway = config === undefined || config.mode === 'disabled' ? undefined : config;
+  const primary = familyCidrs(primaryAddresses(node).value ?? {});
+  const answersFor = bridgeEgressAddresses(node).value ?? [];
+  const all = hostCidrs(node).value ?? [];
+  const networks = gateway === undefined ? [] : parsed(primary).map(prefixOf);
+  const internal = (node.status?.addresses ?? []).map(({ address }) => address);
+  return {
+    name,
+    isLabelled: Object.hasOwn(labels, EGRESS_ASSIGNABLE_LABEL),
+    isReady: (node.status?.conditions ?? []).every(
+      ({ type, status }) => type !== 'Ready' || status === 'True',
+    ),
+    networks,
+    otherNetworks: parsed(all)
+      .map(prefixOf)
+      .filter(
+        (one) => !networks.some(({ base, length }) => base === one.base && length === one.length),
+      ),
+    // Whatever a node says of all addresses of its host, those that it answers for are not its own.
+    addresses: [
+      ...internal,
+      ...[...primary, ...all].map(withoutPrefix).filter((address) => !answersFor.includes(address)),
+    ],
+    nextHops: gateway?.nextHops ?? [],
+    answersFor,
+  };
+}
+
+/** Addresses of an IPv4 network that nobody can have: its own, and that of everybody in it. */
+export const reservedAddresses = (network: Prefix): readonly string[] =>
+  network.family === 'v6' || network.length > 30
+    ? []
+    : [network.base, lastOf(network)].map((value) => formatAddress({ family: 'v4', value }));

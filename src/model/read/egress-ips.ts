@@ -1,0 +1,93 @@
+/** EgressIPs as values: which pods leave the cluster with which addresses, and by which nodes (reference/egress.md §1). */
+import { FAMILIES, formatAddress, parseAddress, type Family } from '../../allocators/addresses.ts';
+import { complaint } from '../../api/annotations/annotations.ts';
+import { egressMark } from '../../api/annotations/network-annotations.ts';
+import { egressIPs } from '../../api/kinds.ts';
+import { labelSelectorProblem } from '../../api/label-selector.ts';
+import type { EgressIP, LabelSelector } from '../../api/types.ts';
+import { formatFieldError } from '../../api/validation/field-errors.ts';
+import type { ObjectKind } from './object-kind.ts';
+import type { ObjectReading } from './reading.ts';
+
+/** An address, in canonical form, and the node that pods leave by with it. */
+export interface EgressAddress {
+  readonly node: string;
+  readonly address: string;
+}
+
+export interface EgressIp {
+  readonly name: string;
+  /** When the object was made: of several that select a pod the oldest serves it. */
+  readonly created: string;
+  readonly namespaceSelector: LabelSelector;
+  readonly podSelector: LabelSelector;
+  /** By which the bridge knows its traffic from user-defined networks; absent while the cluster manager gave it none. */
+  readonly mark?: number;
+  /** Families of the addresses that it asks for: only what is of these is its. Of what is no address, both. */
+  readonly families: readonly Family[];
+  /** What the cluster manager assigned; of a family without any, pods send nothing out of their network. */
+  readonly items: readonly EgressAddress[];
+  /** One of them is on this node. */
+  readonly isHere: boolean;
+}
+
+const UNTIL_THEN = 'until then its pods leave as they did when it was read last';
+
+/** Only what the object asks for: whoever may write it may write its status, too. */
+function itemsOf({ spec, status }: EgressIP): readonly EgressAddress[] {
+  const canonical = (text: string): string[] => {
+    const address = parseAddress(text);
+    return address === undefined ? [] : [formatAddress(address)];
+  };
+  const requested = new Set(spec.egressIPs.flatMap(canonical));
+  return (status?.items ?? []).flatMap(({ node, egressIP }) =>
+    canonical(egressIP)
+      .filter((address) => requested.has(address))
+      .map((address) => ({ node, address })),
+  );
+}
+
+export function readEgressIp(egressIp: EgressIP, nodeName: string): ObjectReading<EgressIp> {
+  const { metadata, spec } = egressIp;
+  const { name, creationTimestamp: created = '' } = metadata;
+  const { namespaceSelector, podSelector = {} } = spec;
+  for (const [field, selector] of Object.entries({ namespaceSelector, podSelector })) {
+    const detail = labelSelectorProblem(selector);
+    if (detail === undefined) continue;
+    const error = { type: 'Invalid', path: ['spec', field], value: selector, detail } as const;
+    return { kind: 'problem', message: `${formatFieldError(error)}; ${UNTIL_THEN}` };
+  }
+  const mark = egressMark(egressIp);
+  const items = itemsOf(egressIp);
+  const value = {
+    name,
+    created,
+    namespaceSelector,
+    podSelector,
+    ...(mark.value === undefined ? {} : { mark: mark.value }),
+    families: FAMILIES.filter((family) =>
+      spec.egressIPs.some((text) => (parseAddress(text)?.family ?? family) === family),
+    ),
+    items,
+    isHere: items.some(({ node }) => node === nodeName),
+  };
+  const warning = complaint(mark);
+  return { kind: 'value', value, ...(warning === undefined ? {} : { warning }) };
+}
+
+const OFF =
+  "EgressIPs are off (enable-egress-ip): this object is not in force, its pods keep their node's address as source";
+
+export const egressIpKind = {
+  kind: egressIPs,
+  table: 'egressIps',
+  read(egressIp, { nodeName, settings }) {
+    const reading = readEgressIp(egressIp, nodeName);
+    return settings.features.egressIp || reading.kind !== 'value'
+      ? reading
+      : { ...reading, warning: OFF };
+  },
+  onUnreadable: 'keep',
+  // They come here to leave with its address.
+  needsOtherPods: ({ isHere }) => isHere,
+} as const satisfies ObjectKind<EgressIP, EgressIp>;

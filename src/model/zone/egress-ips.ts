@@ -1,0 +1,296 @@
+/** EgressIPs, and the interfaces of pods that leave with their addresses: those of this node, and of all nodes where an address is on this one. */
+import {
+  canonicalCidr,
+  contains,
+  familyOf,
+  withoutPrefix,
+  type Family,
+} from '../../allocators/addresses.ts';
+import { compareAge } from '../../api/order.ts';
+import { matchesSelector } from '../../api/selectors.ts';
+import type { LabelSelector } from '../../api/types.ts';
+import { DerivedFacts } from '../../facts/derived-facts.ts';
+import { FactTable } from '../../facts/fact-table.ts';
+import { union } from '../../facts/keys.ts';
+import { Unreadable } from '../../facts/unreadable.ts';
+import type { NetworkName } from '../model.ts';
+import type { EgressAddress, EgressIp } from '../read/egress-ips.ts';
+import { DEFAULT_NETWORK } from '../read/networks.ts';
+import type { AttachmentTables } from './attachments.ts';
+import type { NamespaceTables } from './namespaces.ts';
+import type { NetworkTables } from './networks.ts';
+import type { NodeTables } from './nodes.ts';
+import type { InterfaceKey, PodKey, PodTables } from './pods.ts';
+import type { ModelProblem } from './problems.ts';
+import type { ReachTables } from './reach.ts';
+import type { ZoneBasis } from './zone-basis.ts';
+
+/** What an EgressIP selects: it stays while addresses move. */
+interface EgressSelector {
+  readonly name: string;
+  readonly created: string;
+  readonly namespaceSelector: LabelSelector;
+  readonly podSelector: LabelSelector;
+}
+
+/** EgressIPs that select pods of a namespace, the one that serves before all others first. */
+interface NamespaceEgress {
+  readonly egressIps: readonly { readonly name: string; readonly podSelector: LabelSelector }[];
+}
+
+/** The EgressIP that serves a pod, and others that would. */
+interface PodEgress {
+  readonly egressIp: string;
+  readonly others: readonly string[];
+}
+
+/** An interface of a pod that leaves with addresses of an EgressIP. */
+export interface EgressPort {
+  readonly egressIp: string;
+  readonly namespace: string;
+  readonly pod: string;
+  readonly network: NetworkName;
+  /** Without prefix length. */
+  readonly addresses: readonly string[];
+  /** The pod is on this node. */
+  readonly isOwn: boolean;
+}
+
+/** Addresses of an EgressIP with which pods may leave: of those on this node only what is nobody else's. */
+interface EgressPlaces {
+  readonly addresses: readonly EgressAddress[];
+  /** Why others that are assigned to this node are not used. */
+  readonly refusals: readonly string[];
+}
+
+/** An EgressIP with an address on this node, and the networks whose pods it may serve. */
+interface EgressUse {
+  readonly networks: readonly NetworkName[];
+}
+
+export type EgressIpTables = ReturnType<typeof egressIpTables>;
+
+const byAge = (a: EgressSelector, b: EgressSelector): number =>
+  compareAge(
+    { creationTimestamp: a.created, name: a.name },
+    { creationTimestamp: b.created, name: b.name },
+  );
+
+export function egressIpTables(
+  known: ZoneBasis &
+    NodeTables &
+    NamespaceTables &
+    PodTables &
+    NetworkTables &
+    ReachTables &
+    AttachmentTables,
+) {
+  const { graph, recorder, settings, nodeName, namespaces, pods } = known;
+  const isOn = settings.features.egressIp;
+  const egressIps = new FactTable<
+    [egressIp: string],
+    EgressIp,
+    { here: []; mark: [string]; address: [string] }
+  >('egressIps', recorder, {
+    indexes: {
+      here: ({ isHere }) => (isHere && isOn ? [[]] : []),
+      mark: ({ mark }) => (mark === undefined ? [] : [String(mark)]),
+      address: ({ items }) =>
+        items.flatMap(({ node, address }) => (node === nodeName ? [address] : [])),
+    },
+  });
+  const objectOf = (egressIp: string): string => `EgressIP ${egressIp}`;
+  /** The object that an address of this node, or a mark, is of: of several the oldest. */
+  const isFirst = (name: string, others: readonly EgressIp[]): boolean =>
+    others.toSorted(byAge)[0]?.name === name;
+  const egressPlaces = new DerivedFacts<[egressIp: string], EgressPlaces, { refused: [] }>(
+    'egressPlaces',
+    graph,
+    egressIps,
+    (name) => {
+      const addresses: EgressAddress[] = [];
+      const refusals: string[] = [];
+      for (const item of isOn ? (egressIps.part(name, 'items') ?? []) : []) {
+        const refusal = item.node === nodeName ? refusalOf(name, item.address) : undefined;
+        if (refusal === undefined) addresses.push(item);
+        else refusals.push(refusal);
+      }
+      return { addresses, refusals };
+    },
+    {
+      object: objectOf,
+      indexes: { refused: ({ refusals }) => (refusals.length === 0 ? [] : [[]]) },
+    },
+  );
+  const egressSelectors = new DerivedFacts<[egressIp: string], EgressSelector, { all: [] }>(
+    'egressSelectors',
+    graph,
+    egressIps,
+    (name) => {
+      const created = egressIps.part(name, 'created');
+      const namespaceSelector = egressIps.part(name, 'namespaceSelector');
+      const podSelector = egressIps.part(name, 'podSelector');
+      return !isOn ||
+        created === undefined ||
+        namespaceSelector === undefined ||
+        podSelector === undefined
+        ? undefined
+        : { name, created, namespaceSelector, podSelector };
+    },
+    { object: objectOf, indexes: { all: () => [[]] } },
+  );
+  const namespaceEgress = new DerivedFacts<[namespace: string], NamespaceEgress>(
+    'namespaceEgress',
+    graph,
+    namespaces,
+    (namespace) => {
+      const labels = namespaces.part(namespace, 'labels');
+      const found = egressSelectors
+        .by('all')
+        .filter(({ namespaceSelector }) => matchesSelector(namespaceSelector, labels))
+        .toSorted(byAge);
+      return found.length === 0
+        ? undefined
+        : { egressIps: found.map(({ name, podSelector }) => ({ name, podSelector })) };
+    },
+    { object: (namespace) => `Namespace ${namespace}` },
+  );
+  const podEgress = new DerivedFacts<PodKey, PodEgress, { standby: [] }>(
+    'podEgress',
+    graph,
+    pods,
+    (...pod) => {
+      const labels = pods.part(pod, 'labels');
+      const [egressIp, ...others] = egressIpsOf(pod[0])
+        .filter(({ podSelector }) => matchesSelector(podSelector, labels))
+        .map(({ name }) => name);
+      return egressIp === undefined ? undefined : { egressIp, others };
+    },
+    {
+      object: (namespace, pod) => `Pod ${namespace}/${pod}`,
+      indexes: { standby: ({ others }) => (others.length === 0 ? [] : [[]]) },
+    },
+  );
+  const egressPorts = new DerivedFacts<
+    InterfaceKey,
+    EgressPort,
+    {},
+    { served: [network: NetworkName, Family] }
+  >(
+    'egressPorts',
+    graph,
+    union(known.attachments, known.remoteAttachments),
+    (...key) => portOf(...key),
+    {
+      object: (namespace, pod) => `Pod ${namespace}/${pod}`,
+      sets: {
+        served: ({ network, addresses, isOwn }) =>
+          isOwn ? addresses.map((address) => [[network, familyOf(address)], address]) : [],
+      },
+    },
+  );
+  /** EgressIPs with an address here, and the networks that they bring here. */
+  const egressUses = new DerivedFacts<
+    [egressIp: string],
+    EgressUse,
+    { network: [network: string] }
+  >(
+    'egressUses',
+    graph,
+    egressIps.bucket('here'),
+    (name) => {
+      const selector = egressSelectors.get(name)?.namespaceSelector;
+      const selected = namespaces.all().filter(({ labels }) => matchesSelector(selector, labels));
+      const networks = selected.flatMap((namespace) => {
+        const own = namespace.isLabelled ? known.primariesOf(namespace.name) : [DEFAULT_NETWORK];
+        return own as readonly NetworkName[];
+      });
+      return { networks: [...new Set(networks)].sort() };
+    },
+    {
+      object: objectOf,
+      indexes: {
+        network: ({ networks }) => networks,
+      },
+    },
+  );
+
+  /** Why an address that is assigned to this node is not used here; undefined for one that is. */
+  function refusalOf(name: string, address: string): string | undefined {
+    const family = familyOf(address);
+    const isNear = known
+      .own('gateway')
+      ?.addresses.some((own) => familyOf(own) === family && contains(canonicalCidr(own), address));
+    if (isNear !== true)
+      return `address ${address} is in no network of the gateway of node ${nodeName}`;
+    const owner = known.nodeAt(address);
+    if (owner !== undefined) return `address ${address} is ${owner.what}`;
+    return isFirst(name, egressIps.by('address', address))
+      ? undefined
+      : `address ${address} is that of another EgressIP on node ${nodeName}`;
+  }
+
+  function egressIpsOf(namespace: string): NamespaceEgress['egressIps'] {
+    // A pod must not leave with its node's address because its namespace came later.
+    if (namespaces.part(namespace, 'name') === undefined && egressSelectors.by('all').length > 0)
+      throw new Unreadable(`namespace ${namespace} is not known yet`);
+    return namespaceEgress.get(namespace)?.egressIps ?? [];
+  }
+
+  function portOf(...key: InterfaceKey): EgressPort | undefined {
+    const own = known.attachments.get(...key);
+    const attachment = own ?? known.remoteAttachments.get(...key);
+    if (attachment?.role !== 'primary') return undefined;
+    const { namespace, pod, network, addresses } = attachment;
+    const egressIp = podEgress.get(namespace, pod)?.egressIp;
+    if (egressIp === undefined) return undefined;
+    const families = egressIps.part(egressIp, 'families') ?? [];
+    return {
+      egressIp,
+      namespace,
+      pod,
+      network,
+      addresses: addresses
+        .map(withoutPrefix)
+        .filter((address) => families.includes(familyOf(address))),
+      isOwn: own !== undefined,
+    };
+  }
+
+  return {
+    egressIps,
+    egressPlaces,
+    egressPorts,
+    egressUses,
+
+    /** The mark that is an EgressIP's alone. */
+    egressMarkOf(name: string): number | undefined {
+      const mark = egressIps.part(name, 'mark');
+      return mark !== undefined && isFirst(name, egressIps.by('mark', String(mark)))
+        ? mark
+        : undefined;
+    },
+
+    /** Addresses of an EgressIP on this node. */
+    egressAddressesHere: (name: string): readonly string[] =>
+      (egressPlaces.part(name, 'addresses') ?? [])
+        .filter(({ node }) => node === nodeName)
+        .map(({ address }) => address),
+
+    /** EgressIPs that are not, or not wholly, in force here. */
+    *egressProblems(): Iterable<ModelProblem> {
+      for (const name of egressPlaces.keysBy('refused'))
+        for (const refusal of egressPlaces.peek(name)?.refusals ?? [])
+          yield {
+            object: objectOf(name),
+            message: `${refusal}: no pod leaves with it; choose another one`,
+          };
+      for (const [namespace, pod] of podEgress.keysBy('standby'))
+        for (const other of podEgress.peek(namespace, pod)?.others ?? [])
+          yield {
+            object: objectOf(other),
+            message: `EgressIP object ${other} will not be configured for pod ${namespace}_${pod} since another egressIP object ${podEgress.peek(namespace, pod)?.egressIp} is serving it: it is the older one`,
+          };
+    },
+  };
+}

@@ -1,0 +1,239 @@
+/**
+ * Pods that leave with the addresses of an EgressIP: the way to the nodes that have them, and what happens there (reference/egress.md §1.7). A pod whose
+ * EgressIP has no node sends nothing out: what would leave with another address is dropped where it would be let out (parts/egress-ip-base.ts), so that
+ * zones need not agree on when anything is there.
+ */
+
+import { familyOf, ipOf, nthAddress, withoutPrefix } from '../../allocators/addresses.ts';
+import { ovnPrefix } from '../../api/nad/network-name.ts';
+import { feature } from '../../desired/features.ts';
+import { MARK, RowReference } from '../../desired/rows.ts';
+import type { Network } from '../../model/model.ts';
+import {
+  DEFAULT_CONTROLLER,
+  gatewayRouter,
+  isDefault,
+  layer3Names,
+} from '../../model/rules/names.ts';
+import {
+  clusterFamilies,
+  hasGateway,
+  joinSubnet,
+  transitLink,
+} from '../../model/rules/network-addresses.ts';
+import type { EgressPort } from '../../model/zone/egress-ips.ts';
+import type { ZoneFacts } from '../../model/zone/zone.ts';
+import { routerOf } from '../connect/connect-rows.ts';
+import { networkObjects, networkOf, networkRank } from '../networks/network-feature.ts';
+import { POLICY_EGRESS_ARRIVAL, POLICY_EGRESS_MARK, POLICY_EGRESS_REROUTE } from '../numbers.ts';
+import { ADDRESS_SET_CLAIM, addAddressSet, egressIpPods } from '../rows/address-sets.ts';
+import { OBJECT_ID, objectIds, OWNER_TYPE_ID, type ExternalIds } from '../rows/object-ids.ts';
+import { identifiedPolicyKey } from '../rows/row-keys.ts';
+import { addAllowPolicy, addIdentifiedNat, NAT_CLAIM, POLICY_CLAIM } from '../rows/router-rows.ts';
+import { holds, Rows } from '../rows/unit-rows.ts';
+
+const OWNER = 'EgressIP';
+
+type Port = Pick<EgressPort, 'egressIp' | 'namespace' | 'pod' | 'network'>;
+
+const policyIds = (
+  priority: number,
+  port: Port,
+  address: string,
+): ExternalIds & { readonly [OBJECT_ID]: string } =>
+  objectIds(DEFAULT_CONTROLLER, OWNER, {
+    priority: String(priority),
+    name: `${port.egressIp}_${port.namespace}/${port.pod}`,
+    'ip-family': ipOf(address),
+    network: port.network,
+  });
+
+const fromPod = (address: string): string => `${ipOf(address)}.src == ${address}`;
+
+const rerouteKey = (port: Port, address: string): string =>
+  identifiedPolicyKey(policyIds(POLICY_EGRESS_REROUTE, port, address)[OBJECT_ID], fromPod(address));
+
+/** Policies without which a port must not be: its pod would leave with its node's address. */
+export const reroutesOf = (port: EgressPort | undefined): readonly RowReference[] =>
+  port?.isOwn === true
+    ? port.addresses.map(
+        (address) => new RowReference('Logical_Router_Policy', rerouteKey(port, address)),
+      )
+    : [];
+
+export const egressPods = feature({
+  name: 'egress/egress-ip',
+  over: (facts: ZoneFacts) => facts.egressPorts,
+  subject: (facts, key) => facts.egressPorts.get(...key)?.network,
+  objects(facts, key) {
+    const egressIp = facts.egressPorts.peek(...key)?.egressIp;
+    return egressIp === undefined ? undefined : [`EgressIP ${egressIp}`];
+  },
+  rules: {
+    reroute: {
+      text: 'A pod with an EgressIP leaves by the nodes that have its addresses; while none has it sends nothing out of its network.',
+      source: 'reference/topology.md §18.1',
+    },
+    snat: {
+      text: 'On the default network the gateway router of the node that has the address gives it to what leaves.',
+      source: 'reference/topology.md §18.1',
+    },
+    mark: {
+      text: 'On other networks the gateway router marks what leaves, and the bridge gives it the address of the mark.',
+      source: 'reference/topology.md §18.1',
+    },
+    arrival: {
+      text: 'Of what other nodes send here to leave, that of pods with an address here passes.',
+      source: 'reference/topology.md §18.1',
+    },
+  },
+  claims: [POLICY_CLAIM, NAT_CLAIM],
+  build(facts, key, out) {
+    const port = facts.egressPorts.get(...key);
+    const network = port && facts.rendered.get(port.network);
+    if (port === undefined || network === undefined) return;
+    const object = `EgressIP ${port.egressIp}`;
+    const rows = Rows.northbound(out, object);
+    const mark = facts.egressMarkOf(port.egressIp);
+    // The bridge could not tell it from what has the node's address.
+    const isMarkless = !isDefault(network) && mark === undefined;
+    if (isMarkless)
+      out.problem(
+        object,
+        `egressIP ${port.egressIp} object must contain a mark for user defined networks: its pods there send nothing out`,
+      );
+    const places = isMarkless ? [] : (facts.egressPlaces.part(port.egressIp, 'addresses') ?? []);
+    for (const address of port.addresses) {
+      const ofFamily = places.filter((place) => familyOf(place.address) === familyOf(address));
+      if (port.isOwn)
+        addReroute(
+          rows,
+          facts,
+          network,
+          port,
+          address,
+          ofFamily.map(({ node }) => node),
+        );
+      const here = ofFamily.find(({ node }) => node === facts.nodeName);
+      if (here !== undefined) addExit(rows, facts, network, port, address, here.address, mark);
+    }
+  },
+});
+
+function addReroute(
+  all: Rows,
+  facts: ZoneFacts,
+  network: Network,
+  port: EgressPort,
+  address: string,
+  nodes: readonly string[],
+): void {
+  const ids = policyIds(POLICY_EGRESS_REROUTE, port, address);
+  const nexthops = nodes.flatMap((node) => nextHop(facts, network, node, address) ?? []).sort();
+  const { router } = routerOf(network, facts.nodeName);
+  const family = familyOf(address);
+  // Pods of another family than the cluster's have no set.
+  const sets = clusterFamilies(facts.settings).includes(family)
+    ? [new RowReference('Address_Set', egressIpPods(family, network.name).name)]
+    : [];
+  all.by('reroute').naming(
+    sets,
+    'Logical_Router_Policy',
+    rerouteKey(port, address),
+    {
+      priority: POLICY_EGRESS_REROUTE,
+      match: fromPod(address),
+      ...(nexthops.length === 0 ? { action: 'drop' } : { action: 'reroute', nexthops }),
+      external_ids: ids,
+    },
+    holds('Logical_Router', router, 'policies'),
+  );
+}
+
+/** Address by which the network's router reaches the gateway router of a node; undefined for a node that is not known. */
+function nextHop(
+  facts: ZoneFacts,
+  network: Network,
+  node: string,
+  address: string,
+): string | undefined {
+  const family = familyOf(address);
+  const isHere = node === facts.nodeName;
+  const id = isHere ? facts.own('id') : facts.remoteNodes.part(node, 'id');
+  if (id === undefined) return undefined;
+  if (network.topology === 'layer2') return transitLink(network, { id }, family)?.gateway;
+  if (!isHere) {
+    const transit = facts.remoteNodes.part(node, 'transitAddresses')?.[family];
+    return transit === undefined ? undefined : withoutPrefix(transit);
+  }
+  const join = joinSubnet(facts.settings, network, family);
+  return join === undefined ? undefined : nthAddress(join, id);
+}
+
+/** What is needed on the node that has the address. */
+function addExit(
+  all: Rows,
+  facts: ZoneFacts,
+  network: Network,
+  port: EgressPort,
+  address: string,
+  egressAddress: string,
+  mark: number | undefined,
+): void {
+  const prefix = ovnPrefix(network.name);
+  const gateway = gatewayRouter(prefix, facts.nodeName);
+  if (isDefault(network))
+    addIdentifiedNat(all.by('snat'), facts.settings, gateway, {
+      logicalIp: address,
+      externalIp: egressAddress,
+      logicalPort: `k8s-${facts.nodeName}`,
+      ids: objectIds(DEFAULT_CONTROLLER, OWNER, {
+        name: `${port.egressIp}_${port.namespace}/${port.pod}`,
+        'ip-family': ipOf(address),
+      }),
+    });
+  else
+    addAllowPolicy(all.by('mark'), gateway, {
+      ids: policyIds(POLICY_EGRESS_MARK, port, address),
+      priority: POLICY_EGRESS_MARK,
+      match: `${fromPod(address)} && pkt.mark == 0`,
+      options: { pkt_mark: String(mark) },
+    });
+  if (!port.isOwn && network.topology === 'layer3')
+    addAllowPolicy(all.by('arrival'), routerOf(network, facts.nodeName).router, {
+      ids: policyIds(POLICY_EGRESS_ARRIVAL, port, address),
+      priority: POLICY_EGRESS_ARRIVAL,
+      match: `inport == "${layer3Names(network.name, facts.nodeName).routerToTransit}" && ${fromPod(address)}`,
+    });
+}
+
+/** True for the ids of a row that gives packets the address of an EgressIP. */
+export const isEgressNat = (ids: ReadonlyMap<string, string>): boolean =>
+  ids.get(OWNER_TYPE_ID) === OWNER && ids.has(MARK);
+
+export const servedPods = feature({
+  name: 'egress/served-pods',
+  over: ({ rendered }: ZoneFacts) => rendered,
+  rank: networkRank,
+  subject: networkOf,
+  objects: networkObjects,
+  rules: {
+    'served-pods': {
+      text: 'Pods of this node that leave with an egress IP are in one address set per network and family.',
+      source: 'reference/topology.md §18.1',
+    },
+  },
+  claims: [ADDRESS_SET_CLAIM],
+  build(facts, [name], out) {
+    const network = facts.rendered.get(name);
+    if (network === undefined || !facts.settings.features.egressIp || !hasGateway(network)) return;
+    const rows = Rows.northbound(out, network.object).by('served-pods');
+    // Families of the cluster, whatever those of the network: policies of all networks name both.
+    for (const family of clusterFamilies(facts.settings))
+      addAddressSet(
+        rows,
+        egressIpPods(family, network.name),
+        facts.egressPorts.setOf('served', network.name, family),
+      );
+  },
+});

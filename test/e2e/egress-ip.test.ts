@@ -1,0 +1,260 @@
+/** With which address pods of an EgressIP leave, with packets: on the default network and on primary ones of both layers, of both families, while addresses move. */
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { parseAllDocuments, stringify } from 'yaml';
+import { probe, type Endpoint } from '../../src/lab/connectivity.ts';
+import { heddleCommand, outputInside, runInside } from '../../src/lab/exec.ts';
+import { manifestsFolder, OUTSIDE } from '../../src/lab/node-facts.ts';
+import { settingsFile } from '../../src/lab/objects.ts';
+import { serveOutward } from '../../src/lab/outward.ts';
+import { SERVER_PORT } from '../../src/lab/pods.ts';
+import { testLab, whyNoLab, type TestLab } from '../support/lab/lab.ts';
+import { nodeAddresses } from '../support/lab/matrix-tenants.ts';
+import { ownFolder } from '../support/run/left-behind.ts';
+import { Tenants } from '../support/lab/tenants.ts';
+
+const SOON = { timeout: 60_000, interval: 200 };
+const SECONDS = 2;
+
+/** Namespaces, each with its pods on another kind of network. */
+const SPACES = {
+  plain: undefined,
+  routed: {
+    topology: 'Layer3',
+    layer3: {
+      role: 'Primary',
+      subnets: [
+        { cidr: '10.60.0.0/16', hostSubnet: 24 },
+        { cidr: 'fd00:10:60::/48', hostSubnet: 64 },
+      ],
+    },
+  },
+  flat: {
+    topology: 'Layer2',
+    layer2: { role: 'Primary', subnets: ['10.61.0.0/16', 'fd00:10:61::/64'] },
+  },
+} as const;
+const spaces = Object.keys(SPACES) as (keyof typeof SPACES)[];
+
+const NODES = ['n1', 'n2'] as const;
+type NodeName = (typeof NODES)[number];
+
+const EGRESS = { v4: '172.18.0.50', v6: 'fd00:172:18::50' } as const;
+type Family = keyof typeof EGRESS;
+
+const pod = (namespace: string, name: string, nodeName: string): object => ({
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: { namespace, name, labels: { app: name } },
+  spec: { nodeName, containers: [{ name: 'main', image: 'box' }] },
+});
+const objects = spaces.flatMap((namespace) => {
+  const network = SPACES[namespace];
+  const labels = {
+    leaves: 'fixed',
+    ...(network === undefined ? {} : { 'k8s.ovn.org/primary-user-defined-network': '' }),
+  };
+  return [
+    { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace, labels } },
+    ...(network === undefined
+      ? []
+      : [
+          {
+            apiVersion: 'k8s.ovn.org/v1',
+            kind: 'UserDefinedNetwork',
+            metadata: { namespace, name: 'net' },
+            spec: network,
+          },
+        ]),
+    pod(namespace, 'near', 'n1'),
+    pod(namespace, 'far', 'n2'),
+    // Nothing selects it.
+    pod(namespace, 'free', 'n2'),
+  ];
+});
+
+const egressIp = (...egressIPs: readonly string[]): object => ({
+  apiVersion: 'k8s.ovn.org/v1',
+  kind: 'EgressIP',
+  metadata: { name: 'fixed' },
+  spec: {
+    egressIPs,
+    namespaceSelector: { matchLabels: { leaves: 'fixed' } },
+    podSelector: { matchExpressions: [{ key: 'app', operator: 'NotIn', values: ['free'] }] },
+  },
+});
+
+const text = (all: readonly object[]): string => all.map((one) => stringify(one)).join('---\n');
+
+describe.skipIf(whyNoLab !== undefined)(
+  `egress IPs${whyNoLab === undefined ? '' : ` (${whyNoLab})`}`,
+  () => {
+    const folder = ownFolder('heddle-egress-ips');
+    let lab: TestLab;
+    let tenants: Tenants;
+    let ends: readonly Endpoint[];
+
+    const file = (): string => join(tenants.manifests, 'egress-ip.yaml');
+    const label = (...labelled: readonly NodeName[]): void => {
+      const path = join(manifestsFolder(lab.record.name), 'nodes.yaml');
+      const nodes = parseAllDocuments(readFileSync(path, 'utf8')).map(
+        (document) => document.toJS() as { metadata: { name: NodeName; labels: object } },
+      );
+      const egress = { 'k8s.ovn.org/egress-assignable': '' };
+      writeFileSync(
+        path,
+        text(
+          nodes.map(({ metadata, ...node }) => ({
+            ...node,
+            metadata: {
+              name: metadata.name,
+              labels: {
+                'kubernetes.io/hostname': metadata.name,
+                ...(labelled.includes(metadata.name) ? egress : {}),
+              },
+            },
+          })),
+        ),
+      );
+    };
+
+    /** As whom the host outside sees each pod: `plain/near 172.18.0.50`; `nobody` where nothing comes. */
+    const seen = async (families: readonly Family[] = ['v4']): Promise<readonly string[]> => {
+      const asked = ends.flatMap((end) => families.map((family) => ({ end, family })));
+      const results = await probe(
+        lab.record,
+        asked.map(({ end, family }) => ({
+          from: end.namespace,
+          to: OUTSIDE[family],
+          port: SERVER_PORT,
+          ping: false,
+        })),
+        SECONDS,
+      );
+      return asked.map(
+        ({ end }, index) => `${end.pod} ${results[index]?.answer?.peer ?? 'nobody'}`,
+      );
+    };
+    const expected = (address: string, families: readonly Family[] = ['v4']): readonly string[] =>
+      ends.flatMap(({ pod: key, node }) =>
+        families.map((family) => {
+          const ofNode = nodeAddresses(node as NodeName)[family === 'v4' ? 0 : 1];
+          const own = address === 'egress' ? EGRESS[family] : address;
+          return `${key} ${key.endsWith('/free') || address === 'node' ? ofNode : own}`;
+        }),
+      );
+
+    const inOutside = (...words: readonly string[]): Promise<string> =>
+      outputInside(lab.record, ['ip', 'netns', 'exec', 'ext', ...words]);
+    /** Packets of pods that came to the host outside with another address than those. */
+    const wrong = async (): Promise<number> => {
+      const counters = await inOutside('nft', 'list', 'table', 'inet', 'seen');
+      return [...counters.matchAll(/packets (\d+)/g)].reduce(
+        (sum, [, count]) => sum + Number(count),
+        0,
+      );
+    };
+    const status = async (): Promise<string> => {
+      const words = heddleCommand(lab.record, [
+        'status',
+        '--config',
+        settingsFile(lab.record.name),
+      ]);
+      return (await runInside(lab.record, words)).stdout;
+    };
+
+    beforeAll(async () => {
+      writeFileSync(join(folder, 'objects.yaml'), text(objects));
+      lab = await testLab('e2e-egress-ips', { nodes: 2, families: 'dual' });
+      tenants = new Tenants(lab.record, { folder });
+      await tenants.start();
+      await serveOutward(lab.record);
+      ends = await tenants.endpoints();
+    }, 120_000);
+    afterAll(async () => {
+      rmSync(folder, { recursive: true });
+      await lab[Symbol.asyncDispose]();
+    });
+
+    test('without one pods leave as their nodes', async () => {
+      await expect.poll(() => seen(['v4', 'v6']), SOON).toEqual(expected('node', ['v4', 'v6']));
+    });
+
+    test('while no node may have its address nothing leaves, and its owner is told', async () => {
+      writeFileSync(file(), text([egressIp(EGRESS.v4)]));
+      await expect.poll(() => seen(), SOON).toEqual(expected('nobody'));
+      await expect.poll(status, SOON).toContain('no assignable nodes for EgressIP: fixed');
+      // It asks for no address of the other family.
+      expect(await seen(['v6'])).toEqual(expected('node', ['v6']));
+    });
+
+    test('pods of the node that has it, and of others, leave with it, on every network', async () => {
+      label('n1');
+      await expect.poll(() => seen(), SOON).toEqual(expected('egress'));
+    });
+
+    test('while it moves no packet leaves with another address, and it is at one place alone', async () => {
+      const sources = [EGRESS.v4, nodeAddresses('n1')[0], nodeAddresses('n2')[0]];
+      await inOutside('nft', 'add', 'table', 'inet', 'seen');
+      await inOutside('nft', 'add chain inet seen input { type filter hook input priority 0; }');
+      // Those of the pods that nothing selects are not sent meanwhile.
+      const served = ends.filter(({ pod: key }) => !key.endsWith('/free'));
+      await inOutside(
+        'nft',
+        `add rule inet seen input tcp dport ${SERVER_PORT} ip saddr != ${sources[0]} counter`,
+      );
+      const ask = async (): Promise<readonly (string | null)[]> =>
+        (
+          await probe(
+            lab.record,
+            served.map(({ namespace }) => ({
+              from: namespace,
+              to: OUTSIDE.v4,
+              port: SERVER_PORT,
+              ping: false,
+            })),
+            1,
+          )
+        ).map(({ answer }) => answer?.peer ?? null);
+      for (const [node] of [['n2'], ['n1'], ['n2']] as const) {
+        label(node);
+        // Packets go all the time until each pod is answered at its new place.
+        const at = async (): Promise<string> => {
+          await ask();
+          const addresses = await Promise.all(
+            NODES.map(async (name) => {
+              const shown = await outputInside(lab.record, ['on', name, 'ip', '-o', 'addr']);
+              return shown.includes(`${EGRESS.v4}/32`) ? name : '';
+            }),
+          );
+          expect(addresses.filter((name) => name !== '').length).toBeLessThanOrEqual(1);
+          return addresses.join('');
+        };
+        await expect.poll(at, SOON).toBe(node);
+        await expect.poll(ask, SOON).toEqual(served.map(() => EGRESS.v4));
+      }
+      expect(await wrong()).toBe(0);
+    });
+
+    test('one address of each family leaves by a node of its own', async () => {
+      label('n1', 'n2');
+      writeFileSync(file(), text([egressIp(EGRESS.v4, EGRESS.v6)]));
+      await expect.poll(() => seen(['v4', 'v6']), SOON).toEqual(expected('egress', ['v4', 'v6']));
+    });
+
+    test('when it goes pods leave as their nodes, and nothing is left', async () => {
+      rmSync(file(), { force: true });
+      await expect.poll(() => seen(['v4', 'v6']), SOON).toEqual(expected('node', ['v4', 'v6']));
+      for (const node of NODES) {
+        const shown = await outputInside(lab.record, ['on', node, 'ip', '-o', 'addr']);
+        expect(shown).not.toContain(EGRESS.v4);
+        expect(shown).not.toContain(EGRESS.v6);
+        for (const table of ['Logical_Router_Policy', 'NAT']) {
+          const rows = await tenants.rows(node, 'OVN_Northbound', [table]);
+          expect(rows.filter((row) => row.includes('fixed_'))).toEqual([]);
+        }
+      }
+    });
+  },
+);

@@ -1,0 +1,158 @@
+import * as fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { parseAddress, parsePrefix, type Address } from '../../../src/allocators/addresses.ts';
+import {
+  assignEgressAddresses,
+  type AddressFacts,
+  type EgressAssignment,
+  type EgressItem,
+  type EgressNode,
+  type EgressRequest,
+} from '../../../src/allocators/egress-addresses.ts';
+
+const FREE: AddressFacts = { ownerOf: () => undefined, answeredBy: () => [] };
+const node = (name: string, ...networks: readonly string[]): EgressNode => ({
+  name,
+  networks: (networks.length === 0 ? ['172.18.0.0/16'] : networks).flatMap(
+    (network) => parsePrefix(network) ?? [],
+  ),
+});
+const request = (
+  name: string,
+  addresses: readonly string[],
+  held: readonly EgressItem[] = [],
+): EgressRequest => ({
+  name,
+  addresses: new Map(addresses.map((text) => [text, parseAddress(text) as Address])),
+  held,
+});
+const shown = (assignments: ReadonlyMap<string, EgressAssignment>): readonly string[] =>
+  [...assignments].flatMap(([name, { items, unassigned }]) => [
+    ...items.map((item) => `${name} ${item.address} ${item.node}`),
+    ...[...unassigned].map(([address, why]) => `${name} ${address} ${JSON.stringify(why)}`),
+  ]);
+
+describe('assignment', () => {
+  test('gives one address of an object per node, on the nodes that have the fewest', () => {
+    const nodes = [node('a'), node('b')];
+    const requests = [
+      request('first', ['172.18.0.10']),
+      request('second', ['172.18.0.11', '172.18.0.12', '172.18.0.13']),
+    ];
+    expect(shown(assignEgressAddresses(requests, nodes, FREE))).toEqual([
+      'first 172.18.0.10 a',
+      'second 172.18.0.11 b',
+      'second 172.18.0.12 a',
+      'second 172.18.0.13 {"kind":"no-node"}',
+    ]);
+  });
+
+  test('goes by the networks of nodes, of both families', () => {
+    const nodes = [node('a', '172.18.0.0/16'), node('b', '10.9.0.0/16', 'fd00::/64')];
+    const requests = [request('out', ['fd00::5', '172.18.0.10', '192.0.2.1'])];
+    expect(shown(assignEgressAddresses(requests, nodes, FREE))).toEqual([
+      'out fd00::5 b',
+      'out 172.18.0.10 a',
+      'out 192.0.2.1 {"kind":"no-node"}',
+    ]);
+  });
+
+  test('gives an address to one object alone, and to the one that has it before the older one', () => {
+    const nodes = [node('a'), node('b')];
+    const held = [{ node: 'b', address: '172.18.0.10' }];
+    const requests = [request('old', ['172.18.0.10']), request('young', ['172.18.0.10'], held)];
+    expect(shown(assignEgressAddresses(requests, nodes, FREE))).toEqual([
+      'old 172.18.0.10 {"kind":"requested","by":"young","node":"b"}',
+      'young 172.18.0.10 b',
+    ]);
+    expect(shown(assignEgressAddresses(requests.slice(0, 1), nodes, FREE))).toEqual([
+      'old 172.18.0.10 a',
+    ]);
+  });
+
+  test("gives nobody what is somebody's already, also if it was given before", () => {
+    const held = [{ node: 'a', address: '172.18.0.2' }];
+    const facts = { ...FREE, ownerOf: () => 'a host (a) IP address' };
+    expect(
+      shown(assignEgressAddresses([request('out', ['172.18.0.2'], held)], [node('a')], facts)),
+    ).toEqual(['out 172.18.0.2 {"kind":"owned","by":"a host (a) IP address"}']);
+  });
+
+  test('waits until the node that had an address answers for it no more', () => {
+    const requests = [request('out', ['172.18.0.10'], [{ node: 'gone', address: '172.18.0.10' }])];
+    const leaving = { ...FREE, answeredBy: () => ['gone'] };
+    expect(shown(assignEgressAddresses(requests, [node('a')], leaving))).toEqual([
+      'out 172.18.0.10 {"kind":"leaving","from":"gone"}',
+    ]);
+    // A node that may have it, and answers already, keeps it.
+    expect(shown(assignEgressAddresses(requests, [node('a'), node('gone')], leaving))).toEqual([
+      'out 172.18.0.10 gone',
+    ]);
+  });
+});
+
+const names = (prefix: string, count: number): readonly string[] =>
+  Array.from({ length: count }, (_, n) => `${prefix}${n}`);
+const itemsOf = (found: ReadonlyMap<string, EgressAssignment>): readonly EgressItem[] =>
+  [...found.values()].flatMap(({ items }) => items);
+const loads = (found: readonly EgressItem[], nodes: readonly EgressNode[]): readonly number[] =>
+  nodes.map(({ name }) => found.filter((item) => item.node === name).length);
+
+/** Objects of some addresses each, of which two objects may want one. */
+const objects = fc
+  .array(fc.uniqueArray(fc.integer({ min: 1, max: 60 }), { minLength: 1, maxLength: 4 }), {
+    maxLength: 20,
+  })
+  .map((all) =>
+    all.map((numbers, n) =>
+      request(
+        `eip${n}`,
+        numbers.map((number) => `172.18.1.${number}`),
+      ),
+    ),
+  );
+const nodesOf = fc
+  .integer({ min: 1, max: 8 })
+  .map((count) => names('n', count).map((n) => node(n)));
+
+describe('whatever is asked for', () => {
+  test('an address has one owner and one node, an object one address per node, and loads differ by one at most', () => {
+    fc.assert(
+      fc.property(objects, nodesOf, (requests, nodes) => {
+        const found = assignEgressAddresses(requests, nodes, FREE);
+        const items = itemsOf(found);
+        expect(new Set(items.map(({ address }) => address)).size).toBe(items.length);
+        for (const { items: own } of found.values())
+          expect(new Set(own.map((item) => item.node)).size).toBe(own.length);
+        const counts = loads(items, nodes);
+        expect(Math.max(...counts) - Math.min(...counts)).toBeLessThanOrEqual(1);
+      }),
+    );
+  });
+
+  test('what is assigned stays: asked again, when nodes come, and on the nodes that are left when one goes', () => {
+    fc.assert(
+      fc.property(objects, nodesOf, (requests, nodes) => {
+        const first = assignEgressAddresses(requests, nodes, FREE);
+        const held = requests.map((one) => ({ ...one, held: first.get(one.name)?.items ?? [] }));
+        expect(assignEgressAddresses(held, nodes, FREE)).toEqual(first);
+        const more = itemsOf(assignEgressAddresses(held, [...nodes, node('new')], FREE));
+        expect(more).toEqual(expect.arrayContaining([...itemsOf(first)]));
+        const left = itemsOf(assignEgressAddresses(held, nodes.slice(1), FREE));
+        expect(left).toEqual(
+          expect.arrayContaining(itemsOf(first).filter((item) => item.node !== nodes[0]?.name)),
+        );
+      }),
+    );
+  });
+});
+
+test('1,000 objects are spread over 100 nodes', () => {
+  const nodes = names('n', 100).map((name) => node(name));
+  const requests = names('eip', 1000).map((name, n) =>
+    request(name, [`172.18.${n >> 7}.${(n & 127) + 1}`]),
+  );
+  expect(new Set(loads(itemsOf(assignEgressAddresses(requests, nodes, FREE)), nodes))).toEqual(
+    new Set([10]),
+  );
+});

@@ -1,0 +1,221 @@
+/** EgressIPs in the cluster manager: which node gets which address, and what their owners are told. */
+import { expect, test } from 'vitest';
+import { egressIPs, nodes } from '../../../src/api/kinds.ts';
+import type { EgressIP, Node } from '../../../src/api/types.ts';
+import { StoreError } from '../../../src/store/store.ts';
+import { apply, node, startManager, testSettings } from '../../support/cluster/cluster.ts';
+import { MemoryStore } from '../../support/cluster/memory-store.ts';
+
+const MARK = 'k8s.ovn.org/egressip-mark';
+const BRIDGE = 'k8s.ovn.org/bridge-egress-ips';
+const LABEL = 'k8s.ovn.org/egress-assignable';
+
+const egressIp = (name: string, ...addresses: readonly string[]): EgressIP => ({
+  apiVersion: 'k8s.ovn.org/v1',
+  kind: 'EgressIP',
+  metadata: { name, annotations: { team: 'a' } },
+  spec: { egressIPs: addresses, namespaceSelector: {} },
+});
+
+/** A node at 172.18.0.<last>, with a second card. */
+function egressNode(name: string, last: number, changes: Partial<Node> = {}): Node {
+  const address = `172.18.0.${last}/16`;
+  return {
+    ...node(name, {
+      'k8s.ovn.org/l3-gateway-config': JSON.stringify({
+        default: {
+          mode: 'shared',
+          'bridge-id': 'br-ex',
+          'interface-id': `br-ex_${name}`,
+          'mac-address': '02:42:ac:12:00:02',
+          'ip-addresses': [address],
+          'next-hops': ['172.18.0.1'],
+        },
+      }),
+      'k8s.ovn.org/node-primary-ifaddr': JSON.stringify({ ipv4: address }),
+      'k8s.ovn.org/host-cidrs': JSON.stringify([address, `10.9.0.${last}/24`]),
+    }),
+    ...changes,
+  };
+}
+const label = (store: MemoryStore, name: string, value: string | null = ''): Promise<Node> =>
+  store.patch(nodes, name, { metadata: { labels: { [LABEL]: value } } }, { fieldManager: 'user' });
+const answersFor = (store: MemoryStore, name: string, ...addresses: string[]): Promise<Node> =>
+  store.patch(
+    nodes,
+    name,
+    { metadata: { annotations: { [BRIDGE]: JSON.stringify(addresses) } } },
+    { fieldManager: 'node' },
+  );
+const itemsOf = async (store: MemoryStore, name: string): Promise<readonly string[]> =>
+  ((await store.get(egressIPs, name))?.status?.items ?? []).map(
+    ({ node: where, egressIP }) => `${egressIP} ${where}`,
+  );
+const told = (store: MemoryStore): readonly string[] =>
+  store.events.map(
+    ({ regarding, type, reason, message }) =>
+      `${regarding.metadata.name} ${type} ${reason}: ${message}`,
+  );
+
+async function prepared(...labelled: readonly string[]): Promise<MemoryStore> {
+  const store = new MemoryStore();
+  await apply(store, egressNode('n1', 2), egressNode('n2', 3), egressNode('n3', 4));
+  for (const name of labelled) await label(store, name);
+  return store;
+}
+
+test('addresses are assigned to labelled nodes, and every object gets a mark beside its other annotations', async () => {
+  const store = await prepared('n1', 'n2');
+  await using running = startManager(store);
+  await apply(
+    store,
+    egressIp('one', '172.18.0.100', '172.18.0.101'),
+    egressIp('two', '172.18.0.102'),
+  );
+  await running.settled();
+  expect(await itemsOf(store, 'one')).toEqual(['172.18.0.100 n1', '172.18.0.101 n2']);
+  expect(await itemsOf(store, 'two')).toEqual(['172.18.0.102 n1']);
+  const marks = await Promise.all(
+    ['one', 'two'].map(async (name) => (await store.get(egressIPs, name))?.metadata.annotations),
+  );
+  expect(marks).toEqual([
+    { team: 'a', [MARK]: '50000' },
+    { team: 'a', [MARK]: '50001' },
+  ]);
+  expect(told(store)).toEqual([]);
+  expect(running.manager.problems()).toEqual([]);
+});
+
+test('an address that moves goes to another node when the one that had it answers for it no more', async () => {
+  const store = await prepared('n1');
+  await using running = startManager(store);
+  await apply(store, egressIp('out', '172.18.0.100'));
+  await running.settled();
+  await answersFor(store, 'n1', '172.18.0.100');
+  await label(store, 'n2');
+  await label(store, 'n1', null);
+  await running.settled();
+  expect(await itemsOf(store, 'out')).toEqual([]);
+  await answersFor(store, 'n1');
+  await running.settled();
+  expect(await itemsOf(store, 'out')).toEqual(['172.18.0.100 n2']);
+  expect(told(store)).toEqual([]);
+});
+
+test('a node that is not ready loses its addresses; one that is gone is not waited for', async () => {
+  const store = await prepared('n1', 'n2');
+  await using running = startManager(store);
+  await apply(store, egressIp('out', '172.18.0.100'));
+  await running.settled();
+  await answersFor(store, 'n1', '172.18.0.100');
+  await store.patchStatus(
+    nodes,
+    'n1',
+    { status: { conditions: [{ type: 'Ready', status: 'Unknown' }] } },
+    { fieldManager: 'kubelet' },
+  );
+  await running.settled();
+  // Its daemon works: it takes the address away.
+  expect(await itemsOf(store, 'out')).toEqual([]);
+  await store.delete(nodes, 'n1');
+  await running.settled();
+  expect(await itemsOf(store, 'out')).toEqual(['172.18.0.100 n2']);
+});
+
+test('what nodes have stays where it is when nodes come, and when the manager starts anew', async () => {
+  const store = await prepared('n2');
+  await apply(store, egressIp('one', '172.18.0.100'), egressIp('two', '172.18.0.101'));
+  {
+    await using running = startManager(store);
+    await running.settled();
+    expect(await itemsOf(store, 'two')).toEqual(['172.18.0.101 n2']);
+  }
+  await label(store, 'n1');
+  const writes = store.writes.length;
+  await using running = startManager(store);
+  await running.settled();
+  expect(store.writes.slice(writes).filter(({ kind }) => kind === 'EgressIP')).toEqual([]);
+  expect(await itemsOf(store, 'one')).toEqual(['172.18.0.100 n2']);
+});
+
+test('owners are told once what is wrong, and what is right is assigned all the same', async () => {
+  const store = await prepared('n1', 'n2');
+  await using running = startManager(store);
+  await apply(
+    store,
+    egressIp('one', '172.18.0.100'),
+    egressIp('two', '172.18.0.101', '172.18.0.100', '172.18.0.3', 'here', '10.9.0.100'),
+    egressIp('far', '192.0.2.1'),
+  );
+  await running.settled();
+  expect(await itemsOf(store, 'two')).toEqual(['172.18.0.101 n2']);
+  const expected = [
+    'two Warning InvalidEgressIP: egress IP: "here" for object EgressIP: two is not a valid IP address',
+    'two Warning UnsupportedRequest: IP: "172.18.0.100" for EgressIP: two is already allocated for EgressIP: one on n1',
+    'two Warning EgressIPConflict: Egress IP two with IP 172.18.0.3 is conflicting with a host (n2) IP address and will not be assigned',
+    'two Warning UnsupportedRequest: IP: "10.9.0.100" for EgressIP: two is in a network of node n1 that its gateway is not in: this release assigns addresses of the networks of gateways alone',
+    'far Warning NoMatchingNodeFound: No matching nodes found, which can host any of the egress IPs: [192.0.2.1] for object EgressIP: far',
+  ];
+  expect(told(store)).toEqual(expect.arrayContaining(expected));
+  expect(told(store)).toHaveLength(expected.length);
+  await label(store, 'n3');
+  await running.settled();
+  expect(told(store)).toHaveLength(expected.length);
+  expect(running.manager.problems().map(({ object }) => object)).toContain('EgressIP far');
+});
+
+test('without nodes to leave by its owner learns which label they need', async () => {
+  const store = await prepared();
+  await using running = startManager(store);
+  await apply(store, egressIp('out', '172.18.0.100'));
+  await running.settled();
+  expect(told(store)).toEqual([
+    'out Warning NoMatchingNodeFound: no assignable nodes for EgressIP: out, please tag at least one node with label: k8s.ovn.org/egress-assignable',
+  ]);
+  await label(store, 'n1');
+  await running.settled();
+  expect(await itemsOf(store, 'out')).toEqual(['172.18.0.100 n1']);
+  expect(running.manager.problems()).toEqual([]);
+});
+
+test('what somebody writes into the status is put right, and no two objects have one mark', async () => {
+  const store = await prepared('n1', 'n2');
+  await apply(store, egressIp('one', '172.18.0.100'));
+  const copy = egressIp('two', '172.18.0.101');
+  await apply(store, { ...copy, metadata: { ...copy.metadata, annotations: { [MARK]: '50000' } } });
+  await using running = startManager(store);
+  await running.settled();
+  expect((await store.get(egressIPs, 'one'))?.metadata.annotations?.[MARK]).toBe('50001');
+  await store.patchStatus(
+    egressIPs,
+    'one',
+    { status: { items: [{ node: 'n2', egressIP: '172.18.0.2' }] } },
+    { fieldManager: 'user' },
+  );
+  await running.settled();
+  expect(await itemsOf(store, 'one')).toEqual(['172.18.0.100 n1']);
+});
+
+test('a write that is refused is made again, and holds up no other object', async () => {
+  const store = await prepared('n1');
+  let refusals = 2;
+  store.beforeWrite = ({ verb, kind, key }) => {
+    if (verb === 'patchStatus' && kind === 'EgressIP' && key === 'one' && refusals-- > 0)
+      throw new StoreError('conflict', 'somebody wrote meanwhile');
+  };
+  await using running = startManager(store);
+  await apply(store, egressIp('one', '172.18.0.100'), egressIp('two', '172.18.0.101'));
+  await running.settled();
+  expect(await itemsOf(store, 'two')).toEqual(['172.18.0.101 n1']);
+  await expect.poll(() => itemsOf(store, 'one'), { timeout: 5000 }).toEqual(['172.18.0.100 n1']);
+});
+
+test('where EgressIPs are off nothing is assigned, and their owners are told', async () => {
+  const store = await prepared('n1');
+  const features = { ...testSettings.cluster.features, egressIp: false };
+  await using running = startManager(store, {}, { features });
+  await apply(store, egressIp('out', '172.18.0.100'));
+  await running.settled();
+  expect(await itemsOf(store, 'out')).toEqual([]);
+  expect(told(store)).toEqual([expect.stringContaining('EgressIPs are off (enable-egress-ip)')]);
+});

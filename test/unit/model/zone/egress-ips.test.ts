@@ -1,0 +1,129 @@
+import { describe, expect, test } from 'vitest';
+import type { EgressIp } from '../../../../src/model/read/egress-ips.ts';
+import type { EgressIpTables } from '../../../../src/model/zone/egress-ips.ts';
+import {
+  blue,
+  bluePod,
+  exampleZone,
+  factsOf,
+  yellow,
+  type Zone,
+} from '../../../support/zone/zones.ts';
+
+const HERE = 'ovn-worker';
+
+const egressIp = (name: string, changes: Partial<EgressIp> = {}): EgressIp => {
+  const items = changes.items ?? [{ node: HERE, address: '172.18.0.200' }];
+  return {
+    name,
+    created: '2026-01-01T00:00:00Z',
+    namespaceSelector: {},
+    podSelector: {},
+    mark: 50_000,
+    families: ['v4'],
+    ...changes,
+    items,
+    isHere: items.some(({ node }) => node === HERE),
+  };
+};
+const pod = (namespace: string, name: string, labels: Record<string, string> = {}) => ({
+  namespace,
+  name,
+  node: HERE,
+  labels,
+  namedPorts: [],
+});
+const zoneWith = (...egressIps: readonly EgressIp[]): Zone => ({
+  ...exampleZone,
+  attachments: [bluePod],
+  pods: [pod('blue', 'pod1')],
+  egressIps,
+});
+const served = (facts: EgressIpTables): string | undefined =>
+  facts.egressPorts.peek('blue', 'pod1', 'blue/blue')?.egressIp;
+
+describe('of several EgressIPs', () => {
+  const old = egressIp('z-old', { created: '2025-01-01T00:00:00Z' });
+  const young = egressIp('a-young', { items: [], mark: 50_001 });
+
+  test('the oldest serves a pod, and the others are told', () => {
+    const facts = factsOf(zoneWith(young, old));
+    expect(served(facts)).toBe('z-old');
+    expect([...facts.egressProblems()]).toEqual([
+      {
+        object: 'EgressIP a-young',
+        message: expect.stringContaining(
+          'will not be configured for pod blue_pod1 since another egressIP object z-old is serving it',
+        ) as string,
+      },
+    ]);
+  });
+
+  test('one that does not select the pod does not count', () => {
+    const other = { ...old, podSelector: { matchLabels: { app: 'web' } } };
+    expect(served(factsOf(zoneWith(young, other)))).toBe('a-young');
+  });
+
+  test('a mark, or an address of this node, is that of the oldest', () => {
+    const copy = egressIp('copy');
+    const facts = factsOf(zoneWith(copy, old));
+    expect([facts.egressMarkOf('z-old'), facts.egressMarkOf('copy')]).toEqual([50_000, undefined]);
+    expect(facts.egressAddressesHere('z-old')).toEqual(['172.18.0.200']);
+    expect(facts.egressAddressesHere('copy')).toEqual([]);
+  });
+});
+
+test('an interface that leads out is served, of the families of its EgressIP', () => {
+  const facts = factsOf(zoneWith(egressIp('out')));
+  expect(facts.egressPorts.peek('blue', 'pod1', 'blue/blue')).toEqual({
+    egressIp: 'out',
+    namespace: 'blue',
+    pod: 'pod1',
+    network: blue.name,
+    addresses: ['103.103.0.3'],
+    isOwn: true,
+  });
+  expect([...facts.egressPorts.setOf('served', blue.name, 'v4')]).toEqual(['103.103.0.3']);
+  const other = factsOf(zoneWith(egressIp('out', { families: ['v6'] })));
+  expect(other.egressPorts.peek('blue', 'pod1', 'blue/blue')?.addresses).toEqual([]);
+});
+
+test('of a pod whose namespace is not known yet it can not be told', () => {
+  const facts = factsOf({ ...zoneWith(egressIp('out')), namespaces: [] });
+  const failed = [...facts.graph.failures()].map(({ table, object }) => `${table} ${object}`);
+  expect(failed).toContain('podEgress Pod blue/pod1');
+});
+
+test.each([
+  ['172.19.0.5', 'is in no network of the gateway'],
+  ['172.18.0.4', 'is an address of node ovn-worker2'],
+])('address %s is not used here: it %s', (address, reason) => {
+  const facts = factsOf(zoneWith(egressIp('out', { items: [{ node: HERE, address }] })));
+  facts.nodeAddresses.put('ovn-worker2', {
+    name: 'ovn-worker2',
+    own: ['172.18.0.4'],
+    all: [],
+    nextHops: [],
+  });
+  facts.refresh(0);
+  expect(facts.egressAddressesHere('out')).toEqual([]);
+  expect([...facts.egressProblems()].map(({ message }) => message).join()).toContain(reason);
+});
+
+test('networks whose pods may leave here are used here', () => {
+  const zone = { ...zoneWith(egressIp('out')), attachments: [] };
+  const facts = factsOf(zone, {});
+  expect(facts.egressUses.peek('out')?.networks).toEqual([blue.name, 'default']);
+  expect(facts.rendered.peek(blue.name)).toBeDefined();
+  expect(facts.rendered.peek(yellow.name)).toBeUndefined();
+  const elsewhere = egressIp('out', { items: [{ node: 'ovn-worker2', address: '172.18.0.200' }] });
+  expect(factsOf({ ...zone, egressIps: [elsewhere] }, {}).rendered.peek(blue.name)).toBeUndefined();
+});
+
+test('where EgressIPs are off nobody is served', () => {
+  const { settings } = exampleZone;
+  const features = { ...settings.features, egressIp: false };
+  const facts = factsOf({ ...zoneWith(egressIp('out')), settings: { ...settings, features } });
+  expect(served(facts)).toBeUndefined();
+  expect(facts.egressAddressesHere('out')).toEqual([]);
+});

@@ -166,13 +166,23 @@ print(s.recv(512).decode().split()[0])
         ];
       });
       write('inside.yaml', objects);
+      // By itself the kernel would forget connections that ended.
+      for (const state of ['time_wait', 'close'])
+        await onNode('sysctl', '-qw', `net.netfilter.nf_conntrack_tcp_timeout_${state}=86400`);
       for (const [name, address] of expected) {
         const what = `a process of the host to reach ${name} by ${address}`;
         await until(what, async () => (await asked(address, {})) === name, LIMIT);
         // By another way, which nothing answers on, it would get there at times alone.
         for (let again = 0; again < 3; again += 1) expect(await asked(address, {})).toBe(name);
       }
+      const tracked = async (): Promise<string[]> => {
+        const of = expected.map(([, to]) => onNode('conntrack', '-L', '--orig-dst', to));
+        return (await Promise.all(of)).map((text) => text.trim());
+      };
+      for (const text of await tracked()) expect(text).not.toBe('');
       write('inside.yaml', []);
+      const forgotten = async (): Promise<boolean> => (await tracked()).join('') === '';
+      await until('connections to services that are gone to be forgotten', forgotten, LIMIT);
     });
 
     test("a pod on the host's network reaches services of its namespace's networks, and of no other primary network", async () => {

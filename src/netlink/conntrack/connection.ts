@@ -8,7 +8,9 @@ import { FLAG, type NetlinkMessage } from '../wire/message.ts';
 import type { Query, Request } from '../wire/request.ts';
 
 /** NFNL_SUBSYS_CTNETLINK and IPCTNL_MSG_CT_* */
-const TYPE = { new: 0x100, get: 0x101, delete: 0x102 } as const;
+const TYPE = { new: 0x100, get: 0x101, delete: 0x102, statistics: 0x105 } as const;
+/** CTA_STATS_GLOBAL_ENTRIES */
+const ENTRIES = 1;
 
 /** CTA_* */
 const A = {
@@ -309,6 +311,18 @@ export function connections({
     },
   };
 }
+
+/** How many connections the socket's network namespace has: told at once, while the kernel goes through the tables of all namespaces to show some. */
+export const connectionCount = (): Query<number> => ({
+  type: TYPE.statistics,
+  flags: 0,
+  body: header(undefined).bytes,
+  what: 'count connections',
+  read: ({ type, body }) =>
+    type === TYPE.statistics
+      ? new Attributes(body, HEADER, 'a count of connections').u32Network(ENTRIES)
+      : undefined,
+});
 
 /**
  * Forgets all connections that a filter chooses, in one request. Tuples and zones are for Linux 6.8 and newer: older ones refuse a tuple

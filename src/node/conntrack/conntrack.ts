@@ -1,9 +1,9 @@
 /** Connections that the kernel tracks: those of an address or of services that go are forgotten, by netlink. */
 import {
+  connectionCount,
   connections,
   deleteConnection,
   NetlinkError,
-  type Among,
   type Connection,
   type ConnectionFilter,
   type NetlinkSocket,
@@ -15,20 +15,26 @@ import type { StaleConnections } from './service-connections.ts';
 /** Of IP (IANA). */
 export const PROTOCOLS = { tcp: 6, udp: 17, sctp: 132 } as const;
 
-/** The kernel goes through its whole table for each filter: instead of more than these all connections of the family are looked at, once. */
-const MOST_FILTERS = 8;
+/**
+ * For each look the kernel goes through all of its table, 10 ms of processor time for the size that it has by default, and more for what it shows: instead of more looks than
+ * `MOST_LOOKS`, and of any with filters in a table that holds less than `FEW`, it shows all once.
+ */
+const MOST_LOOKS = 8;
+const FEW = 5000;
 
 export class Conntrack implements AsyncDisposable {
   readonly #open: () => NetlinkSocket;
+  readonly #few: number;
   /** Addresses that are forgotten together, once what is under way is done. */
   #next: { readonly addresses: Set<string>; readonly done: Promise<void> } | undefined;
   #last: Promise<unknown> = Promise.resolve();
   /** Addresses whose connections are not forgotten yet, and what ends with that. */
   readonly #pending = new Map<string, Promise<void>>();
 
-  /** `open` makes a socket to the tracked connections of the host. */
-  constructor(open: () => NetlinkSocket) {
+  /** `open` makes a socket to the tracked connections of the host; of fewer than `few` all are looked at, once. */
+  constructor(open: () => NetlinkSocket, few = FEW) {
     this.#open = open;
+    this.#few = few;
   }
 
   /** Forgets the connections that addresses, without prefix length, began or answer. Throws NetlinkError, MalformedMessage. */
@@ -72,62 +78,57 @@ export class Conntrack implements AsyncDisposable {
   }
 
   async #forgetAddresses(addresses: ReadonlySet<string>): Promise<void> {
-    for (const [family, among] of Map.groupBy(addresses, familyOf))
-      await this.#forgetChosen(
-        { family, among },
+    const looks = [...Map.groupBy(addresses, familyOf)].flatMap(
+      ([family, all]): ConnectionFilter[] =>
         // By IPv6 addresses the kernel can't choose.
         family === 'v6'
-          ? []
-          : among.flatMap((source) => [{ original: { source } }, { reply: { source } }]),
-        ({ original, reply }) => addresses.has(original.source) || addresses.has(reply.source),
-      );
+          ? [{ family }]
+          : all.flatMap((source) => [{ original: { source } }, { reply: { source } }]),
+    );
+    await this.#forgetChosen(
+      [...addresses],
+      looks,
+      ({ original, reply }) => addresses.has(original.source) || addresses.has(reply.source),
+    );
   }
 
   /** Forgets connections that went to services. Ends between two pieces of the table when `signal` aborts, with its reason. Throws NetlinkError, MalformedMessage. */
   async forgetServices(stale: readonly StaleConnections[], signal: AbortSignal): Promise<void> {
-    for (const [family, all] of Map.groupBy(stale, ({ destination }) => destination.family)) {
-      const keys = new Set(
-        all.map(({ protocol, destination: { address, port }, endpoint }) =>
-          keyOf(PROTOCOLS[protocol], address, port, endpoint),
-        ),
+    const keys = new Set(
+      stale.map(({ protocol, destination: { address, port }, endpoint }) =>
+        keyOf(PROTOCOLS[protocol], address, port, endpoint),
+      ),
+    );
+    const looks = new Map(
+      stale.map(({ protocol, destination: { family, port } }) => [
+        `${family} ${protocol} ${port}`,
+        { family, original: { protocol: PROTOCOLS[protocol], destinationPort: port } },
+      ]),
+    );
+    const isStale = ({ original, reply }: Connection): boolean => {
+      const { protocol, destination, destinationPort } = original;
+      return [undefined, reply.source].some((endpoint) =>
+        keys.has(keyOf(protocol, destination, destinationPort, endpoint)),
       );
-      const ports = Map.groupBy(
-        all,
-        ({ protocol, destination: { port } }) => `${protocol} ${port}`,
-      );
-      const filters = [...ports.values()].flatMap(([one]) =>
-        one === undefined
-          ? []
-          : {
-              original: {
-                protocol: PROTOCOLS[one.protocol],
-                destinationPort: one.destination.port,
-              },
-            },
-      );
-      const isStale = ({ original, reply }: Connection): boolean => {
-        const { protocol, destination, destinationPort } = original;
-        return [undefined, reply.source].some((endpoint) =>
-          keys.has(keyOf(protocol, destination, destinationPort, endpoint)),
-        );
-      };
-      const among = [...new Set(all.map(({ destination: { address } }) => address))];
-      await this.#forgetChosen({ family, among }, filters, isStale, signal);
-    }
+    };
+    const among = new Set(stale.map(({ destination: { address } }) => address));
+    await this.#forgetChosen([...among], [...looks.values()], isStale, signal);
   }
 
-  /** All that are meant are among `common`, each chosen by one of `filters`, where there are some. */
+  /** All that are meant have one of some addresses, and are chosen by one of the filters. */
   async #forgetChosen(
-    common: ConnectionFilter & Among,
+    among: readonly string[],
     filters: readonly ConnectionFilter[],
     isMeant: (connection: Connection) => boolean,
     signal?: AbortSignal,
   ): Promise<void> {
     using table = this.#open();
     using deletions = this.#open();
-    const isOneGo = filters.length === 0 || filters.length > MOST_FILTERS;
-    for (const filter of isOneGo ? [{}] : filters)
-      for await (const piece of table.dumpInPieces(connections({ ...common, ...filter }))) {
+    const count = table.get(connectionCount());
+    if (count === 0) return;
+    const looks = count < this.#few || filters.length > MOST_LOOKS ? [{}] : filters;
+    for (const filter of looks)
+      for await (const piece of table.dumpInPieces(connections({ ...filter, among }))) {
         signal?.throwIfAborted();
         for (const connection of piece) if (isMeant(connection)) forgetOne(deletions, connection);
       }

@@ -12,6 +12,7 @@ import {
   addRule,
   changeAll,
   changeInBackground,
+  connectionCount,
   connections,
   deleteAddress,
   deleteConnection,
@@ -542,6 +543,7 @@ describe.skipIf(withoutNamespace)('the kernel', () => {
       clearImmediate(counting);
       expect([found.toSorted()]).toEqual(sources());
       expect(found).toHaveLength(4);
+      expect(tracked.get(connectionCount())).toBe(4);
       expect(turns).toBeGreaterThan(0);
       const all: string[] = [];
       for await (const piece of tracked.dumpInPieces(

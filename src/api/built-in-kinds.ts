@@ -1,5 +1,5 @@
 /** Narrow parsers of Kubernetes' own kinds: they check what we read and leave the rest of the object as it is. */
-import { compact, FieldReader } from './field-reader.ts';
+import { compact, FieldReader, withoutNulls } from './field-reader.ts';
 import type { PlainObject } from './plain-object.ts';
 import { own } from './plain-object.ts';
 import { endpointSlice, service } from './service-kinds.ts';
@@ -25,7 +25,7 @@ function containers(spec: PlainObject, reader: FieldReader): PlainObject[] {
         protocol,
       });
     });
-    return ports.length === 0 ? container : { ...container, ports };
+    return withoutNulls(ports.length === 0 ? container : { ...container, ports });
   });
 }
 

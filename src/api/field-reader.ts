@@ -144,6 +144,12 @@ export class FieldReader {
   }
 }
 
+/** What is null is absent, as API servers have it. */
+export const withoutNulls = (object: PlainObject): PlainObject =>
+  Object.values(object).includes(null)
+    ? Object.fromEntries(Object.entries(object).filter(([, value]) => value !== null))
+    : object;
+
 /** The members that have a value. */
 export const compact = (object: Record<string, unknown>): PlainObject =>
   Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined));

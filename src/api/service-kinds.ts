@@ -1,6 +1,6 @@
 /** Narrow parsers of Services and EndpointSlices: what load balancers are made from is checked, the rest stays as it is. */
 import { familyOf } from '../allocators/addresses.ts';
-import { compact, type FieldReader } from './field-reader.ts';
+import { compact, type FieldReader, withoutNulls } from './field-reader.ts';
 import type { PlainObject } from './plain-object.ts';
 import { own } from './plain-object.ts';
 import type { FieldPath } from './validation/field-errors.ts';
@@ -134,7 +134,7 @@ function endpointOf(
   const target = reader.object(endpoint, [...path, 'targetRef']);
   for (const field of ['kind', 'namespace', 'name'])
     reader.text(target, [...path, 'targetRef', field]);
-  return Object.hasOwn(endpoint, 'addresses') ? { ...endpoint, addresses } : endpoint;
+  return withoutNulls(Object.hasOwn(endpoint, 'addresses') ? { ...endpoint, addresses } : endpoint);
 }
 
 /** Addresses of a slice of host names. */

@@ -1,5 +1,6 @@
 /** Objects as an API server has them: checked as far as anything of ours reads them, before anything does. */
 import { parseBuiltIn } from '../built-in-kinds.ts';
+import { withoutNulls } from '../field-reader.ts';
 import type { KubeObject, ObjectMeta, ResourceKind } from '../objects.ts';
 import { objectKey } from '../objects.ts';
 import type { PlainObject } from '../plain-object.ts';
@@ -34,7 +35,11 @@ export function readStored<T extends KubeObject>(kind: ResourceKind<T>, value: u
   const parsed = parseBuiltIn({ ...object, kind: kind.kind });
   const [error, ...others] = [...errors, ...parsed.errors];
   if (error === undefined)
-    return succeed({ ...parsed.object, apiVersion: kind.apiVersion } as unknown as T);
+    return succeed({
+      ...parsed.object,
+      apiVersion: kind.apiVersion,
+      metadata: withoutNulls(metadata as PlainObject),
+    } as unknown as T);
   const more = others.length === 0 ? '' : ` (and ${others.length} more)`;
   return fail(
     `${kind.kind} ${nameOf(metadata)}: ${formatFieldError(error)}${more}: what was read of it before stays; correct the object, or whoever writes it`,

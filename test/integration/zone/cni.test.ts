@@ -1,7 +1,7 @@
 /** `heddle node` as a container runtime meets it: its own databases, kernel and socket; ovn-controller is the test. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { installConflist, installPlugin } from '../../../src/cni/install/plugin-files.ts';
@@ -10,21 +10,25 @@ import { program } from '../../../src/lab/paths.ts';
 import { Installation } from '../../support/run/heddle.ts';
 import { bound } from '../../support/run/left-behind.ts';
 import { NetworkNamespace, whyNoNamespace } from '../../support/host/network-namespace.ts';
-import { ovsProgram } from '../../support/host/ovs-programs.ts';
 import { OvsdbServer, runOvs, SCHEMAS } from '../../support/ovsdb/ovsdb-server.ts';
 import { until } from '../../support/run/until.ts';
 
 const WORKED_EXAMPLE = join(import.meta.dirname, '../cli/fixtures/worked-example');
 const ID = 'fedcba9876543210'.repeat(4);
 
-/** A folder of the PATH with the lab's `ip`: the machine's may be too old for the host's routes. */
-function programs(folder: string): string {
-  const { command, args } = ovsProgram('ip');
+/** A PATH on which programs that a daemon has no need of are others, which do nothing but write down that they were run. */
+function needlessPrograms(folder: string): { path: string; run: () => string } {
   const path = join(folder, 'programs');
+  const log = join(folder, 'needless.log');
   mkdirSync(path);
-  writeFileSync(join(path, 'ip'), `#!/bin/sh\nexec ${[command, ...args].join(' ')} "$@"\n`);
-  chmodSync(join(path, 'ip'), 0o755);
-  return `${path}:${process.env['PATH']}`;
+  for (const name of ['ip', 'conntrack', 'ethtool', 'sysctl']) {
+    writeFileSync(join(path, name), `#!/bin/sh\necho "${name} $@" >> ${log}\nexit 1\n`);
+    chmodSync(join(path, name), 0o755);
+  }
+  return {
+    path: `${path}:${process.env['PATH']}`,
+    run: () => (existsSync(log) ? readFileSync(log, 'utf8') : ''),
+  };
 }
 
 test.skipIf(whyNoNamespace !== undefined)(
@@ -86,9 +90,10 @@ test.skipIf(whyNoNamespace !== undefined)(
       '--mtu=1350',
     ];
     northbound.suspend('SIGSTOP');
+    const needless = needlessPrograms(server.folder);
     const daemon = spawn(...bound(nsenter, [...enter, process.execPath, program, ...flags]), {
       stdio: ['ignore', 'ignore', 'pipe'],
-      env: { ...process.env, PATH: programs(server.folder) },
+      env: { ...process.env, PATH: needless.path },
     });
     let said = '';
     daemon.stderr.setEncoding('utf8').on('data', (piece: string) => {
@@ -133,6 +138,11 @@ test.skipIf(whyNoNamespace !== undefined)(
       expect(await call('DEL')).toEqual({ code: 0, text: '' });
       expect(await pod()).toEqual([]);
       expect(host.ip('-brief link show type veth')).toBe('');
+      await until('rules of the host', () => host.ip('rule show').includes('l3mdev'), {
+        limit: 20_000,
+        output,
+      });
+      expect(needless.run()).toBe('');
     } finally {
       daemon.kill('SIGTERM');
       await once(daemon, 'close');

@@ -12,7 +12,6 @@ import { startApiProxy } from '../../support/cluster/api-proxy.ts';
 import { startKubeApi, type KubeApi } from '../../support/cluster/kube-api.ts';
 import { servedDefinitions } from '../../support/cluster/served-definitions.ts';
 import { NetworkNamespace, whyNoNamespace } from '../../support/host/network-namespace.ts';
-import { ovsProgram } from '../../support/host/ovs-programs.ts';
 import { OvsdbServer, runOvs, SCHEMAS } from '../../support/ovsdb/ovsdb-server.ts';
 import { command, Installation } from '../../support/run/heddle.ts';
 import { bound } from '../../support/run/left-behind.ts';
@@ -109,15 +108,12 @@ function programsWithHangingNft(folder: string): {
   const log = join(folder, 'nft.pids');
   const released = join(folder, 'released');
   mkdirSync(path);
-  const { command: ip, args } = ovsProgram('ip');
-  const scripts = {
-    ip: `exec ${[ip, ...args].join(' ')} "$@"`,
-    nft: `echo $$ >> ${log}\nwhile [ ! -e ${released} ]; do sleep 0.1; done\nexit 1`,
-  };
-  for (const [name, text] of Object.entries(scripts)) {
-    writeFileSync(join(path, name), `#!/bin/sh\n${text}\n`);
-    chmodSync(join(path, name), 0o755);
-  }
+  const nft = join(path, 'nft');
+  writeFileSync(
+    nft,
+    `#!/bin/sh\necho $$ >> ${log}\nwhile [ ! -e ${released} ]; do sleep 0.1; done\nexit 1\n`,
+  );
+  chmodSync(nft, 0o755);
   return {
     path: `${path}:${process.env['PATH']}`,
     pids: () =>

@@ -52,7 +52,7 @@ export const egressFirewall = feature({
     );
     const spared = [...new Set(subnets)].map(parsePrefix).filter((prefix) => prefix !== undefined);
     const rules = matchesOf(facts, firewall, spared, out);
-    for (const [index, { isAllowed, match }] of rules)
+    for (const [index, { isAllowed, match, sets }] of rules)
       addAcl(
         rows,
         {
@@ -69,6 +69,7 @@ export const egressFirewall = feature({
           tier: TIER_POLICY,
           action: isAllowed ? 'allow' : 'drop',
           match: match(ofGroup('Egress', group)),
+          sets,
           severity: isAllowed ? logging?.allow : logging?.deny,
         },
         holds('Port_Group', group, 'acls'),
@@ -79,6 +80,8 @@ export const egressFirewall = feature({
 interface RuleMatch {
   readonly isAllowed: boolean;
   readonly match: (ofPods: string) => string;
+  /** Names of the address sets that it speaks of. */
+  readonly sets: readonly string[];
 }
 
 /** By the place of the rule; those that mean nobody have none. Where they cost too much everything outside is denied, and that is told. */
@@ -94,11 +97,12 @@ function matchesOf(
   const matches = new Map<number, RuleMatch>();
   let flows = 0;
   for (const [index, rule] of rules.entries()) {
-    const { terms, prefixes } = destinationsOf(facts, firewall, rule, spared, out);
+    const destinations = destinationsOf(facts, firewall, rule, spared, out);
+    const { terms, prefixes } = destinations;
     if (terms.length === 0) continue;
     flows += flowsOf(pods, prefixes, rule.ports.length);
     if (flows > most) break;
-    matches.set(index, matchOf(rule, terms));
+    matches.set(index, matchOf(rule, destinations));
   }
   if (flows <= most) return matches;
   out.problem(
@@ -108,7 +112,7 @@ function matchesOf(
   return new Map(
     CLOSED.map((rule, index) => [
       index,
-      matchOf(rule, destinationsOf(facts, firewall, rule, spared, out).terms),
+      matchOf(rule, destinationsOf(facts, firewall, rule, spared, out)),
     ]),
   );
 }
@@ -120,11 +124,15 @@ function matchesOf(
 const flowsOf = (pods: number, prefixes: number, ports: number): number =>
   2 * (Math.max(1, pods) + Math.max(0, prefixes - 1) + Math.max(0, ports - 1));
 
-function matchOf({ isAllowed, ports }: FirewallRule, terms: readonly string[]): RuleMatch {
+function matchOf(
+  { isAllowed, ports }: FirewallRule,
+  { terms, sets = [] }: Destinations,
+): RuleMatch {
   const to = `(${terms.join(' || ')})`;
   const by = portsOf(ports);
   return {
     isAllowed,
+    sets,
     match: (ofPods) => [to, ofPods, ...(by === undefined ? [] : [by])].join(' && '),
   };
 }
@@ -134,6 +142,7 @@ interface Destinations {
   readonly terms: readonly string[];
   /** What OVN makes of them. */
   readonly prefixes: number;
+  readonly sets?: readonly string[];
 }
 
 function destinationsOf(
@@ -146,12 +155,16 @@ function destinationsOf(
   const { destination, isAllowed } = rule;
   if (destination.kind === 'cidr') return termsOf(destination.cidr, spared);
   if (destination.kind === 'name') {
-    const terms = clusterFamilies(facts.settings).map((family) => {
-      const set = egressFirewallName(destination.name, family);
-      return `${family === 'v4' ? 'ip4' : 'ip6'}.dst == $${set.name}`;
-    });
-    // As many as there may be: what a name stands for changes without the rule.
-    return { terms, prefixes: terms.length * MOST_ADDRESSES };
+    const named = clusterFamilies(facts.settings).map((family) => ({
+      set: egressFirewallName(destination.name, family).name,
+      ip: family === 'v4' ? 'ip4' : 'ip6',
+    }));
+    return {
+      terms: named.map(({ set, ip }) => `${ip}.dst == $${set}`),
+      // As many as there may be: what a name stands for changes without the rule.
+      prefixes: named.length * MOST_ADDRESSES,
+      sets: named.map(({ set }) => set),
+    };
   }
   const addresses = selectedNodes(facts, [destination.selector]).flatMap((node) => {
     // Of whom it allows the pods get less until then.

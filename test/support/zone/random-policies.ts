@@ -95,6 +95,23 @@ export function randomAdminPolicy(random: SeededRandom): KubeObject {
   return adminPolicy(isBaseline ? 'default' : random.pick(['first', 'second']), policy, logging);
 }
 
+/** Next hops for pods of some namespaces. */
+export const randomExternalRoute = (random: SeededRandom): KubeObject => ({
+  apiVersion: 'k8s.ovn.org/v1',
+  kind: 'AdminPolicyBasedExternalRoute',
+  metadata: { name: `g${random.below(3)}` },
+  spec: {
+    from: { namespaceSelector: namespaces(random) },
+    nextHops: {
+      static: some(random, () => ({
+        ip: `172.18.0.${50 + random.below(3)}`,
+        bfdEnabled: random.is(0.5),
+      })),
+      dynamic: random.is(0.2) ? [{ podSelector: pods(random), namespaceSelector: {} }] : [],
+    },
+  },
+});
+
 /** A connection of some networks, as the cluster manager leaves it. */
 export function randomConnect(
   random: SeededRandom,

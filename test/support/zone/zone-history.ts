@@ -327,7 +327,7 @@ export class ZoneHistory {
 
   /**
    * Rows of which nobody can tell since a start whether they are wanted, while some NAD can't be read (docs/engine.md), and of which that is said:
-   * bindings whose port somebody took away, and policies of administrators on networks that the NAD may be of.
+   * bindings whose port somebody took away, policies of administrators on networks that the NAD may be of, and what its namespace has there.
    */
   #heldBack(others: ReadonlySet<string>): ReadonlySet<string> {
     const { controller, facts } = this.#life;
@@ -335,6 +335,10 @@ export class ZoneHistory {
       .problems()
       .some(({ message }) => message.includes('that nobody wants stay'));
     if (!isSaid || facts.unreadable.size === 0) return new Set();
+    const spaces = [...facts.unreadable.keys()].flatMap(
+      (object) => /^NetworkAttachmentDefinition (.+)\/.+$/.exec(object)?.[1] ?? [],
+    );
+    const ofNamespace = new RegExp(`heddle=\\w+ (${spaces.join('|')})[/ ]`);
     const ports = new Set(
       this.northbound.rows('Logical_Router_Port').map((row) => row.column('name')),
     );
@@ -347,7 +351,9 @@ export class ZoneHistory {
         .map(text),
       ...['Port_Group', 'Address_Set', 'ACL']
         .flatMap((table) => this.northbound.rows(table).map(text))
-        .filter((one) => /AdminNetworkPolicy /.test(one)),
+        .filter(
+          (one) => /AdminNetworkPolicy /.test(one) || (spaces.length > 0 && ofNamespace.test(one)),
+        ),
     ]);
   }
 

@@ -16,6 +16,7 @@ import { service, slice } from './services.ts';
 import {
   randomAdminPolicy,
   randomConnect,
+  randomExternalRoute,
   randomLabels,
   randomPolicy,
   TEAMS,
@@ -75,7 +76,7 @@ export class ZoneObjects {
     const there = (object: KubeObject): { object: KubeObject; isGone: boolean }[] => [
       { object, isGone: false },
     ];
-    const kind = random.below(32);
+    const kind = random.below(35);
     if (kind < 3) return there(this.#putNad(random.pick(NETWORKS.flatMap(({ nads }) => nads))));
     if (kind < 4) return this.#remove('NetworkAttachmentDefinition');
     if (kind < 9) return there(this.#putPod());
@@ -111,6 +112,8 @@ export class ZoneObjects {
         ),
       );
     if (kind < 30) return this.#remove('ClusterNetworkConnect');
+    if (kind < 32) return there(this.#put(randomExternalRoute(random)));
+    if (kind < 33) return this.#remove('AdminPolicyBasedExternalRoute');
     if (random.is(0.2)) return this.#remove('Namespace');
     return there(this.#putNamespace(random.pick(NAMESPACES)));
   }

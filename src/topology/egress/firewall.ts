@@ -51,7 +51,7 @@ export const egressFirewall = feature({
       (facts.rendered.part(one, 'subnets') ?? []).map(({ cidr }) => cidr),
     );
     const spared = [...new Set(subnets)].map(parsePrefix).filter((prefix) => prefix !== undefined);
-    const rules = matchesOf(facts, firewall, spared, out);
+    const rules = matchesOf(facts, network, firewall, spared, out);
     for (const [index, { isAllowed, match, sets }] of rules)
       addAcl(
         rows,
@@ -87,6 +87,7 @@ interface RuleMatch {
 /** By the place of the rule; those that mean nobody have none. Where they cost too much everything outside is denied, and that is told. */
 function matchesOf(
   facts: ZoneFacts,
+  network: string,
   firewall: Firewall,
   spared: readonly Prefix[],
   out: Sink,
@@ -97,7 +98,7 @@ function matchesOf(
   const matches = new Map<number, RuleMatch>();
   let flows = 0;
   for (const [index, rule] of rules.entries()) {
-    const destinations = destinationsOf(facts, firewall, rule, spared, out);
+    const destinations = destinationsOf(facts, network, firewall, rule, spared, out);
     const { terms, prefixes } = destinations;
     if (terms.length === 0) continue;
     flows += flowsOf(pods, prefixes, rule.ports.length);
@@ -112,7 +113,7 @@ function matchesOf(
   return new Map(
     CLOSED.map((rule, index) => [
       index,
-      matchOf(rule, destinationsOf(facts, firewall, rule, spared, out)),
+      matchOf(rule, destinationsOf(facts, network, firewall, rule, spared, out)),
     ]),
   );
 }
@@ -147,6 +148,7 @@ interface Destinations {
 
 function destinationsOf(
   facts: ZoneFacts,
+  network: string,
   firewall: Firewall,
   rule: FirewallRule,
   spared: readonly Prefix[],
@@ -166,14 +168,14 @@ function destinationsOf(
       sets: named.map(({ set }) => set),
     };
   }
-  const addresses = selectedNodes(facts, [destination.selector]).flatMap((node) => {
+  const addresses = selectedNodes(facts, network, [destination.selector]).flatMap((node) => {
     // Of whom it allows the pods get less until then.
     if (node.addresses.length === 0 && !isAllowed)
       out.problem(
         firewallObject(firewall),
         `node ${node.name}, which a rule denies, has no addresses yet (annotation k8s.ovn.org/host-cidrs): pods reach it until it has`,
       );
-    return node.addresses;
+    return [...node.addresses, ...node.inside];
   });
   const terms = [...new Set(addresses)]
     .sort()

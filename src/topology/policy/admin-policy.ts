@@ -57,7 +57,10 @@ export const adminAddresses = feature({
     );
     if (policy === undefined || rule === undefined) return;
     if (rule.peers.length > 0) facts.requireOtherPods();
-    const nodes = selectedNodes(facts, rule.nodes).flatMap(({ addresses }) => addresses);
+    const nodes = selectedNodes(facts, network, rule.nodes).flatMap(({ addresses, inside }) => [
+      ...addresses,
+      ...inside,
+    ]);
     const others = [...nodes, ...rule.networks];
     const rows = Rows.northbound(out, objectOf(policy)).by('addresses');
     const controller = controllerOf(network);

@@ -89,7 +89,7 @@ describe('nodes by their labels', () => {
   });
   test('are every address of their hosts', () => {
     expect(built(zoneWith([nodes('Allow', 'cp')])).acls).toEqual([
-      '10000 allow (ip4.dst == 172.18.0.4) && inport == @a738b3352beeb1cf3c2db1b084d93357e',
+      '10000 allow (ip4.dst == 103.103.1.2 || ip4.dst == 172.18.0.4) && inport == @a738b3352beeb1cf3c2db1b084d93357e',
     ]);
   });
   test('none has no row, and the others keep their places', () => {

@@ -180,7 +180,7 @@ describe('the networks of such a policy', () => {
   });
 });
 
-test('nodes are peers by their labels, with all their addresses', () => {
+test('nodes are peers by their labels, with all addresses at which pods reach them', () => {
   const zone = PolicedZone.of(
     dualZone,
     space,
@@ -197,7 +197,10 @@ test('nodes are peers by their labels, with all their addresses', () => {
   zone.facts.nodeLabels.put('ovn-worker', { name: 'ovn-worker', labels: {} });
   expect(
     zone.rows(/^policy\/admin-addresses default /).map(({ columns }) => columns['addresses']),
-  ).toEqual([['172.18.0.4'], ['fc00:f853::4']]);
+  ).toEqual([
+    ['10.244.1.2', '172.18.0.4'],
+    ['fc00:f853::4', 'fd00:10:244:1::2'],
+  ]);
   expect(zone.rows(ON_DEFAULT)[1]?.columns['match']).toMatch(
     /^inport == @a[\da-f]+ && \(\(ip4\.dst == \$a[\da-f]+ \|\| ip6\.dst == \$a[\da-f]+\)\)$/,
   );

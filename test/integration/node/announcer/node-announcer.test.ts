@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { stringify } from 'yaml';
-import { nodes } from '../../../../src/api/kinds.ts';
+import { egressIPs, nodes } from '../../../../src/api/kinds.ts';
 import { openHost, type OpenHost } from '../../../../src/zone/host.ts';
 import { createLogger } from '../../../../src/process/logger.ts';
 import { openStore, type OpenObjects } from '../../../../src/settings/object-store.ts';
@@ -31,6 +31,9 @@ describe.skipIf(whyNoNamespace !== undefined)('what a node tells the cluster of 
   let objects: OpenObjects;
   let running: AsyncDisposable;
   let announcer: NodeAnnouncer;
+  /** Egress addresses that OVN answers for. */
+  let inUse: readonly string[];
+  let onHost: readonly string[];
 
   const vsctl = (...words: string[]): Promise<string> =>
     runOvs('ovs-vsctl', [`--db=${server.remote}`, '--no-wait', '--timeout=10', ...words]);
@@ -69,6 +72,10 @@ describe.skipIf(whyNoNamespace !== undefined)('what a node tells the cluster of 
       openVswitch: () => host.externalIds(),
       namespace: host.namespace,
       log,
+      egressAddressesInUse: () => inUse,
+      onEgressAddresses: (found) => {
+        onHost = found.map(({ address, device }) => `${address} ${device}`);
+      },
       signal: stop.signal,
     });
     const ended = Promise.all([informers.run(stop.signal), announcer.run()]);
@@ -82,6 +89,8 @@ describe.skipIf(whyNoNamespace !== undefined)('what a node tells the cluster of 
   };
 
   beforeEach(async () => {
+    inUse = [];
+    onHost = [];
     folder = temporaryFolder();
     mkdirSync(join(folder.path, 'manifests'));
     declare(node('n1'), node('n2'));
@@ -121,6 +130,37 @@ describe.skipIf(whyNoNamespace !== undefined)('what a node tells the cluster of 
     await setting('ovn-bridge-mappings', 'physnet:br-ex');
     await setting('system-id', 'b1f96182-2bdd-42b6-88f9-9a1fc1c85ece');
   };
+
+  test('names egress addresses before the host has them, and until neither it nor OVN does', async () => {
+    await configure();
+    await expect.poll(() => annotation('host-cidrs'), SOON).toBe('["172.18.0.3/16"]');
+    const assign = (...items: readonly object[]): Promise<unknown> =>
+      objects.objects.patchStatus(egressIPs, 'out', { status: { items } }, { fieldManager: 'm' });
+    await objects.objects.create(
+      egressIPs,
+      {
+        apiVersion: 'k8s.ovn.org/v1',
+        kind: 'EgressIP',
+        metadata: { name: 'out' },
+        spec: { egressIPs: ['172.18.0.50'], namespaceSelector: {} },
+      },
+      { fieldManager: 'user' },
+    );
+    await assign({ node: 'n2', egressIP: '172.18.0.50' });
+    await assign({ node: 'n1', egressIP: '172.18.0.50' });
+    await expect.poll(() => annotation('bridge-egress-ips'), SOON).toBe('["172.18.0.50"]');
+    namespace.ip('address add 172.18.0.50/32 dev br-ex proto 85');
+    await expect.poll(() => onHost, SOON).toEqual(['172.18.0.50 br-ex']);
+    inUse = ['172.18.0.50'];
+    await assign({ node: 'n2', egressIP: '172.18.0.50' });
+    namespace.ip('address delete 172.18.0.50/32 dev br-ex');
+    await expect.poll(() => onHost, SOON).toEqual([]);
+    expect(await annotation('bridge-egress-ips')).toBe('["172.18.0.50"]');
+    inUse = [];
+    await expect.poll(() => annotation('bridge-egress-ips'), SOON).toBeUndefined();
+    // It never was one of the host's own.
+    expect(await annotation('host-cidrs')).toBe('["172.18.0.3/16"]');
+  });
 
   test('is written when all of it is known, and follows the host and Open vSwitch', async () => {
     await expect.poll(problem, SOON).toContain('Open vSwitch is not started');

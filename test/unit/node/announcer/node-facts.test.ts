@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import * as annotations from '../../../../src/api/annotations/node-annotations.ts';
 import { DEFAULT_SETTINGS } from '../../../../src/model/settings.ts';
 import {
+  egressAddressesOn,
   nodeAnnotations,
   type GatewaySettings,
   type HostFacts,
@@ -199,4 +200,20 @@ describe('nothing is said', () => {
   ])('of half a node: %s', (_what, facts, message) => {
     expect(awaited(facts)).toContain(message);
   });
+});
+
+test('addresses of EgressIPs are none of the host, wherever they are; what is masqueraded is none of EgressIPs', () => {
+  const ours = (address: string) => ({ address, isLasting: true, isOurs: true }) as const;
+  const [, bridge] = host.devices;
+  const devices = [
+    ...host.devices,
+    { name: 'br-ex', mac: bridge?.mac, addresses: [ours('172.18.0.50/32')] },
+    { name: 'br-ex', mac: bridge?.mac, addresses: [ours('169.254.0.2/17'), ours('fd00::50/128')] },
+    { name: 'ovn-k8s-mp1', mac: undefined, addresses: [ours('10.40.0.2/24')] },
+  ];
+  expect(written({ ...host, devices })).toEqual(written());
+  expect(egressAddressesOn(devices, DEFAULT_SETTINGS).map(({ address }) => address)).toEqual([
+    '172.18.0.50',
+    'fd00::50',
+  ]);
 });

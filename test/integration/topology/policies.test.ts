@@ -185,6 +185,33 @@ test('policies of administrators come before those of namespaces, on a primary n
   expect(await ovn.nbctl('--columns=external_ids', 'list', 'ACL')).not.toContain('AdminNetwork');
 });
 
+test('a node that administrators deny is denied at its port on the network of pods, too', async () => {
+  const reading = readAdminPolicy(
+    adminPolicy('nodes', {
+      priority: 3,
+      subject: { namespaces: {} },
+      egress: [{ action: 'Deny', to: [{ nodes: {} }] }],
+    }),
+  );
+  if (reading.kind !== 'value') throw new Error(JSON.stringify(reading));
+  const port = '103.103.0.2';
+  const reachesNode = async (): Promise<boolean> => {
+    const [src, mac] = [ADDRESSES.friend, macOf(port)];
+    const steps = await ovn.trace(
+      NETWORK,
+      `inport=="blue.blue_blue_friend" && eth.src==${macOf(src)} && eth.dst==${mac} && ip4.src==${src} && ip4.dst==${port} && ip.ttl==64 && tcp.dst==22`,
+    );
+    return steps.some((step) => step.startsWith('output("k8s-blue_blue_ovn-worker"'));
+  };
+  expect(await ovn.apply(zone)).toEqual([]);
+  expect(await reachesNode()).toBe(true);
+  const nodeLabels = [{ name: 'ovn-worker', labels: {} }];
+  expect(await ovn.apply({ ...zone, nodeLabels, admins: [reading.value] })).toEqual([]);
+  expect(await reachesNode()).toBe(false);
+  expect(await reaches('friend', 'web', 'tcp.dst==80')).toBe(true);
+  expect(await ovn.apply(zone)).toEqual([]);
+});
+
 test('a tenant whose selector has the 64-bit FNV-1a hash of another one puts nobody into its set', async () => {
   const crafted = { key: 'c9dvbytidanzgzcxq9waitqpdjt7un', operator: 'DoesNotExist' } as const;
   const mallory = readPolicy(

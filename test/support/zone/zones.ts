@@ -13,6 +13,7 @@ import type { ServiceFacts } from '../../../src/model/read/services.ts';
 import { keyText, type Key } from '../../../src/facts/keys.ts';
 import type { PodNetworkRequests } from '../../../src/model/rules/pod-plan.ts';
 import type { RenderingOptions } from '../../../src/model/zone/rendered-networks.ts';
+import type { NodeLabels } from '../../../src/model/zone/nodes.ts';
 import type { PodKey } from '../../../src/model/zone/pods.ts';
 import { zoneFacts, type ZoneFacts } from '../../../src/model/zone/zone.ts';
 import type { Connect } from '../../../src/model/read/connects.ts';
@@ -49,6 +50,8 @@ export interface Zone {
   readonly settings: ClusterSettings;
   readonly node: LocalNode;
   readonly remoteNodes: readonly NodeFacts[];
+  /** By which policies select nodes. */
+  readonly nodeLabels?: readonly NodeLabels[];
   readonly namespaces: readonly string[];
   /** Those of them that ask for multicast. */
   readonly multicastNamespaces?: readonly string[];
@@ -537,6 +540,7 @@ export function factsOf(
 export function putZone(facts: ZoneFacts, before: Zone | undefined, after: Zone): void {
   facts.self.put(after.node.name, after.node);
   replace(facts.nodes, before?.remoteNodes, after.remoteNodes, ({ name }) => name);
+  replace(facts.nodeLabels, before?.nodeLabels, after.nodeLabels ?? [], ({ name }) => name);
   replace(
     facts.namespaces,
     before === undefined ? undefined : namespacesOf(before),

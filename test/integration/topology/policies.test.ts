@@ -195,11 +195,12 @@ test('a node that administrators deny is denied at its port on the network of po
   );
   if (reading.kind !== 'value') throw new Error(JSON.stringify(reading));
   const port = '103.103.0.2';
-  const reachesNode = async (): Promise<boolean> => {
+  const reachesNode = async (...options: readonly string[]): Promise<boolean> => {
     const [src, mac] = [ADDRESSES.friend, macOf(port)];
     const steps = await ovn.trace(
       NETWORK,
       `inport=="blue.blue_blue_friend" && eth.src==${macOf(src)} && eth.dst==${mac} && ip4.src==${src} && ip4.dst==${port} && ip.ttl==64 && tcp.dst==22`,
+      ...options,
     );
     return steps.some((step) => step.startsWith('output("k8s-blue_blue_ovn-worker"'));
   };
@@ -208,6 +209,8 @@ test('a node that administrators deny is denied at its port on the network of po
   const nodeLabels = [{ name: 'ovn-worker', labels: {} }];
   expect(await ovn.apply({ ...zone, nodeLabels, admins: [reading.value] })).toEqual([]);
   expect(await reachesNode()).toBe(false);
+  // Answers to who began on the node, as kubelets' probes do, arrive.
+  expect(await reachesNode('--ct=est,rpl', '--ct=est,rpl')).toBe(true);
   expect(await reaches('friend', 'web', 'tcp.dst==80')).toBe(true);
   expect(await ovn.apply(zone)).toEqual([]);
 });

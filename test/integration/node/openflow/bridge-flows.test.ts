@@ -5,6 +5,7 @@ import {
   bridgeZone,
   crowdedBridgeZone,
   dualBridgeZone,
+  egressZone,
   patchPortOf,
   servingZone,
 } from '../../../support/host/bridge-zones.ts';
@@ -38,6 +39,7 @@ describe('flows of the external bridge', () => {
     ['both families, shared gateway', dualBridgeZone],
     ['both families, local gateway', inLocalMode(dualBridgeZone)],
     ['services, both families', servingZone],
+    ['addresses of an EgressIP, both families', egressZone],
   ] as const)('are found as they were written, and go without a trace (%s)', async ([, zone]) => {
     await kept.make(zone);
     await vswitchd.ofctlOn(BRIDGE, 'add-flow', 'cookie=0x77,priority=7,in_port=1,udp,actions=drop');

@@ -114,6 +114,16 @@ describe('ports for health checks of services', () => {
     ]);
   });
 
+  test('stay open while the service that wanted them can not be read', async () => {
+    servers.set(web, [check(port, 'web', 1)]);
+    await flush(0);
+    servers.set(web, []);
+    const isUnread = (marks: readonly string[]): boolean => marks.includes('Service shop/web');
+    expect(servers.plan(0, isUnread)).toMatchObject({ isEmpty: true, heldBack: 1 });
+    expect(servers.plan(0, () => false)).toMatchObject({ isEmpty: false, heldBack: 0 });
+    expect(await asked()).toMatch(/^200 /);
+  });
+
   test('answer others while one sends what is no request, or nothing', async () => {
     servers.set(web, [check(port, 'web', 1)]);
     await flush(0);

@@ -5,7 +5,7 @@ import { kernelCgroups } from '../node/nftables/cgroups.ts';
 import { ConnectionDriver } from '../node/conntrack/connection-driver.ts';
 import { Conntrack } from '../node/conntrack/conntrack.ts';
 import { openConntrackSocket } from '../node/linux/network-socket.ts';
-import { DatapathConntrack } from '../node/conntrack/datapath-conntrack.ts';
+import { DatapathConntrack, revalidated } from '../node/conntrack/datapath-conntrack.ts';
 import { FlowDriver } from '../node/openflow/flow-driver.ts';
 import { HealthCheckServers } from '../node/health-checks/health-check-servers.ts';
 import { renderHostPlan } from '../node/reconcile/host-plan-text.ts';
@@ -196,6 +196,7 @@ export function openHost({
         new DatapathConntrack(vswitchd, () => isUserspace(openVswitch.replica, INTEGRATION_BRIDGE)),
       ],
       onWork,
+      (signal) => revalidated(vswitchd, signal),
     ),
     log,
     onChange,

@@ -38,6 +38,7 @@ export class ConnectionDriver implements RowTarget, AsyncDisposable {
   readonly database = CONNECTIONS;
   readonly #trackers: readonly ConnectionTracker[];
   readonly #onChange: () => void;
+  readonly #settled: (signal: AbortSignal) => Promise<void>;
   readonly #rows = new Map<RowOwner, readonly ConnectionRow[]>();
   /** By the rows' keys. */
   readonly #owners = new Map<string, Set<RowOwner>>();
@@ -53,10 +54,18 @@ export class ConnectionDriver implements RowTarget, AsyncDisposable {
   #isFollowing = false;
   #refusal: { readonly until: number; readonly reason: string } | undefined;
 
-  /** `onChange`: called when there is a problem, or none any more. */
-  constructor(trackers: readonly ConnectionTracker[], onChange: () => void = () => undefined) {
+  /**
+   * `onChange`: called when there is a problem, or none any more. `settled` resolves when no packet goes by flows that the data plane had before the call;
+   * it throws where that can't be known, as `forgetServices` does.
+   */
+  constructor(
+    trackers: readonly ConnectionTracker[],
+    onChange: () => void = () => undefined,
+    settled: (signal: AbortSignal) => Promise<void> = async () => undefined,
+  ) {
     this.#trackers = trackers;
     this.#onChange = onChange;
+    this.#settled = settled;
   }
 
   set(owner: RowOwner, rows: readonly DesiredRow[]): void {
@@ -132,8 +141,11 @@ export class ConnectionDriver implements RowTarget, AsyncDisposable {
     const wasRefused = this.#refusal !== undefined;
     while (this.#ready.size > 0 && !signal.aborted) {
       const batch = [...this.#ready.entries().take(AT_ONCE)];
-      const stale = batch.map(([, one]) => one);
       try {
+        await this.#settled(signal);
+        signal.throwIfAborted();
+        // What is served again meanwhile has new ones.
+        const stale = batch.flatMap(([key, one]) => (this.#ready.get(key) === one ? one : []));
         for (const tracker of this.#trackers) await tracker.forgetServices(stale, signal);
       } catch (error) {
         if (signal.aborted) return;

@@ -31,6 +31,17 @@ export class DatapathConntrack {
   }
 }
 
+/**
+ * Resolves when no packet goes by flows of before: the datapath keeps what ovs-vswitchd made of them until that has looked at it again. A look that is under
+ * way may have begun before: the one after it counts. Throws UnixctlError.
+ */
+export async function revalidated(
+  vswitchd: Pick<Unixctl, 'run'>,
+  signal: AbortSignal,
+): Promise<void> {
+  for (let look = 0; look < 2; look += 1) await vswitchd.run('revalidator/wait', [], signal);
+}
+
 /** What connections have in common, as ovs-dpctl(8) takes it: as who began them sends, and as who answers. */
 function tuplesOf({ protocol, destination, endpoint }: StaleConnections): readonly string[] {
   const { address, port, family } = destination;

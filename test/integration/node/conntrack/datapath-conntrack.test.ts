@@ -1,6 +1,9 @@
 /** Connections that a real ovs-vswitchd tracks in its userspace datapath. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { DatapathConntrack } from '../../../../src/node/conntrack/datapath-conntrack.ts';
+import {
+  DatapathConntrack,
+  revalidated,
+} from '../../../../src/node/conntrack/datapath-conntrack.ts';
 import type { StaleConnections } from '../../../../src/node/conntrack/service-connections.ts';
 import { Unixctl } from '../../../../src/node/programs/unixctl.ts';
 import { Vswitchd } from '../../../support/host/vswitchd.ts';
@@ -34,11 +37,10 @@ const service = (to: string, port: number, endpoint?: string): StaleConnections 
 
 describe('connections of the userspace datapath to a service', () => {
   let vswitchd: Vswitchd;
+  const unixctl = (): Unixctl =>
+    new Unixctl({ folder: vswitchd.database.folder, daemon: 'ovs-vswitchd' });
   const conntrack = (isUserspace = true): DatapathConntrack =>
-    new DatapathConntrack(
-      new Unixctl({ folder: vswitchd.database.folder, daemon: 'ovs-vswitchd' }),
-      () => isUserspace,
-    );
+    new DatapathConntrack(unixctl(), () => isUserspace);
   const track = async (frame: string, zone: number): Promise<void> => {
     const packet = `in_port=1 packet=${frame} actions=ct(commit,zone=${zone})`;
     await vswitchd.ofctlOn('br-int', 'packet-out', packet);
@@ -95,6 +97,20 @@ describe('connections of the userspace datapath to a service', () => {
       /^ovs-vswitchd dpctl\/flush-conntrack: .*ECONNREFUSED/,
     );
     await vswitchd.launch();
+  });
+
+  test('are not made any more by flows of before once the datapath was looked at again', async () => {
+    const to = (zone: number): Promise<string> =>
+      vswitchd.ofctlOn('br-int', 'add-flow', `in_port=1,udp,actions=ct(commit,zone=${zone})`);
+    const cached = (): Promise<string> => vswitchd.appctl('dpctl/dump-flows', 'netdev@ovs-netdev');
+    for (let zone = 10; zone < 14; zone += 1) {
+      await to(zone);
+      await vswitchd.appctl('netdev-dummy/receive', 'p1', frameV4('10.96.0.20', 53));
+      await expect.poll(cached).toContain(`zone=${zone}`);
+      await to(zone + 1);
+      await revalidated(unixctl(), signal);
+      expect(await cached()).not.toContain(`zone=${zone})`);
+    }
   });
 
   test('are left when the daemon ends', async () => {

@@ -50,7 +50,7 @@ describe('forgetting connections', () => {
     void driver.forget(0);
     driver.set(owner, [port(['5.5.5.6'])]);
     driver.set(owner, []);
-    expect(tracker.asked).toEqual([['5.5.5.5']]);
+    await expect.poll(() => tracker.asked).toEqual([['5.5.5.5']]);
     tracker.answer.resolve();
     await driver.idle();
     // Nobody said that the data plane is as wanted since.
@@ -84,14 +84,42 @@ describe('forgetting connections', () => {
     expect(tracker.asked).toEqual([]);
   });
 
+  test('waits until no packet goes where it went before, and leaves alone what is served again meanwhile', async () => {
+    const tracker = new SlowTracker();
+    tracker.answer.resolve();
+    const settled = Promise.withResolvers<void>();
+    await using driver = new ConnectionDriver([tracker], undefined, () => settled.promise);
+    driver.set(owner, [port(['5.5.5.5', '5.5.5.6'])]);
+    driver.set(owner, []);
+    const forgetting = driver.forget(0);
+    expect(tracker.asked).toEqual([]);
+    driver.set(owner, [port(['5.5.5.6'])]);
+    settled.resolve();
+    await forgetting;
+    expect(tracker.asked).toEqual([['5.5.5.5']]);
+  });
+
+  test('is a problem while it is not known whether packets go where they went before', async () => {
+    const tracker = new SlowTracker();
+    const unknown = async (): Promise<void> => {
+      throw new Error('no answer');
+    };
+    await using driver = new ConnectionDriver([tracker], undefined, unknown);
+    driver.set(owner, [port(['5.5.5.5'])]);
+    driver.set(owner, []);
+    await driver.forget(0);
+    expect(tracker.asked).toEqual([]);
+    expect(driver.problems()[0]?.message).toMatch(/5\.5\.5\.5 port 80, .*: no answer; clients/);
+  });
+
   test('ends with the daemon', async () => {
     const tracker = new SlowTracker();
     const driver = new ConnectionDriver([tracker]);
     driver.set(owner, [port(['5.5.5.5'])]);
     driver.set(owner, []);
     void driver.forget(0);
+    await expect.poll(() => tracker.asked).toHaveLength(1);
     await driver[Symbol.asyncDispose]();
-    expect(tracker.asked).toHaveLength(1);
   });
 
   test('that is refused is one problem, kept within bounds, and ended by the next success', async () => {

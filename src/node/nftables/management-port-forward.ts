@@ -12,7 +12,12 @@ import { clusterFamilies, hasGateway } from '../../model/rules/network-addresses
 import { MANAGEMENT_DEVICES, managementDevice } from '../names.ts';
 import { concatenated, ipWord, NftRows } from './nft-rows.ts';
 import { ofFamily } from './ruleset.ts';
-import { DEFAULT_NETWORK_ID, MARK_SECONDARY_EGRESS, MARK_TO_NODE_ADDRESS } from '../numbers.ts';
+import {
+  DEFAULT_NETWORK_ID,
+  MARK_SECONDARY_EGRESS,
+  MARK_TO_NODE_ADDRESS,
+  POD_LINK_GROUP,
+} from '../numbers.ts';
 import { SETTINGS } from '../../desired/rows.ts';
 
 const CHAIN = 'mgmtport-forward';
@@ -40,6 +45,10 @@ export const managementPortForward: Feature<ZoneFacts> = {
   over: () => ONE,
   objects: () => [SETTINGS],
   rules: {
+    'from-links': {
+      text: "What comes in by the host's end of a pod's interface is for Open vSwitch alone. Its userspace datapath leaves the host's stack a copy, in which a pod may say of itself what it likes.",
+      source: 'reference/node.md §3.9',
+    },
     'between-ports': {
       text: 'The host forwards nothing from one of its ports on networks to another, or back: pods reach each other in OVN, where policies are.',
       source: 'reference/node.md §3.9',
@@ -70,6 +79,7 @@ export const managementPortForward: Feature<ZoneFacts> = {
     const add = (rows: NftRows, text: string): void => {
       rows.rule(text, { chain: CHAIN, text, order: (order += 1) });
     };
+    add(new NftRows(out, SETTINGS, 'from-links'), `meta iifgroup ${POD_LINK_GROUP} drop`);
     for (const from of FROM_PODS) add(between, `${from} oifname "${MANAGEMENT_DEVICES}" drop`);
     for (const from of FROM_PODS) add(unknown, `${from} ct state invalid drop`);
     for (const passes of ANSWERS) add(networks, `${FROM_NETWORKS} ${passes} accept`);

@@ -394,6 +394,34 @@ describe.skipIf(whyNoNamespace !== undefined)('our nftables table', () => {
     expect(connect(namespace, node, address, 79)).toBe('ECONNREFUSED');
   });
 
+  test("what a pod sends to the host's end of its own interface the host forwards to nobody", async () => {
+    using pod = await NetworkNamespace.create();
+    using other = await NetworkNamespace.create();
+    const links = new PodLinks({ host: namespace.path });
+    const addresses = ['10.244.0.77', '10.244.0.78'] as const;
+    for (const [index, one] of [pod, other].entries()) {
+      const mac = `0a:58:0a:80:00:0${index + 1}`;
+      const link = { device: 'eth0', hostDevice: `c0ffee${index}`, mac, mtu: 1400 };
+      const wanted = { ...link, externalIds: {} } as unknown as CniInterface;
+      await links.create([wanted], `c0ffee${index}`, one.path);
+      one.ip(`address add ${addresses[index]}/32 dev eth0`);
+      one.ip('link set dev eth0 up');
+      one.ip('route add default via 169.254.1.1 dev eth0 onlink');
+      namespace.ip(`route add ${addresses[index]}/32 dev ${link.hostDevice}`);
+      // By which the pod asks for the address of the host's end.
+      namespace.ip(`address add 169.254.1.1/32 dev ${link.hostDevice}`);
+    }
+    namespace.sysctls.write('net/ipv4/ip_forward', '1');
+    const [own, others] = addresses;
+    // Nobody listens: who gets there is refused.
+    expect(connect(pod, own, others, 79)).toBe('ECONNREFUSED');
+    units.want(nftZone);
+    expect(refused(await settled())).toEqual([]);
+    expect(connect(pod, own, others, 79)).toBe('no answer');
+    namespace.ip('address add 172.18.0.3/32 dev lo');
+    expect(connect(namespace, '172.18.0.3', others, 79)).toBe('ECONNREFUSED');
+  });
+
   test('kubelet reaches pods, also when its cgroup was made again', async () => {
     using cgroup = new TestCgroup();
     driver[Symbol.dispose]();

@@ -124,6 +124,7 @@ describe("the host's ports on networks", () => {
 
   test('lead to no other one; of no connection they forward nothing, from a primary network its masquerade address, and replies to what the host translated', () => {
     expect(chain('mgmtport-forward')).toEqual([
+      'meta iifgroup 974110 drop',
       'iifname "ovn-k8s-mp*" oifname "ovn-k8s-mp*" drop',
       `${networks} oifname "ovn-k8s-mp*" drop`,
       'iifname "ovn-k8s-mp*" ct state invalid drop',

@@ -1,9 +1,10 @@
-/** A pod that opens as many connections as it can: it has those that `max-pod-connections` lets it have, and other tenants have theirs. */
+/** A pod that opens as many connections as it can: it has those that `max-pod-connections` lets it have, other tenants have theirs, and it is told. */
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { stringify } from 'yaml';
-import { outputInside } from '../../../src/lab/exec.ts';
+import { heddleCommand, outputInside, runInside } from '../../../src/lab/exec.ts';
+import { settingsFile } from '../../../src/lab/objects.ts';
 import { attachedPods } from '../../../src/lab/pods.ts';
 import { sayHeld, type Attack } from '../../support/lab/held-table.ts';
 import { network } from '../../support/lab/host-tenants.ts';
@@ -14,6 +15,8 @@ import { ownFolder } from '../../support/run/left-behind.ts';
 const MOST = 300;
 const TRIED = 3000;
 const OUTSIDE = '172.18.0.100';
+/** Until tables were looked at, and what was found is told. */
+const TOLD = { timeout: 60_000, interval: 500 };
 
 /** Sends one datagram each from many ports. */
 const OPEN = `
@@ -95,6 +98,17 @@ describe.skipIf(whyNoLab !== undefined)(
       return (await outputInside(lab.record, ['pod', from, 'sh', '-c', echo])).includes('answered');
     };
 
+    const flood = async (name: (typeof ATTACKERS)[number]): Promise<void> => {
+      const argv = ['python3', '-c', OPEN, OUTSIDE, String(TRIED)];
+      await outputInside(lab.record, ['pod', `${name}/attacker`, ...argv]);
+    };
+    const status = async (): Promise<string> => {
+      const argv = ['status', '--config', settingsFile(lab.record.name)];
+      // With problems it ends with 1.
+      return (await runInside(lab.record, heddleCommand(lab.record, argv))).stdout;
+    };
+    const metrics = (): Promise<string> => onNode('curl', '-sf', 'http://127.0.0.1:9476/metrics');
+
     test.each(ATTACKERS)('of %s has as many as it may, and others have theirs', async (name) => {
       const key = `${name}/attacker`;
       const nad = name === 'plain' ? 'default' : `${name}/net`;
@@ -102,7 +116,7 @@ describe.skipIf(whyNoLab !== undefined)(
         .find((one) => one.name === key)
         ?.interfaces.find(({ nadKey }) => nadKey === nad);
       const address = own?.addresses[0]?.split('/')[0] ?? expect.unreachable('no address');
-      await outputInside(lab.record, ['pod', key, 'python3', '-c', OPEN, OUTSIDE, String(TRIED)]);
+      await flood(name);
       const zone = await zoneOf(
         name === 'plain' ? 'plain_attacker' : `${name}.net_${name}_attacker`,
       );
@@ -113,6 +127,32 @@ describe.skipIf(whyNoLab !== undefined)(
       expect(isHeld, `zone ${zone} has ${found}`).toBe(true);
       expect(await isAnswered('quiet/from')).toBe(true);
       expect(await isAnswered(`${name}/neighbour`)).toBe(true);
+    });
+
+    test('those who have all of theirs are named, each with its own port', async () => {
+      await Promise.all(ATTACKERS.map(flood));
+      const named = async (): Promise<readonly string[]> =>
+        [...(await status()).matchAll(/Pod (\S+): its port .*max-pod-connections.*\(300\)/g)]
+          .map(([, pod = '']) => pod)
+          .toSorted();
+      const all = ATTACKERS.map((name) => `${name}/attacker`).toSorted();
+      await expect.poll(named, TOLD).toEqual(all);
+    });
+
+    test('a table that is full is told of, with figures, until there is room', async () => {
+      const most = (await onNode('ovs-appctl', 'dpctl/ct-get-maxconns')).trim();
+      const full = /Node n1: the table of connections of Open vSwitch's userspace datapath is full/;
+      await onNode('ovs-appctl', 'dpctl/ct-set-maxconns', String(MOST));
+      try {
+        await expect.poll(status, TOLD).toMatch(full);
+        const seen = await metrics();
+        expect(seen).toContain(`heddle_host_connections_limit{table="userspace"} ${MOST}\n`);
+        const there = /^heddle_host_connections\{table="userspace"\} (\d+)$/m.exec(seen)?.[1];
+        expect(Number(there)).toBeGreaterThanOrEqual(MOST);
+      } finally {
+        await onNode('ovs-appctl', 'dpctl/ct-set-maxconns', most);
+      }
+      await expect.poll(status, TOLD).not.toMatch(full);
     });
   },
 );

@@ -23,6 +23,8 @@ const KERNEL_LIMIT = 'net/netfilter/nf_conntrack_max';
 const ENTRIES = 'dpctl/ct-get-nconns';
 const LIMIT = 'dpctl/ct-get-maxconns';
 const ZONE_LIMITS = 'dpctl/ct-get-limits';
+/** What it says where the datapath has no limits of zones; one that is not there is refused in other words. */
+const NO_ZONE_LIMITS = 'failed to get conntrack limit';
 /** What ovn-controller calls the zone of a port in `external_ids` of the integration bridge. */
 const ZONE_OF = 'ct-zone-';
 /** Milliseconds between two looks at least. */
@@ -159,7 +161,7 @@ const textOfAll = (problems: readonly ZoneProblem[]): string =>
   problems.map(({ object, message }) => `${object}: ${message}`).join('\n');
 
 const failureText = (error: UnixctlError): string =>
-  error instanceof UnixctlRefused && error.command === ZONE_LIMITS
+  error instanceof UnixctlRefused && error.message.includes(NO_ZONE_LIMITS)
     ? `max-pod-connections limits nothing here: Open vSwitch has no limits of conntrack zones (${error.message}). Its kernel datapath needs a kernel with CONFIG_NETFILTER_CONNCOUNT for them: run one, or set max-pod-connections to 0`
     : `how full Open vSwitch's tables of connections are can't be seen: ${error.message}; see whether ovs-vswitchd runs`;
 

@@ -11,14 +11,7 @@ export class UnixctlError extends Error {
 }
 
 /** The daemon answered that it can't do it; what it says of that may be nothing. */
-export class UnixctlRefused extends UnixctlError {
-  readonly command: string;
-
-  constructor(message: string, command: string) {
-    super(message);
-    this.command = command;
-  }
-}
+export class UnixctlRefused extends UnixctlError {}
 
 export interface UnixctlOptions {
   /** Folder with the process id and the control socket of the daemon. */
@@ -51,7 +44,7 @@ export class Unixctl {
         await ask(path, request, AbortSignal.any([signal, late])),
       );
       if (refusal === undefined) return result;
-      throw new UnixctlRefused(`${daemon} ${command}: ${refusal || 'refused'}`, command);
+      throw new UnixctlRefused(`${daemon} ${command}: ${refusal || 'refused'}`);
     } catch (error) {
       if (error instanceof UnixctlRefused) throw error;
       const reason = late.aborted ? `no answer within ${timeout / 1000} s` : errorText(error);

@@ -15,7 +15,7 @@ import { sayHeld } from '../../support/lab/held-table.ts';
 import { HostileLab } from '../../support/lab/hostile-lab.ts';
 import { lieToNeighbours } from '../../support/lab/hostile-neighbours.ts';
 import { answerAPartner, askAPartner } from '../../support/lab/hostile-partner.ts';
-import { sendOfNoConnection } from '../../support/lab/hostile-sources.ts';
+import { sendOfNoConnection, sendWithoutPlaces } from '../../support/lab/hostile-sources.ts';
 import { takeWhatIsNotTheirs } from '../../support/lab/hostile-services.ts';
 import { whyNoVirtualMachine } from '../../support/lab/lab.ts';
 
@@ -56,6 +56,9 @@ describe.skipIf(whyNoVirtualMachine !== undefined)(
       });
       test("nothing leaves the node with another address than the node's that belongs to no connection", async () => {
         await sendOfNoConnection(lab);
+      });
+      test('nor does anything while its table of connections is full, and who was connected stays so', async () => {
+        await sendWithoutPlaces(lab);
       });
       test('services take no address of nodes, gateway, API server, cluster DNS or other services from pods, nodes and the outside', async () => {
         await takeWhatIsNotTheirs(lab);

@@ -15,7 +15,7 @@ class Node {
     'dpctl/ct-get-maxconns': '3000000\n',
     'dpctl/ct-get-limits': 'default limit=0\nzone=7,limit=300,count=1\n',
   };
-  refuses = false;
+  refusal: string | undefined;
   asked: string[] = [];
   changes = 0;
   now = 0;
@@ -32,8 +32,8 @@ class Node {
         run: (command, args) => {
           this.asked.push([command, ...args].join(' '));
           const answer = this.answers[command];
-          if (this.refuses)
-            return Promise.reject(new UnixctlRefused('ovs-vswitchd refused', command));
+          if (this.refusal !== undefined)
+            return Promise.reject(new UnixctlRefused(`ovs-vswitchd ${command}: ${this.refusal}`));
           return answer === undefined
             ? Promise.reject(new UnixctlError(`ovs-vswitchd ${command}: nobody answers`))
             : Promise.resolve(answer);
@@ -152,11 +152,16 @@ test('while ovs-vswitchd does not answer that is a problem, and its table has no
 test('where zones can have no limits it is told that there are none', async () => {
   const node = new Node(true);
   node.datapath = '';
-  node.refuses = true;
+  // Open vSwitch 3.5 on a kernel without them; what it says of a datapath that is not there.
+  node.refusal = 'failed to get conntrack limit Operation not supported (Operation not supported)';
   expect(await node.look()).toEqual([
     expect.stringMatching(/^Node n1: max-pod-connections limits nothing here: .*CONNCOUNT/),
   ]);
   expect(node.tables.usages.map(({ table }) => table)).toEqual(['kernel']);
+  node.refusal = 'invalid argument system@ovs-system (Invalid argument)';
+  expect(await node.look()).toEqual([
+    expect.stringMatching(/^Node n1: .*can't be seen: .*invalid/),
+  ]);
 });
 
 test('before ovn-controller has made its bridge nobody is asked', async () => {

@@ -112,6 +112,51 @@ export const randomExternalRoute = (random: SeededRandom): KubeObject => ({
   },
 });
 
+/** An EgressQoS or a NetworkQoS. */
+export function randomQos(random: SeededRandom, spaces: readonly string[]): KubeObject {
+  const namespace = random.pick(spaces);
+  if (random.is(0.4))
+    return {
+      apiVersion: 'k8s.ovn.org/v1',
+      kind: 'EgressQoS',
+      metadata: { namespace, name: 'default' },
+      spec: {
+        egress: some(random, () => ({
+          dscp: random.below(64),
+          ...(random.is(0.5) ? {} : { dstCIDR: random.pick(['10.0.0.0/8', 'fd00::/8', '::/0']) }),
+          ...(random.is(0.5) ? {} : { podSelector: pods(random) }),
+        })),
+      },
+    };
+  const selected = {
+    networkSelectionType: 'NetworkAttachmentDefinitions',
+    networkAttachmentDefinitionSelector: {
+      namespaceSelector: namespaces(random),
+      networkSelector: namespaces(random),
+    },
+  };
+  return {
+    apiVersion: 'k8s.ovn.org/v1alpha1',
+    kind: 'NetworkQoS',
+    metadata: { namespace, name: random.pick(['gold', 'silver']) },
+    spec: {
+      priority: random.below(3),
+      ...(random.is(0.5) ? {} : { networkSelectors: [selected] }),
+      ...(random.is(0.5) ? {} : { podSelector: pods(random) }),
+      egress: some(random, () => ({
+        dscp: random.below(64),
+        ...(random.is(0.7) ? {} : { bandwidth: { rate: 1000, burst: 100 } }),
+        classifier: {
+          to: some(random, () => peer(random)),
+          ports: some(random, () =>
+            random.pick([{ protocol: 'UDP' }, { protocol: 'TCP', port: 80 }]),
+          ),
+        },
+      })),
+    },
+  };
+}
+
 /** A connection of some networks, as the cluster manager leaves it. */
 export function randomConnect(
   random: SeededRandom,

@@ -19,6 +19,7 @@ import {
   randomExternalRoute,
   randomLabels,
   randomPolicy,
+  randomQos,
   TEAMS,
 } from './random-policies.ts';
 import { pod as podWith, type PodNetwork } from './pods.ts';
@@ -76,7 +77,7 @@ export class ZoneObjects {
     const there = (object: KubeObject): { object: KubeObject; isGone: boolean }[] => [
       { object, isGone: false },
     ];
-    const kind = random.below(35);
+    const kind = random.below(38);
     if (kind < 3) return there(this.#putNad(random.pick(NETWORKS.flatMap(({ nads }) => nads))));
     if (kind < 4) return this.#remove('NetworkAttachmentDefinition');
     if (kind < 9) return there(this.#putPod());
@@ -114,6 +115,8 @@ export class ZoneObjects {
     if (kind < 30) return this.#remove('ClusterNetworkConnect');
     if (kind < 32) return there(this.#put(randomExternalRoute(random)));
     if (kind < 33) return this.#remove('AdminPolicyBasedExternalRoute');
+    if (kind < 35) return there(this.#put(randomQos(random, NAMESPACES)));
+    if (kind < 36) return this.#remove(random.pick(['EgressQoS', 'NetworkQoS']));
     if (random.is(0.2)) return this.#remove('Namespace');
     return there(this.#putNamespace(random.pick(NAMESPACES)));
   }
@@ -199,6 +202,7 @@ export class ZoneObjects {
         uid: `uid-of-${key}`,
         creationTimestamp: '2026-01-01T00:00:00Z',
         ...(asked.name.startsWith('cluster_udn_') ? { ownerReferences: [OWNER] } : {}),
+        labels: this.#random.is(0.5) ? {} : { team: this.#random.pick(TEAMS) },
         annotations: hasId
           ? {
               'k8s.ovn.org/network-id': String(asked.id),

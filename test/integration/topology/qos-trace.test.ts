@@ -1,6 +1,5 @@
 /** Marks that OVN gives packets by QoS rules: what ovn-trace makes of our rows. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { EgressQoS, NetworkQoS } from '../../../src/api/types.ts';
 import { readEgressQos, readNetworkQos, type Qos } from '../../../src/model/read/qos.ts';
 import { OvnZone } from '../../support/zone/ovn-zone.ts';
 import { bluePod, dualZone, type Zone } from '../../support/zone/zones.ts';
@@ -18,7 +17,7 @@ const egressQos = valueOf(
         { dscp: 10, podSelector: { matchLabels: { app: 'near' } } },
       ],
     },
-  } as EgressQoS),
+  }),
 );
 const networkQos = valueOf(
   readNetworkQos({
@@ -51,7 +50,7 @@ const networkQos = valueOf(
         },
       ],
     },
-  } as NetworkQoS),
+  }),
 );
 const names = ['near', 'far'];
 const zone: Zone = {

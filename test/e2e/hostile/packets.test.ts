@@ -1,6 +1,7 @@
 /** What pods try with packets on Open vSwitch's userspace datapath, in both gateway modes (docs/security.md). */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import {
+  byOwnHostEnd,
   outWithOwnAddress,
   pastTheRouter,
   tunnelsByOtherMeans,
@@ -9,6 +10,7 @@ import {
 } from '../../support/lab/hostile-attacks.ts';
 import { sayHeld } from '../../support/lab/held-table.ts';
 import { HostileLab } from '../../support/lab/hostile-lab.ts';
+import { askDeniedNodes } from '../../support/lab/hostile-nodes.ts';
 import { lieToNeighbours } from '../../support/lab/hostile-neighbours.ts';
 import { sendOfNoConnection, sendWithoutPlaces } from '../../support/lab/hostile-sources.ts';
 import { whyNoLab } from '../../support/lab/lab.ts';
@@ -44,6 +46,12 @@ describe.skipIf(whyNoLab !== undefined)(
       });
       test("what pods say of others' addresses and of next hops comes to nobody, and nobody goes by it", async () => {
         await lieToNeighbours(lab);
+      });
+      test('nodes that an administrator denies are denied at every address by which pods get there', async () => {
+        await askDeniedNodes(lab);
+      });
+      test("nor does the host's end of a pod's own interface lead anywhere", async () => {
+        await lab.prove("the host's end of a pod's interface", await byOwnHostEnd(lab));
       });
       test("the host's port on the default network leads to no pod", async () => {
         await lab.prove("the host's port on the default network", await pastTheRouter(lab));

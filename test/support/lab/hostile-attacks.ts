@@ -241,6 +241,24 @@ export async function pastTheRouter(lab: HostileLab): Promise<readonly Send[]> {
   return [...sends, ...byTheRouter(lab)];
 }
 
+/** Frames to the host's end of a pod's own interface: Open vSwitch alone is to take what comes there, and the host to forward nothing of it. */
+export async function byOwnHostEnd(lab: HostileLab): Promise<readonly Send[]> {
+  const sends: Send[] = [];
+  for (const [from, by] of [
+    ['plain/attacker', 'eth0'],
+    ['blue/attacker', 'ovn-udn1'],
+  ] as const) {
+    const device = await lab.hostEndOf(from);
+    const mac = await lab.portMac(device);
+    const victims = (
+      ['plain/beside', 'plain/far', 'guarded/beside', 'green/beside', 'green/far'] as const
+    ).flatMap((key) => lab.onDefault(key).addresses);
+    for (const to of [...victims, OUTSIDE.v4, OUTSIDE.v6])
+      sends.push(lab.toPort(from, by, { device, mac, to }));
+  }
+  return [...sends, ...byTheRouter(lab)];
+}
+
 /** Frames to the host's port on a primary network: for a service and a pod of the default network, for its own pods, and for what is outside. */
 export async function pastTheRouterOfANetwork(lab: HostileLab): Promise<readonly Send[]> {
   const device = await lab.portOf('blue');

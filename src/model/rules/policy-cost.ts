@@ -22,8 +22,8 @@ function blocksOfRange(first: number, last: number): number {
   return count;
 }
 
-/** A set of pods and nodes per family, whoever is in it. */
-const PEER_SETS = 2;
+/** Of which addresses are listed apart, each with all that is asked for besides: a set of pods and nodes for each, whoever is in it. */
+const FAMILY_COUNT = 2;
 
 /**
  * Flows that a policy of administrators costs a node by what it says itself. Whom selectors find, and how many numbers a port's name stands
@@ -33,14 +33,14 @@ export const adminPolicyFlows = ({ rules }: Pick<AdminPolicy, 'rules'>): number 
   FLOWS_PER_TERM * rules.reduce((sum, rule) => sum + termsOfRule(rule), 0);
 
 function termsOfRule({ networks, ports }: AdminRule): number {
-  const peers = PEER_SETS + networks.length;
+  const peers = FAMILY_COUNT + networks.length;
   if (ports.length === 0) return peers;
   const numbered = ports.filter(({ name }) => name === undefined);
   const protocols = new Set(numbered.map(({ protocol }) => protocol));
   const named = ports.length - numbered.length;
   // Of two lists OVN makes a conjunction: their sum, not their product. A port by its name is with other pods each.
   return [...protocols].reduce(
-    (sum, protocol) => sum + peers + termsOfPorts(ports, protocol),
+    (sum, protocol) => sum + peers + FAMILY_COUNT * termsOfPorts(ports, protocol),
     named * (peers + 1),
   );
 }

@@ -17,6 +17,7 @@ import { MOST_ADDRESSES } from '../../model/zone/egress-firewalls.ts';
 import type { ZoneFacts } from '../../model/zone/zone.ts';
 import { networkOf, networkRank } from '../networks/network-feature.ts';
 import { selectedNodes } from '../policy/selected-nodes.ts';
+import { eachWith } from '../policy/matches.ts';
 import { ACL_FIREWALL, TIER_POLICY } from '../numbers.ts';
 import { ACL_CLAIM, addAcl, ofGroup } from '../rows/acls.ts';
 import { egressFirewallName } from '../rows/address-sets.ts';
@@ -99,9 +100,8 @@ function matchesOf(
   let flows = 0;
   for (const [index, rule] of rules.entries()) {
     const destinations = destinationsOf(facts, network, firewall, rule, spared, out);
-    const { terms, prefixes } = destinations;
-    if (terms.length === 0) continue;
-    flows += flowsOf(pods, prefixes, rule.ports.length);
+    if (destinations.alternatives.length === 0) continue;
+    flows += flowsOf(pods, destinations, rule.ports);
     if (flows > most) break;
     matches.set(index, matchOf(rule, destinations));
   }
@@ -120,27 +120,40 @@ function matchesOf(
 
 /**
  * OpenFlow flows of a rule on a node, which has them twice: for the first packet of a connection, and for the others. Pods, prefixes and ports
- * add up (conjunctions); with one prefix and no ports it is a flow for each pod.
+ * add up (conjunctions), for each family and protocol; with one prefix and no ports it is a flow for each pod.
  */
-const flowsOf = (pods: number, prefixes: number, ports: number): number =>
-  2 * (Math.max(1, pods) + Math.max(0, prefixes - 1) + Math.max(0, ports - 1));
+function flowsOf(
+  pods: number,
+  { alternatives, prefixes }: Destinations,
+  ports: readonly PolicyPort[],
+): number {
+  const protocols = new Set(ports.map(({ protocol }) => protocol)).size;
+  const lists = alternatives.length * Math.max(1, protocols);
+  return (
+    2 * (lists * Math.max(1, pods) + Math.max(0, prefixes - 1) + Math.max(0, ports.length - 1))
+  );
+}
 
 function matchOf(
   { isAllowed, ports }: FirewallRule,
-  { terms, sets = [] }: Destinations,
+  { alternatives, sets = [] }: Destinations,
 ): RuleMatch {
-  const to = `(${terms.join(' || ')})`;
   const by = portsOf(ports);
   return {
     isAllowed,
     sets,
-    match: (ofPods) => [to, ofPods, ...(by === undefined ? [] : [by])].join(' && '),
+    match: (ofPods) =>
+      eachWith(
+        alternatives.map((terms) => `(${terms.join(' || ')})`),
+        ofPods,
+        ...(by === undefined ? [] : [by]),
+      ),
   };
 }
 
 interface Destinations {
-  /** None if it means nobody. */
-  readonly terms: readonly string[];
+  /** Terms of which any has to be so; none if it means nobody. */
+  readonly alternatives: readonly (readonly string[])[];
   /** What OVN makes of them. */
   readonly prefixes: number;
   readonly sets?: readonly string[];
@@ -162,7 +175,7 @@ function destinationsOf(
       ip: family === 'v4' ? 'ip4' : 'ip6',
     }));
     return {
-      terms: named.map(({ set, ip }) => `${ip}.dst == $${set}`),
+      alternatives: named.map(({ set, ip }) => [`${ip}.dst == $${set}`]),
       // As many as there may be: what a name stands for changes without the rule.
       prefixes: named.length * MOST_ADDRESSES,
       sets: named.map(({ set }) => set),
@@ -177,26 +190,32 @@ function destinationsOf(
       );
     return [...node.addresses, ...node.inside];
   });
-  const terms = [...new Set(addresses)]
-    .sort()
-    .map((address) => `${ipOf(address)}.dst == ${address}`);
-  return { terms, prefixes: terms.length };
+  const found = [...new Set(addresses)].sort();
+  const byFamily = Map.groupBy(found, ipOf);
+  // One of each family costs no more together.
+  const lists = found.length > 2 ? [...byFamily.values()] : [found];
+  return {
+    alternatives: lists
+      .filter((list) => list.length > 0)
+      .map((list) => list.map((address) => `${ipOf(address)}.dst == ${address}`)),
+    prefixes: found.length,
+  };
 }
 
 /** A block without the subnets of the networks: what pods send there is for policies to decide. */
 function termsOf(cidr: string, spared: readonly Prefix[]): Destinations {
   const block = parsePrefix(cidr);
-  if (block === undefined) return { terms: [], prefixes: 0 };
+  if (block === undefined) return { alternatives: [], prefixes: 0 };
   const ip = `${ipOf(cidr)}.dst`;
   const [one, ...others] = spared.filter((prefix) => overlaps(block, prefix));
-  if (one === undefined) return { terms: [`${ip} == ${cidr}`], prefixes: 1 };
+  if (one === undefined) return { alternatives: [[`${ip} == ${cidr}`]], prefixes: 1 };
   const left = [...withoutPrefixes(block, spared)].map(formatPrefix);
   // OVN multiplies out what is negated: of several what is left is listed.
   const terms =
     others.length === 0 && left.length > 0
       ? [`${ip} == ${cidr} && ${ip} != ${formatPrefix(one)}`]
       : left.map((prefix) => `${ip} == ${prefix}`);
-  return { terms, prefixes: left.length };
+  return { alternatives: terms.length === 0 ? [] : [terms], prefixes: left.length };
 }
 
 const PROTOCOLS = ['udp', 'tcp', 'sctp'] as const;

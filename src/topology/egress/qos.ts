@@ -218,14 +218,16 @@ function matchOf(qos: Qos, onNetwork: RuleOnNetwork): Match | undefined {
       ? []
       : [
           [
-            inSets(
-              'src',
-              new Map(
-                sources
-                  .filter(([family]) => from.includes(family))
-                  .map(([family, name]) => [family, [name]]),
-              ),
-            ),
+            anyOf([
+              ...inSets(
+                'src',
+                new Map(
+                  sources
+                    .filter(([family]) => from.includes(family))
+                    .map(([family, name]) => [family, [name]]),
+                ),
+              ).values(),
+            ]),
             ...(to.length === 0 ? [] : [anyOf(to)]),
             ...port,
           ].join(' && '),

@@ -27,7 +27,7 @@ import {
 import { objectIds } from '../rows/object-ids.ts';
 import { addPortGroup, adminPortGroup, PORT_GROUP_CLAIM } from '../rows/port-groups.ts';
 import { holds, Rows } from '../rows/unit-rows.ts';
-import { byProtocol, peerEnd } from './matches.ts';
+import { byProtocol, eachWith, peerEnd } from './matches.ts';
 import { namedPortMatches } from './named-ports.ts';
 import { familiesOf } from './placed.ts';
 import { selectedNodes } from './selected-nodes.ts';
@@ -126,21 +126,32 @@ function addRule(rows: Rows, onNetwork: AdminOnNetwork, rule: AdminRule): void {
   const terms = families.map(
     (family, i) => `${family === 'v4' ? 'ip4' : 'ip6'}.${end} == $${sets[i]}`,
   );
-  const peers = `((${terms.join(' || ')}))`;
-  if (rule.ports.length === 0) addRow(rows, onNetwork, rule, 'None', `${port} && ${peers}`, sets);
+  const peers = families.length === 1 ? [`((${terms.join('')}))`] : terms;
+  const add = (protocol: string, named: readonly string[], matches: readonly string[]): void => {
+    addRow(rows, onNetwork, rule, protocol, { match: eachWith(matches), sets: named });
+  };
+  if (rule.ports.length === 0)
+    add(
+      'None',
+      sets,
+      peers.map((from) => `${port} && ${from}`),
+    );
   for (const [protocol, match] of byProtocol(rule.ports))
-    addRow(rows, onNetwork, rule, protocol, `${port} && ${peers} && ${match}`, sets);
+    add(
+      protocol,
+      sets,
+      peers.map((from) => `${port} && ${from} && ${match}`),
+    );
   const queries = adminPortQueries(policy, rule);
   if (queries.length > 0) facts.requireOtherPods();
   const named = namedPortMatches(facts, network, controller, families, queries);
   for (const [protocol, { match, sets: more }] of named)
-    addRow(
-      rows,
-      onNetwork,
-      rule,
+    add(
       `${protocol}-namedPort`,
-      rule.direction === 'Egress' ? `${port} && ${match}` : `${port} && ${peers} && ${match}`,
       rule.direction === 'Egress' ? more : [...sets, ...more],
+      [...match.values()].map((to, i) =>
+        rule.direction === 'Egress' ? `${port} && ${to}` : `${port} && ${peers[i]} && ${to}`,
+      ),
     );
 }
 
@@ -149,8 +160,7 @@ function addRow(
   { controller, policy }: AdminOnNetwork,
   { direction, index, action }: AdminRule,
   protocol: string,
-  match: string,
-  sets: readonly string[],
+  { match, sets }: { readonly match: string; readonly sets: readonly string[] },
 ): void {
   const { kind, name, priority, logging } = policy;
   const isBaseline = kind === 'BaselineAdminNetworkPolicy';

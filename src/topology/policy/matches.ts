@@ -1,6 +1,6 @@
 /** Matches of policies' ACLs, as text (reference/topology.md §16.1). */
 
-import { ipOf, type Family } from '../../allocators/addresses.ts';
+import { FAMILIES, familyOf, type Family } from '../../allocators/addresses.ts';
 import type { PolicyPort, Protocol } from '../../model/read/policies.ts';
 import { anyOf, type Direction } from '../rows/acls.ts';
 
@@ -10,32 +10,52 @@ export const peerEnd = (direction: Direction): End => (direction === 'Ingress' ?
 
 const IP = { v4: 'ip4', v6: 'ip6' } as const;
 
-/** Every packet of these families. */
-export const allAddresses = (families: readonly Family[]): string =>
-  anyOf(families.map((family) => IP[family]));
+/** What a match says of addresses of each family. */
+export type ByFamily = ReadonlyMap<Family, string>;
+
+/** Every address of these families. */
+export const allOf = (families: readonly Family[]): ByFamily =>
+  new Map(families.map((family) => [family, IP[family]]));
+
+/**
+ * All of each of the alternatives, and of `more`. OVN adds up lists of addresses, ports and pods only where each list is of one field: of a list with
+ * addresses of both families it makes each pair with everything else. So these are alternatives of their own.
+ */
+export function eachWith(alternatives: readonly string[], ...more: readonly string[]): string {
+  const all = alternatives.map((one) => [one, ...more].join(' && '));
+  return all.length === 1 ? (all[0] ?? '') : all.map((one) => `(${one})`).join(' || ');
+}
 
 /** Addresses of sets: names by family. The names are sorted, so that the order of peers does not matter. */
-export function inSets(end: End, sets: ReadonlyMap<Family, readonly string[]>): string {
-  const terms = [...sets].map(
-    ([family, names]) =>
+export const inSets = (end: End, sets: ReadonlyMap<Family, readonly string[]>): ByFamily =>
+  new Map(
+    [...sets].map(([family, names]) => [
+      family,
       `${IP[family]}.${end} == {${[...new Set(names)]
         .sort()
         .map((name) => `$${name}`)
         .join(', ')}}`,
+    ]),
   );
-  return anyOf(terms);
-}
 
 /** Addresses of any of the blocks, and of sets: names by family. */
 export const inBlocks = (
   end: End,
   cidrs: readonly string[],
   sets: ReadonlyMap<Family, string>,
-): string =>
-  anyOf([
-    ...cidrs.map((cidr) => `${ipOf(cidr)}.${end} == ${cidr}`),
-    ...[...sets].map(([family, name]) => `${IP[family]}.${end} == $${name}`),
-  ]);
+): ByFamily =>
+  new Map(
+    FAMILIES.flatMap((family) => {
+      const set = sets.get(family);
+      const terms = [
+        ...cidrs
+          .filter((cidr) => familyOf(cidr) === family)
+          .map((cidr) => `${IP[family]}.${end} == ${cidr}`),
+        ...(set === undefined ? [] : [`${IP[family]}.${end} == $${set}`]),
+      ];
+      return terms.length === 0 ? [] : [[family, anyOf(terms)] as const];
+    }),
+  );
 
 const PROTOCOLS: readonly Protocol[] = ['tcp', 'udp', 'sctp'];
 

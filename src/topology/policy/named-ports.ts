@@ -9,10 +9,10 @@ import type { ZoneFacts } from '../../model/zone/zone.ts';
 import type { PortQuery, Protocol } from '../../model/read/policies.ts';
 import { anyOf } from '../rows/acls.ts';
 import { podsWithPort } from '../rows/address-sets.ts';
-import { inSets } from './matches.ts';
+import { inSets, type ByFamily } from './matches.ts';
 
 export interface NamedPortMatch {
-  readonly match: string;
+  readonly match: ByFamily;
   readonly sets: readonly string[];
   /** Numbers that the names stand for: OVN makes flows for each of them. */
   readonly numbers: number;
@@ -34,7 +34,12 @@ export function namedPortMatches(
     [...terms].map(([protocol, found]) => [
       protocol,
       {
-        match: `${protocol} && ${anyOf(found.map(({ match }) => match))}`,
+        match: new Map(
+          families.map((family) => [
+            family,
+            `${protocol} && ${anyOf(found.flatMap(({ match }) => match.get(family) ?? []))}`,
+          ]),
+        ),
         sets: found.flatMap(({ sets }) => sets),
         numbers: found.length,
       },
@@ -58,7 +63,12 @@ function termsOf(
     );
     return {
       protocol,
-      match: `(${inSets('dst', sets)} && ${protocol}.dst==${port})`,
+      match: new Map(
+        [...inSets('dst', sets)].map(([family, to]) => [
+          family,
+          `(${to} && ${protocol}.dst==${port})`,
+        ]),
+      ),
       sets: [...sets.values()].flat(),
     };
   });

@@ -20,7 +20,7 @@ import {
   type PolicyRule,
 } from '../../model/read/policies.ts';
 import { FLOWS_PER_TERM, termsOfPorts } from '../../model/rules/policy-cost.ts';
-import { ACL_CLAIM, addAcl, ofGroup } from '../rows/acls.ts';
+import { anyOf, ACL_CLAIM, addAcl, ofGroup } from '../rows/acls.ts';
 import {
   ADDRESS_SET_CLAIM,
   addAddressSet,
@@ -33,7 +33,15 @@ import { ACL_DEFAULT_ALLOW, TIER_POLICY } from '../numbers.ts';
 import { objectIds } from '../rows/object-ids.ts';
 import { addPortGroup, policyPortGroup, PORT_GROUP_CLAIM } from '../rows/port-groups.ts';
 import { holds, Rows } from '../rows/unit-rows.ts';
-import { allAddresses, byProtocol, inBlocks, inSets, peerEnd } from './matches.ts';
+import {
+  allOf,
+  byProtocol,
+  eachWith,
+  inBlocks,
+  inSets,
+  peerEnd,
+  type ByFamily,
+} from './matches.ts';
 import { namedPortMatches } from './named-ports.ts';
 import { familiesOf } from './placed.ts';
 
@@ -43,14 +51,17 @@ const BLOCKS = -2;
 
 /** What a rule is about, with the sets that it names. */
 interface Match {
-  readonly match: string;
+  readonly match: ByFamily;
+  /** A term of each family at most: OVN makes no more of them together. */
+  readonly isShort: boolean;
   readonly sets: readonly string[];
   /** How many terms it has for OVN; what pods are in a set is not the policy's doing, and not counted. */
   readonly terms: number;
 }
 
 /** An ACL to be. */
-interface Allow extends Match {
+interface Allow extends Pick<Match, 'sets' | 'terms'> {
+  readonly alternatives: readonly string[];
   readonly named: boolean;
   readonly rule: PolicyRule;
   readonly protocol: string;
@@ -192,6 +203,7 @@ function blocksOf(
   return {
     match: {
       match: inBlocks(peerEnd(rule.direction), whole, names),
+      isShort: names.size === 0 && new Set(whole.map(familyOf)).size === whole.length,
       sets: [...names.values()],
       terms: whole.length + left.length,
     },
@@ -215,7 +227,7 @@ function selectorsOf(
   if (rule.peers.length === 0) {
     if (rule.blocks.length > 0) return undefined;
     const all = families.length === 0 ? FAMILIES : families;
-    return { match: allAddresses(all), sets: [], terms: all.length };
+    return { match: allOf(all), isShort: true, sets: [], terms: all.length };
   }
   if (families.length === 0) return undefined;
   const sets = new Map(
@@ -225,7 +237,12 @@ function selectorsOf(
     ]),
   );
   const names = [...sets.values()].flat();
-  return { match: inSets(peerEnd(rule.direction), sets), sets: names, terms: names.length };
+  return {
+    match: inSets(peerEnd(rule.direction), sets),
+    isShort: false,
+    sets: names,
+    terms: names.length,
+  };
 }
 
 function* allowsOf(
@@ -236,13 +253,16 @@ function* allowsOf(
 ): Generator<Allow, void> {
   const ports = byProtocol(rule.ports);
   for (const [block, peer] of peers) {
-    if (rule.ports.length === 0) yield { ...peer, named: false, rule, protocol: 'None', block };
+    const found = [...peer.match.values()];
+    const alternatives = peer.isShort ? [anyOf(found)] : found;
+    if (rule.ports.length === 0)
+      yield { ...peer, alternatives, named: false, rule, protocol: 'None', block };
     for (const [protocol, port] of ports)
       yield {
-        match: `${peer.match} && ${port}`,
+        alternatives: alternatives.map((one) => `${one} && ${port}`),
         sets: peer.sets,
         // Of two lists OVN makes a conjunction: their sum, not their product.
-        terms: peer.terms + termsOfPorts(rule.ports, protocol),
+        terms: peer.terms + alternatives.length * termsOfPorts(rule.ports, protocol),
         named: false,
         rule,
         protocol,
@@ -256,12 +276,15 @@ function* allowsOf(
     const key = { named: true, rule, protocol: `${protocol}-namedPort` };
     // Who sends says nothing about the port; who is reached is in the sets of the port already.
     if (rule.direction === 'Egress')
-      yield { ...key, match, sets, terms: numbers, block: SELECTORS };
+      yield { ...key, alternatives: [...match.values()], sets, terms: numbers, block: SELECTORS };
     else
       for (const [block, peer] of peers)
         yield {
           ...key,
-          match: `${peer.match} && ${match}`,
+          alternatives: [...match].flatMap(([family, port]) => {
+            const from = peer.match.get(family);
+            return from === undefined ? [] : `${from} && ${port}`;
+          }),
           sets: [...peer.sets, ...sets],
           // Each number is with other pods: nothing can be shared.
           terms: numbers * (peer.terms + 1),
@@ -273,8 +296,9 @@ function* allowsOf(
 function addAllow(
   rows: Rows,
   { facts, controller, policy: { namespace, name, isStateless } }: PolicyOnNetwork,
-  { rule: { direction, index }, protocol, block, match, sets }: Allow,
+  { rule: { direction, index }, protocol, block, alternatives, sets }: Allow,
 ): void {
+  if (alternatives.length === 0) return;
   const group = policyPortGroup(controller, namespace, name);
   addAcl(
     rows,
@@ -294,7 +318,7 @@ function addAllow(
         isStateless && facts.settings.policies.allowsStateless
           ? 'allow-stateless'
           : 'allow-related',
-      match: `${match} && ${ofGroup(direction, group.name)}`,
+      match: eachWith(alternatives, ofGroup(direction, group.name)),
       sets,
       severity: facts.namespaces.part(namespace, 'logging')?.allow,
       afterLoadBalancing: true,

@@ -125,3 +125,14 @@ test('of an administrators’ policy what is counted is what a node has at most,
   expect(flows).toBeLessThan(counted + 20);
   expect(flows).toBeGreaterThan(0.4 * counted);
 });
+
+test('addresses of both families add up with ports and pods, as those of one do', async () => {
+  const v6 = Array.from({ length: 100 }, (_, i) => ({
+    ipBlock: { cidr: `2001:db8:${(((i + 1) * 40503) & 65535).toString(16)}::1/128` },
+  }));
+  const v4 = scattered(100).map((cidr) => ({ ipBlock: { cidr } }));
+  const ports = Array.from({ length: 50 }, (_, i) => ({ port: 1 + 97 * i }));
+  const flows = await flowsOf({ policies: [read('both', to([...v4, ...v6], ports))] });
+  const counted = 2 * (200 + 2 * 50);
+  expect(Math.abs(flows - counted)).toBeLessThan(0.1 * counted + 20);
+});

@@ -58,7 +58,7 @@ describe('what a policy of administrators costs a node', () => {
   test('is the sum of peers and ports of each rule, whoever is behind its selectors', () => {
     expect(flows(rule({}))).toBe(FLOWS_PER_TERM * 2);
     expect(flows(rule({ networks: ['10.0.0.0/8', '11.0.0.0/8'] }))).toBe(FLOWS_PER_TERM * 4);
-    expect(flows(rule({ ports: [{ protocol: 'tcp', port: 80 }] }))).toBe(FLOWS_PER_TERM * 3);
+    expect(flows(rule({ ports: [{ protocol: 'tcp', port: 80 }] }))).toBe(FLOWS_PER_TERM * 4);
     expect(flows(rule({}), rule({}))).toBe(2 * flows(rule({})));
   });
 

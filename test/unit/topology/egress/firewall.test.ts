@@ -106,7 +106,7 @@ test('a name is the set of what it is known by, in each family of the cluster', 
   ]);
   expect(built(zoneWith([name], 'blue', dualZone)).acls).toEqual([
     expect.stringContaining(
-      '(ip4.dst == $a89dd6dbaeb419660a09334629fe19d0b || ip6.dst == $a1b03f69c104bda62300c575b22097f71) && inport',
+      '((ip4.dst == $a89dd6dbaeb419660a09334629fe19d0b) && inport == @a738b3352beeb1cf3c2db1b084d93357e) || ((ip6.dst == $a1b03f69c104bda62300c575b22097f71) && inport == @',
     ),
   ]);
 });

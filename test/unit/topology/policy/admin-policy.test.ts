@@ -202,7 +202,7 @@ test('nodes are peers by their labels, with all addresses at which pods reach th
     ['fc00:f853::4', 'fd00:10:244:1::2'],
   ]);
   expect(zone.rows(ON_DEFAULT)[1]?.columns['match']).toMatch(
-    /^inport == @a[\da-f]+ && \(\(ip4\.dst == \$a[\da-f]+ \|\| ip6\.dst == \$a[\da-f]+\)\)$/,
+    /^\(inport == @a[\da-f]+ && ip4\.dst == \$a[\da-f]+\) \|\| \(inport == @a[\da-f]+ && ip6\.dst == \$a[\da-f]+\)$/,
   );
 });
 

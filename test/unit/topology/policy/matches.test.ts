@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import type { PolicyPort } from '../../../../src/model/read/policies.ts';
 import {
-  allAddresses,
+  allOf,
   byProtocol,
+  eachWith,
   inBlocks,
   inSets,
   peerEnd,
@@ -17,19 +18,31 @@ describe('matches of policies (reference/topology.md §16.1)', () => {
   });
 
   test('everybody is every packet of the families', () => {
-    expect(allAddresses(['v4'])).toBe('ip4');
-    expect(allAddresses(['v4', 'v6'])).toBe('(ip4 || ip6)');
+    expect([...allOf(['v4', 'v6'])]).toEqual([
+      ['v4', 'ip4'],
+      ['v6', 'ip6'],
+    ]);
   });
 
   test('sets are named once and in one order, whatever order peers are in', () => {
     const match = inSets('src', new Map([['v4', ['b', 'a', 'b']]]));
-    expect(match).toBe('ip4.src == {$a, $b}');
-    expect(inSets('src', new Map([['v4', ['a', 'b']]]))).toBe(match);
+    expect([...match]).toEqual([['v4', 'ip4.src == {$a, $b}']]);
+    expect(inSets('src', new Map([['v4', ['a', 'b']]]))).toEqual(match);
   });
 
-  test('blocks are joined with the sets of what exceptions leave', () => {
-    expect(inBlocks('dst', ['10.0.0.0/8', 'fd00::/8'], new Map([['v4', 's']]))).toBe(
-      '(ip4.dst == 10.0.0.0/8 || ip6.dst == fd00::/8 || ip4.dst == $s)',
+  test('blocks are joined with the sets of what exceptions leave, family by family', () => {
+    expect([...inBlocks('dst', ['10.0.0.0/8', 'fd00::/8'], new Map([['v4', 's']]))]).toEqual([
+      ['v4', '(ip4.dst == 10.0.0.0/8 || ip4.dst == $s)'],
+      ['v6', 'ip6.dst == fd00::/8'],
+    ]);
+  });
+
+  test('what is asked for besides is asked of each family by itself', () => {
+    expect(eachWith(['ip4.src == $a'], 'tcp', 'outport == @g')).toBe(
+      'ip4.src == $a && tcp && outport == @g',
+    );
+    expect(eachWith(['ip4.src == $a', 'ip6.src == $b'], 'tcp')).toBe(
+      '(ip4.src == $a && tcp) || (ip6.src == $b && tcp)',
     );
   });
 });

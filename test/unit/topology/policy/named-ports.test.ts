@@ -49,7 +49,7 @@ describe('a port that a rule means by a name', () => {
     ).get('tcp');
     expect(found?.numbers).toBe(2);
     const [first = '', second = ''] = found?.sets ?? [];
-    expect(found?.match).toBe(
+    expect(found?.match.get('v4')).toBe(
       `tcp && ((ip4.dst == {$${first}} && tcp.dst==80) || (ip4.dst == {$${second}} && tcp.dst==8080))`,
     );
     expect(first).not.toBe(second);

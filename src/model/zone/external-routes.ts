@@ -232,6 +232,13 @@ export function externalRouteTables(
               : `it has ${hops.length + left} next hops: ${left} of them are not used, as each costs a route for each pod; write or select at most ${MOST_HOPS}`,
         };
       }
+      // As in ovn-kubernetes, the external bridge hands what has the node's address to the host there (reference/openflow.md, table 0, priority 175).
+      if (known.self.peek(nodeName)?.gateway?.mode === 'local')
+        for (const [policy] of routedPods.distinct('policy').keys())
+          yield {
+            object: externalRouteObject(policy),
+            message: `node ${nodeName} is in local gateway mode, where next hops are not known to be reached: what its pods send outside may get no answer; use shared gateway mode, or leave its namespaces out`,
+          };
       const unserved = new Set<string>();
       for (const key of routedPods.keysBy('unserved')) {
         const { policy = '', namespace = '' } = routedPods.peek(...key) ?? {};

@@ -171,3 +171,16 @@ test('hops are watched that pods of this node leave by', () => {
   const empty = factsOf({ ...withRoutes(route('gw', { hops })), attachments: [] });
   expect(empty.watchedHops.peek('gw')).toBe(undefined);
 });
+
+test('in local gateway mode it is told that next hops may not be reached', () => {
+  const inMode = (mode: 'local' | 'shared'): Zone => {
+    const zone = withRoutes(route('gw'));
+    const { gateway } = zone.node;
+    if (gateway === undefined) throw new Error('no gateway');
+    return { ...zone, node: { ...zone.node, gateway: { ...gateway, mode } } };
+  };
+  expect(problemsOf(factsOf(inMode('local')))).toEqual([
+    expect.stringContaining('gw: node ovn-worker is in local gateway mode'),
+  ]);
+  expect(problemsOf(factsOf(inMode('shared')))).toEqual([]);
+});

@@ -2,7 +2,6 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { stringify } from 'yaml';
 import { probe, type Endpoint, type Probe } from '../../src/lab/connectivity.ts';
 import { heddleCommand, runInside } from '../../src/lab/exec.ts';
 import { OUTSIDE } from '../../src/lab/node-facts.ts';
@@ -14,101 +13,30 @@ import { stopDaemon } from '../support/lab/lab-daemons.ts';
 import { testLab, whyNoLab, type TestLab } from '../support/lab/lab.ts';
 import { nodeAddresses } from '../support/lab/matrix-tenants.ts';
 import { ownFolder } from '../support/run/left-behind.ts';
+import {
+  manifestsText,
+  podOn,
+  SPACES as spaces,
+  spaceObjects,
+  webService,
+  webSlice,
+  type Space,
+} from '../support/lab/network-spaces.ts';
 import { Tenants } from '../support/lab/tenants.ts';
 
 const SOON = { timeout: 60_000, interval: 200 };
 const SECONDS = 2;
 const NODE_PORT = 30_200;
 
-/** Namespaces, each with its pods on another kind of network. */
-const SPACES = {
-  plain: undefined,
-  routed: {
-    topology: 'Layer3',
-    layer3: {
-      role: 'Primary',
-      subnets: [
-        { cidr: '10.60.0.0/16', hostSubnet: 24 },
-        { cidr: 'fd00:10:60::/48', hostSubnet: 64 },
-      ],
-    },
-  },
-  flat: {
-    topology: 'Layer2',
-    layer2: { role: 'Primary', subnets: ['10.61.0.0/16', 'fd00:10:61::/64'] },
-  },
-} as const;
-type Space = keyof typeof SPACES;
-const spaces = Object.keys(SPACES) as Space[];
-
 const clusterIp = (space: Space): string => `172.16.1.${201 + spaces.indexOf(space)}`;
 
-const pod = (namespace: string, name: string, nodeName: string): object => ({
-  apiVersion: 'v1',
-  kind: 'Pod',
-  metadata: { namespace, name, labels: { app: name } },
-  spec: { nodeName, containers: [{ name: 'main', image: 'box' }] },
-});
-const objects = spaces.flatMap((namespace, index) => {
-  const network = SPACES[namespace];
-  const labels = network === undefined ? {} : { 'k8s.ovn.org/primary-user-defined-network': '' };
-  return [
-    { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace, labels } },
-    ...(network === undefined
-      ? []
-      : [
-          {
-            apiVersion: 'k8s.ovn.org/v1',
-            kind: 'UserDefinedNetwork',
-            metadata: { namespace, name: 'net' },
-            spec: network,
-          },
-        ]),
-    pod(namespace, 'near', 'n1'),
-    pod(namespace, 'far', 'n2'),
-    {
-      apiVersion: 'v1',
-      kind: 'Service',
-      metadata: { namespace, name: 'web' },
-      spec: {
-        type: 'NodePort',
-        clusterIP: clusterIp(namespace),
-        clusterIPs: [clusterIp(namespace)],
-        selector: { app: 'far' },
-        ports: [{ name: 'web', port: 80, targetPort: SERVER_PORT, nodePort: NODE_PORT + index }],
-      },
-    },
-  ];
-});
+const objects = spaces.flatMap((namespace, index) => [
+  ...spaceObjects(namespace),
+  podOn('n1', namespace, 'near'),
+  podOn('n2', namespace, 'far'),
+  webService(namespace, 'far', { clusterIp: clusterIp(namespace), nodePort: NODE_PORT + index }),
+]);
 
-/** What is behind the service of a namespace: its pod on the other node, by its address on the default network. */
-const sliceOf = ({ pod: key, node, addresses }: Endpoint): object => {
-  const [namespace, name] = key.split('/');
-  return {
-    apiVersion: 'discovery.k8s.io/v1',
-    kind: 'EndpointSlice',
-    metadata: {
-      namespace,
-      name: 'web',
-      labels: {
-        'kubernetes.io/service-name': 'web',
-        'endpointslice.kubernetes.io/managed-by': 'endpointslice-controller.k8s.io',
-      },
-    },
-    addressType: 'IPv4',
-    ports: [{ name: 'web', protocol: 'TCP', port: SERVER_PORT }],
-    endpoints: [
-      {
-        addresses: addresses.slice(0, 1),
-        nodeName: node,
-        conditions: { ready: true },
-        targetRef: { kind: 'Pod', namespace, name },
-      },
-    ],
-  };
-};
-
-const text = (all: readonly object[]): string => all.map((one) => stringify(one)).join('---\n');
 const rule = (type: 'Allow' | 'Deny', to: object | string, ports?: readonly object[]): object => ({
   type,
   to: typeof to === 'string' ? { cidrSelector: to } : to,
@@ -188,7 +116,7 @@ describe.skipIf(whyNoLab !== undefined)(
     const write = (egress: readonly object[]): void => {
       writeFileSync(
         firewallFile(),
-        text(
+        manifestsText(
           spaces.map((namespace) => ({
             apiVersion: 'k8s.ovn.org/v1',
             kind: 'EgressFirewall',
@@ -204,7 +132,7 @@ describe.skipIf(whyNoLab !== undefined)(
       );
 
     beforeAll(async () => {
-      writeFileSync(join(folder, 'objects.yaml'), text(objects));
+      writeFileSync(join(folder, 'objects.yaml'), manifestsText(objects));
       lab = await testLab('e2e-firewalls', { nodes: 2, families: 'dual' });
       void runInside(lab.record, [
         'ip',
@@ -225,7 +153,7 @@ describe.skipIf(whyNoLab !== undefined)(
       const onDefault = await tenants.endpoints('default');
       writeFileSync(
         join(tenants.manifests, 'slices.yaml'),
-        text(onDefault.filter(({ pod: key }) => key.endsWith('/far')).map(sliceOf)),
+        manifestsText(onDefault.filter(({ pod: key }) => key.endsWith('/far')).map(webSlice)),
       );
       ends = new Map((await tenants.endpoints()).map((one) => [one.pod, one]));
     }, 120_000);

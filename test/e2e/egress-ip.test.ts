@@ -2,47 +2,35 @@
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { parseAllDocuments, stringify } from 'yaml';
+import { parseAllDocuments } from 'yaml';
 import { probe, type Endpoint } from '../../src/lab/connectivity.ts';
 import { heddleCommand, outputInside, runInside } from '../../src/lab/exec.ts';
 import { manifestsFolder, OUTSIDE } from '../../src/lab/node-facts.ts';
 import { settingsFile } from '../../src/lab/objects.ts';
 import { serveOutward } from '../../src/lab/outward.ts';
 import { SERVER_PORT } from '../../src/lab/pods.ts';
+import { stopDaemon } from '../support/lab/lab-daemons.ts';
 import { testLab, whyNoLab, type TestLab } from '../support/lab/lab.ts';
 import { nodeAddresses } from '../support/lab/matrix-tenants.ts';
 import { ownFolder } from '../support/run/left-behind.ts';
+import {
+  manifestsText,
+  podOn,
+  SPACES,
+  spaceObjects,
+  type Space,
+} from '../support/lab/network-spaces.ts';
 import { Tenants } from '../support/lab/tenants.ts';
 
 const SOON = { timeout: 60_000, interval: 200 };
 const SECONDS = 2;
-
-/** Namespaces, each with its pods on another kind of network. */
-const SPACES = {
-  plain: undefined,
-  routed: {
-    topology: 'Layer3',
-    layer3: {
-      role: 'Primary',
-      subnets: [
-        { cidr: '10.60.0.0/16', hostSubnet: 24 },
-        { cidr: 'fd00:10:60::/48', hostSubnet: 64 },
-      ],
-    },
-  },
-  flat: {
-    topology: 'Layer2',
-    layer2: { role: 'Primary', subnets: ['10.61.0.0/16', 'fd00:10:61::/64'] },
-  },
-} as const;
-type Space = keyof typeof SPACES;
 
 interface Case {
   readonly mode: 'shared' | 'local';
   readonly spaces: readonly Space[];
 }
 const CASES: readonly Case[] = [
-  { mode: 'shared', spaces: ['plain', 'routed', 'flat'] },
+  { mode: 'shared', spaces: SPACES },
   // In local gateway mode networks of users leave by VRFs, which this kernel need not have.
   { mode: 'local', spaces: ['plain'] },
 ];
@@ -53,36 +41,13 @@ type NodeName = (typeof NODES)[number];
 const EGRESS = { v4: '172.18.0.50', v6: 'fd00:172:18::50' } as const;
 type Family = keyof typeof EGRESS;
 
-const pod = (namespace: string, name: string, nodeName: string): object => ({
-  apiVersion: 'v1',
-  kind: 'Pod',
-  metadata: { namespace, name, labels: { app: name } },
-  spec: { nodeName, containers: [{ name: 'main', image: 'box' }] },
-});
-const objectsOf = (namespace: Space): readonly object[] => {
-  const network = SPACES[namespace];
-  const labels = {
-    leaves: 'fixed',
-    ...(network === undefined ? {} : { 'k8s.ovn.org/primary-user-defined-network': '' }),
-  };
-  return [
-    { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace, labels } },
-    ...(network === undefined
-      ? []
-      : [
-          {
-            apiVersion: 'k8s.ovn.org/v1',
-            kind: 'UserDefinedNetwork',
-            metadata: { namespace, name: 'net' },
-            spec: network,
-          },
-        ]),
-    pod(namespace, 'near', 'n1'),
-    pod(namespace, 'far', 'n2'),
-    // Nothing selects it.
-    pod(namespace, 'free', 'n2'),
-  ];
-};
+const objectsOf = (namespace: Space): readonly object[] => [
+  ...spaceObjects(namespace, { leaves: 'fixed' }),
+  podOn('n1', namespace, 'near'),
+  podOn('n2', namespace, 'far'),
+  // Nothing selects it.
+  podOn('n2', namespace, 'free'),
+];
 
 const egressIp = (...egressIPs: readonly string[]): object => ({
   apiVersion: 'k8s.ovn.org/v1',
@@ -94,8 +59,6 @@ const egressIp = (...egressIPs: readonly string[]): object => ({
     podSelector: { matchExpressions: [{ key: 'app', operator: 'NotIn', values: ['free'] }] },
   },
 });
-
-const text = (all: readonly object[]): string => all.map((one) => stringify(one)).join('---\n');
 
 describe.skipIf(whyNoLab !== undefined).each(CASES)(
   `egress IPs in $mode gateway mode${whyNoLab === undefined ? '' : ` (${whyNoLab})`}`,
@@ -114,7 +77,7 @@ describe.skipIf(whyNoLab !== undefined).each(CASES)(
       const egress = { 'k8s.ovn.org/egress-assignable': '' };
       writeFileSync(
         path,
-        text(
+        manifestsText(
           nodes.map(({ metadata, ...node }) => ({
             ...node,
             metadata: {
@@ -175,7 +138,7 @@ describe.skipIf(whyNoLab !== undefined).each(CASES)(
     };
 
     beforeAll(async () => {
-      writeFileSync(join(folder, 'objects.yaml'), text(spaces.flatMap(objectsOf)));
+      writeFileSync(join(folder, 'objects.yaml'), manifestsText(spaces.flatMap(objectsOf)));
       lab = await testLab(`e2e-egress-ips-${mode}`, { nodes: 2, families: 'dual' });
       tenants = new Tenants(lab.record, {
         folder,
@@ -195,7 +158,7 @@ describe.skipIf(whyNoLab !== undefined).each(CASES)(
     });
 
     test('while no node may have its address nothing leaves, and its owner is told', async () => {
-      writeFileSync(file(), text([egressIp(EGRESS.v4)]));
+      writeFileSync(file(), manifestsText([egressIp(EGRESS.v4)]));
       await expect.poll(() => seen(), SOON).toEqual(expected('nobody'));
       await expect.poll(status, SOON).toContain('no assignable nodes for EgressIP: fixed');
       // It asks for no address of the other family.
@@ -207,7 +170,7 @@ describe.skipIf(whyNoLab !== undefined).each(CASES)(
       await expect.poll(() => seen(), SOON).toEqual(expected('egress'));
     });
 
-    test('while it moves no packet leaves with another address, and it is at one place alone', async () => {
+    test('while it moves, and daemons are killed, no packet leaves with another address, and it is at one place alone', async () => {
       const sources = [EGRESS.v4, nodeAddresses('n1')[0], nodeAddresses('n2')[0]];
       await inOutside('nft', 'add', 'table', 'inet', 'seen');
       await inOutside('nft', 'add chain inet seen input { type filter hook input priority 0; }');
@@ -230,8 +193,14 @@ describe.skipIf(whyNoLab !== undefined).each(CASES)(
             1,
           )
         ).map(({ answer }) => answer?.peer ?? null);
-      for (const [node] of [['n2'], ['n1'], ['n2']] as const) {
+      for (const [node, killed] of [['n2'], ['n1'], ['n2', 'n1'], ['n1', 'n1'], ['n2']] as const) {
         label(node);
+        if (killed !== undefined) {
+          await stopDaemon(lab.record, killed, 'kill');
+          // Who has the address keeps it meanwhile, and nobody else gets it.
+          await ask();
+          await tenants.start();
+        }
         // Packets go all the time until each pod is answered at its new place.
         const at = async (): Promise<string> => {
           await ask();
@@ -252,7 +221,7 @@ describe.skipIf(whyNoLab !== undefined).each(CASES)(
 
     test('one address of each family leaves by a node of its own', async () => {
       label('n1', 'n2');
-      writeFileSync(file(), text([egressIp(EGRESS.v4, EGRESS.v6)]));
+      writeFileSync(file(), manifestsText([egressIp(EGRESS.v4, EGRESS.v6)]));
       await expect.poll(() => seen(['v4', 'v6']), SOON).toEqual(expected('egress', ['v4', 'v6']));
     });
 

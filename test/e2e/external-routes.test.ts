@@ -2,7 +2,6 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { stringify } from 'yaml';
 import { probe, type Endpoint, type Probe } from '../../src/lab/connectivity.ts';
 import { nodeNames } from '../../src/lab/paths.ts';
 import { SERVER_PORT } from '../../src/lab/pods.ts';
@@ -10,6 +9,15 @@ import { testLab, whyNoLab, type TestLab } from '../support/lab/lab.ts';
 import { nodeAddresses } from '../support/lab/matrix-tenants.ts';
 import { addHops, BEYOND, BfdSpeaker, HOPS, type Hop } from '../support/lab/next-hops.ts';
 import { ownFolder } from '../support/run/left-behind.ts';
+import {
+  manifestsText,
+  podOn,
+  SPACES as spaces,
+  spaceObjects,
+  webService,
+  webSlice,
+  type Space,
+} from '../support/lab/network-spaces.ts';
 import { Tenants } from '../support/lab/tenants.ts';
 
 const SOON = { timeout: 60_000, interval: 200 };
@@ -18,97 +26,13 @@ const NODE_PORT = 30_300;
 /** Of so many connections some go by each of two hops. */
 const TRIES = 24;
 
-/** Namespaces, each with its pods on another kind of network. */
-const SPACES = {
-  plain: undefined,
-  routed: {
-    topology: 'Layer3',
-    layer3: {
-      role: 'Primary',
-      subnets: [
-        { cidr: '10.60.0.0/16', hostSubnet: 24 },
-        { cidr: 'fd00:10:60::/48', hostSubnet: 64 },
-      ],
-    },
-  },
-  flat: {
-    topology: 'Layer2',
-    layer2: { role: 'Primary', subnets: ['10.61.0.0/16', 'fd00:10:61::/64'] },
-  },
-} as const;
-type Space = keyof typeof SPACES;
-const spaces = Object.keys(SPACES) as Space[];
-
 const clusterIp = (space: Space): string => `172.16.1.${211 + spaces.indexOf(space)}`;
 
-const objects = spaces.flatMap((namespace, index) => {
-  const network = SPACES[namespace];
-  const isOwn = network === undefined ? {} : { 'k8s.ovn.org/primary-user-defined-network': '' };
-  return [
-    {
-      apiVersion: 'v1',
-      kind: 'Namespace',
-      metadata: { name: namespace, labels: { ...isOwn, leaves: 'by-hops' } },
-    },
-    ...(network === undefined
-      ? []
-      : [
-          {
-            apiVersion: 'k8s.ovn.org/v1',
-            kind: 'UserDefinedNetwork',
-            metadata: { namespace, name: 'net' },
-            spec: network,
-          },
-        ]),
-    {
-      apiVersion: 'v1',
-      kind: 'Pod',
-      metadata: { namespace, name: 'web', labels: { app: 'web' } },
-      spec: { nodeName: 'n1', containers: [{ name: 'main', image: 'box' }] },
-    },
-    {
-      apiVersion: 'v1',
-      kind: 'Service',
-      metadata: { namespace, name: 'web' },
-      spec: {
-        type: 'NodePort',
-        clusterIP: clusterIp(namespace),
-        clusterIPs: [clusterIp(namespace)],
-        selector: { app: 'web' },
-        ports: [{ name: 'web', port: 80, targetPort: SERVER_PORT, nodePort: NODE_PORT + index }],
-      },
-    },
-  ];
-});
-
-/** What is behind the service of a namespace: its pod, by its address on the default network. */
-const sliceOf = ({ pod: key, node, addresses }: Endpoint): object => {
-  const [namespace, name] = key.split('/');
-  return {
-    apiVersion: 'discovery.k8s.io/v1',
-    kind: 'EndpointSlice',
-    metadata: {
-      namespace,
-      name: 'web',
-      labels: {
-        'kubernetes.io/service-name': 'web',
-        'endpointslice.kubernetes.io/managed-by': 'endpointslice-controller.k8s.io',
-      },
-    },
-    addressType: 'IPv4',
-    ports: [{ name: 'web', protocol: 'TCP', port: SERVER_PORT }],
-    endpoints: [
-      {
-        addresses: addresses.slice(0, 1),
-        nodeName: node,
-        conditions: { ready: true },
-        targetRef: { kind: 'Pod', namespace, name },
-      },
-    ],
-  };
-};
-
-const text = (all: readonly object[]): string => all.map((one) => stringify(one)).join('---\n');
+const objects = spaces.flatMap((namespace, index) => [
+  ...spaceObjects(namespace, { leaves: 'by-hops' }),
+  podOn('n1', namespace, 'web'),
+  webService(namespace, 'web', { clusterIp: clusterIp(namespace), nodePort: NODE_PORT + index }),
+]);
 
 describe.skipIf(whyNoLab !== undefined)(
   `external routes${whyNoLab === undefined ? '' : ` (${whyNoLab})`}`,
@@ -154,7 +78,7 @@ describe.skipIf(whyNoLab !== undefined)(
     const write = (hops: readonly Hop[], bfdEnabled = false): void => {
       writeFileSync(
         file(),
-        text([
+        manifestsText([
           {
             apiVersion: 'k8s.ovn.org/v1',
             kind: 'AdminPolicyBasedExternalRoute',
@@ -181,14 +105,14 @@ describe.skipIf(whyNoLab !== undefined)(
     ];
 
     beforeAll(async () => {
-      writeFileSync(join(folder, 'objects.yaml'), text(objects));
+      writeFileSync(join(folder, 'objects.yaml'), manifestsText(objects));
       lab = await testLab('e2e-external-routes', { nodes: 2, families: 'dual' });
       tenants = new Tenants(lab.record, { folder });
       await tenants.start();
       await addHops(lab.record, [nodeAddresses('n1')[0]]);
       writeFileSync(
         join(tenants.manifests, 'slices.yaml'),
-        text((await tenants.endpoints('default')).map(sliceOf)),
+        manifestsText((await tenants.endpoints('default')).map(webSlice)),
       );
       ends = new Map((await tenants.endpoints()).map((one) => [one.pod, one]));
     }, 120_000);

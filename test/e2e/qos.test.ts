@@ -2,7 +2,6 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { stringify } from 'yaml';
 import type { Endpoint } from '../../src/lab/connectivity.ts';
 import { heddleCommand, outputInside, runInside } from '../../src/lab/exec.ts';
 import { OUTSIDE } from '../../src/lab/node-facts.ts';
@@ -11,6 +10,13 @@ import { nodeNames } from '../../src/lab/paths.ts';
 import { attachedPods } from '../../src/lab/pods.ts';
 import { testLab, whyNoLab, type TestLab } from '../support/lab/lab.ts';
 import { arrivalsOf, marksOf, type MarkedWay } from '../support/lab/marked-packets.ts';
+import {
+  manifestsText,
+  podOn,
+  SPACES as spaces,
+  spaceObjects,
+  type Space,
+} from '../support/lab/network-spaces.ts';
 import { Tenants } from '../support/lab/tenants.ts';
 import { ownFolder } from '../support/run/left-behind.ts';
 import { until } from '../support/run/until.ts';
@@ -21,58 +27,14 @@ const PORT = 5001;
 /** Of the outside host, on the subnet of the localnet network. */
 const OUTSIDE_ON_LAN = '10.71.0.250';
 
-/** Namespaces, each with its pods on another kind of network. */
-const SPACES = {
-  plain: undefined,
-  routed: {
-    topology: 'Layer3',
-    layer3: {
-      role: 'Primary',
-      subnets: [
-        { cidr: '10.60.0.0/16', hostSubnet: 24 },
-        { cidr: 'fd00:10:60::/48', hostSubnet: 64 },
-      ],
-    },
-  },
-  flat: {
-    topology: 'Layer2',
-    layer2: { role: 'Primary', subnets: ['10.61.0.0/16', 'fd00:10:61::/64'] },
-  },
-} as const;
-type Space = keyof typeof SPACES;
-const spaces = Object.keys(SPACES) as Space[];
-
-const pod = (namespace: string, name: string, nodeName: string): object => ({
-  apiVersion: 'v1',
-  kind: 'Pod',
-  metadata: {
-    namespace,
-    name,
-    labels: { app: name },
-    ...(namespace === 'plain' ? { annotations: { 'k8s.v1.cni.cncf.io/networks': 'lan' } } : {}),
-  },
-  spec: { nodeName, containers: [{ name: 'main', image: 'box' }] },
-});
+const onLan = (namespace: Space): Readonly<Record<string, string>> =>
+  namespace === 'plain' ? { 'k8s.v1.cni.cncf.io/networks': 'lan' } : {};
 const objects = [
-  ...spaces.flatMap((namespace) => {
-    const network = SPACES[namespace];
-    const labels = network === undefined ? {} : { 'k8s.ovn.org/primary-user-defined-network': '' };
-    return [
-      { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace, labels } },
-      ...(network === undefined
-        ? []
-        : [
-            {
-              apiVersion: 'k8s.ovn.org/v1',
-              kind: 'UserDefinedNetwork',
-              metadata: { namespace, name: 'net' },
-              spec: network,
-            },
-          ]),
-      pod(namespace, 'near', 'n1'),
-      pod(namespace, 'far', 'n2'),
-    ];
-  }),
+  ...spaces.flatMap((namespace) => [
+    ...spaceObjects(namespace),
+    podOn('n1', namespace, 'near', onLan(namespace)),
+    podOn('n2', namespace, 'far', onLan(namespace)),
+  ]),
   {
     apiVersion: 'k8s.ovn.org/v1alpha1',
     kind: 'OVNSecondaryNetwork',
@@ -81,7 +43,6 @@ const objects = [
   },
 ];
 
-const text = (all: readonly object[]): string => all.map((one) => stringify(one)).join('---\n');
 const egressQos = (...egress: readonly object[]): readonly object[] =>
   spaces.map((namespace) => ({
     apiVersion: 'k8s.ovn.org/v1',
@@ -146,7 +107,7 @@ describe.skipIf(whyNoLab !== undefined)(
     });
     const file = (name: string): string => join(tenants.manifests, `${name}.yaml`);
     const write = (name: string, all: readonly object[]): void =>
-      writeFileSync(file(name), text(all));
+      writeFileSync(file(name), manifestsText(all));
     const rows = async (node: string): Promise<string[]> => {
       const tables = ['QoS', 'Address_Set'].map((table) =>
         tenants.rows(node, 'OVN_Northbound', [table]),
@@ -155,7 +116,7 @@ describe.skipIf(whyNoLab !== undefined)(
     };
 
     beforeAll(async () => {
-      writeFileSync(join(folder, 'objects.yaml'), text(objects));
+      writeFileSync(join(folder, 'objects.yaml'), manifestsText(objects));
       lab = await testLab('e2e-qos', { nodes: 2, families: 'dual' });
       const address = ['address', 'add', `${OUTSIDE_ON_LAN}/24`, 'dev', 'eth0'];
       await outputInside(lab.record, ['ip', '-n', 'ext', ...address]);

@@ -11,7 +11,11 @@ import { selectorProblems } from '../api/label-selector.ts';
 import { parseNad, renderNad } from '../api/nad/nad.ts';
 import { objectKey } from '../api/objects.ts';
 import { withNameLabel } from '../api/selectors.ts';
-import type { Namespace, NetworkAttachmentDefinition } from '../api/types.ts';
+import type { EgressIP, Namespace, NetworkAttachmentDefinition } from '../api/types.ts';
+import { requestedAddresses } from '../cluster/egress/egress-ip-outcome.ts';
+import { formatValue } from '../api/validation/field-errors.ts';
+import type { ClusterSettings } from '../model/model.ts';
+import { objectKindOf } from '../model/read/object-kinds.ts';
 import { targetNamespaces, unsupportedNetwork } from '../cluster/networks/network-objects.ts';
 import { notProgrammed } from '../api/unprogrammed.ts';
 import { previewConnects, type ConnectPreview } from './validate-connects.ts';
@@ -110,6 +114,45 @@ const unprogrammed = (documents: readonly ManifestDocument[]): ManifestError[] =
     const message = notProgrammed(document.kind.kind);
     return message === undefined ? [] : [about(document, message)];
   });
+
+/** Kinds that can only be read with what the cluster writes into their objects. */
+const COMPLETED_BY_CLUSTER = [
+  'ClusterNetworkConnect',
+  'NetworkAttachmentDefinition',
+  'Node',
+  'Pod',
+];
+
+/** Of which nodes can make nothing, or not all. */
+const unreadable = (
+  documents: readonly ManifestDocument[],
+  settings: ClusterSettings,
+): ManifestError[] =>
+  documents.flatMap((document) => {
+    const { object } = document;
+    const declared = objectKindOf(object.kind);
+    if (declared === undefined || COMPLETED_BY_CLUSTER.includes(object.kind)) return [];
+    const context = { nodeName: '', settings, isOwn: false, round: 0, before: undefined };
+    const reading = declared.read(object, context);
+    const messages = (declared.checks ?? []).map((check) => check(object));
+    if (reading?.kind === 'problem') messages.push(`nodes would refuse it: ${reading.message}`);
+    if (reading?.kind === 'value') messages.push(reading.warning);
+    return messages.flatMap((message) => (message === undefined ? [] : about(document, message)));
+  });
+
+/** EgressIPs with what is no address. */
+const invalidEgressIps = (documents: readonly ManifestDocument[]): ManifestError[] =>
+  documents.flatMap((document) =>
+    document.object.kind === 'EgressIP'
+      ? requestedAddresses(document.object as EgressIP).invalid.map((text) =>
+          about(
+            document,
+            `${REFUSED}: ${formatValue(text)} is not a valid IP address`,
+            document.positionOf(['spec', 'egressIPs']),
+          ),
+        )
+      : [],
+  );
 
 /** Primary networks that can't share a namespace that is declared beside them; the one that is written first counts. */
 function conflictingPrimaries(documents: readonly ManifestDocument[]): ManifestError[] {
@@ -234,7 +277,7 @@ function senselessSelectors(documents: readonly ManifestDocument[]): ManifestErr
 /** Problems among valid objects, in the order of the documents. */
 export function checkTogether(
   documents: readonly ManifestDocument[],
-  settings: ClusterAddressing,
+  settings: ClusterSettings,
   stored: readonly ManifestDocument[] = [],
 ): TogetherProblems {
   const previews = previewConnects(documents, stored, settings);
@@ -251,6 +294,8 @@ export function checkTogether(
       ...clashingNames(documents),
       ...unlabelledNamespaces(documents),
       ...senselessSelectors(documents),
+      ...unreadable(documents, settings),
+      ...invalidEgressIps(documents),
     ],
   };
 }

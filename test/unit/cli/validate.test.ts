@@ -35,6 +35,36 @@ describe('objects that are each valid', () => {
     expect(together(labelled, net)).toEqual({ errors: [], warnings: [] });
   });
 
+  test('are told what nodes, or the manager, would refuse of each', () => {
+    const of = (kind: string, version: string, metadata: string, spec: string): string =>
+      `\napiVersion: k8s.ovn.org/${version}\nkind: ${kind}\nmetadata: ${metadata}\nspec: ${spec}\n`;
+    const { errors, warnings } = together(
+      of(
+        'EgressFirewall',
+        'v1',
+        '{ name: default, namespace: blue }',
+        '{ egress: [{ type: Deny, to: { dnsName: "*.example.org" } }] }',
+      ),
+      of(
+        'AdminPolicyBasedExternalRoute',
+        'v1',
+        '{ name: gw }',
+        '{ from: { namespaceSelector: {} }, nextHops: { static: [{ ip: 127.0.0.1 }] } }',
+      ),
+      of('EgressIP', 'v1', '{ name: fixed }', '{ egressIPs: [1.2.3.400], namespaceSelector: {} }'),
+    );
+    expect(errors).toEqual([]);
+    expect(warnings).toEqual([
+      expect.stringContaining(
+        'EgressFirewall blue/default: nodes would refuse it: spec.egress[0].to.dnsName',
+      ),
+      expect.stringContaining(
+        'AdminPolicyBasedExternalRoute gw: nodes would refuse it: spec.nextHops.static[0].ip',
+      ),
+      expect.stringContaining('EgressIP fixed: the cluster manager would refuse it: "1.2.3.400"'),
+    ]);
+  });
+
   test('may be the same object twice', () => {
     const net = network('net', '{ role: Secondary, subnets: [10.0.0.0/24] }');
     expect(together(net, net)).toEqual({

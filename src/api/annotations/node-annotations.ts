@@ -39,7 +39,8 @@ export const LAYER2_TOPOLOGY_VERSION = 'k8s.ovn.org/layer2-topology-version'; //
 export const BRIDGE_EGRESS_ADDRESSES = 'k8s.ovn.org/bridge-egress-ips'; // node
 const GATEWAY_MTU_SUPPORT = 'k8s.ovn.org/gateway-mtu-support'; // node
 
-const BY_MANAGER = 'remove the annotation: the cluster manager writes it again';
+// Without its subnets a node takes away what uses them: nobody should be told to remove the annotation.
+const BY_MANAGER = 'the cluster manager writes it again: see that it runs';
 const BY_NODE = 'remove the annotation: the node writes it again';
 
 /** Node ids 0 and 1 are reserved (reference/api.md §6.1). */

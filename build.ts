@@ -123,6 +123,7 @@ export async function build(): Promise<void> {
     ),
     cwd: ROOT,
     platform: 'node',
+    transform: { target: 'node22' },
     external: /^node:/,
     plugins: [besideKoffi],
   });

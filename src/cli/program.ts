@@ -1,6 +1,9 @@
 /** The `heddle` command. */
+import { homedir } from 'node:os';
+import { basename, join } from 'node:path';
 import { Command, CommanderError } from 'commander';
 import { ConfigurationError } from '../process/configuration-error.ts';
+import { VERSION } from '../process/version.ts';
 import { EXIT, report, tone } from './output.ts';
 
 interface CommandModule {
@@ -23,7 +26,10 @@ const COMMANDS: Readonly<Record<string, () => Promise<CommandModule>>> = {
   show: () => import('./status.ts'),
   status: () => import('./status.ts'),
   validate: () => import('./validate.ts'),
+  // It comes last: it answers with what those above have.
+  completion: () => import('./completion.ts'),
 };
+const COMPLETION = ['completion', 'complete'];
 
 /** A failure that the user can do something about: printed as one message, without a stack trace. */
 const isForPeople = (error: unknown): error is Error =>
@@ -37,24 +43,34 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
 
 const VERSION_FLAGS = ['-V', '--version'];
 
-/** The module of the command that was called; all of them where none was, for the list of commands. */
-function load(): Promise<readonly CommandModule[]> {
-  const [first = ''] = process.argv.slice(2);
-  if (VERSION_FLAGS.includes(first)) return Promise.resolve([]);
-  const called = COMMANDS[first];
-  const loaders = called === undefined ? Object.values(COMMANDS) : [called];
-  return Promise.all(loaders.map((one) => one()));
-}
-
-export async function main(): Promise<void> {
+/**
+ * `heddle` with its command `called`; with all of them where there is none of this name: for the list of commands, and for shells that complete them.
+ */
+export async function commandFor(called: string): Promise<Command> {
   const program = new Command('heddle')
     .description(
       'Network segmentation for OVN: networks declared as Kubernetes objects, kept true in OVN.',
     )
-    .version('0.1.0', VERSION_FLAGS.join(', '))
+    .version(VERSION, VERSION_FLAGS.join(', '))
     .showHelpAfterError('(heddle --help lists the commands)')
     .exitOverride();
-  for (const { register } of new Set(await load())) register(program);
+  const one = COMPLETION.includes(called) ? undefined : COMMANDS[called];
+  const loaders = one === undefined ? Object.values(COMMANDS) : [one];
+  if (VERSION_FLAGS.includes(called)) return program;
+  const modules = await Promise.all(loaders.map((load) => load()));
+  for (const { register } of new Set(modules)) register(program);
+  return program;
+}
+
+/** As `kubectl heddle` it asks the API server that kubectl asks. */
+function asPlugin(): void {
+  if (basename(process.argv[1] ?? '') === 'kubectl-heddle')
+    process.env['KUBECONFIG'] ||= join(homedir(), '.kube/config');
+}
+
+export async function main(): Promise<void> {
+  asPlugin();
+  const program = await commandFor(process.argv[2] ?? '');
   try {
     await program.parseAsync();
   } catch (error) {

@@ -1,7 +1,7 @@
 /** Imported first by every entry point: an older Node.js would fail somewhere in the middle, over a method that it lacks. */
 
 /** As `engines` in package.json says. */
-const FLOOR = 24;
+const FLOOR = 22;
 
 /** Why a Node.js of this version can't run the client, if so. */
 const belowFloor = (version: string): string | undefined =>

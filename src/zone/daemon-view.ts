@@ -4,6 +4,7 @@ import type { ZoneStatus } from '../api/zone-status.ts';
 import { serveControl } from '../control/control-socket.ts';
 import type { Loop } from '../process/loop.ts';
 import type { Logger } from '../process/logger.ts';
+import { Resources } from '../process/resources.ts';
 import type { OverviewObjects } from '../views/overview.ts';
 import { planReport, statusReport } from '../views/zone-reports.ts';
 import type { ZoneRuntime } from './zone-runtime.ts';
@@ -97,7 +98,7 @@ export async function serveZone(
   log: Logger,
 ): Promise<AsyncDisposable> {
   const { socket } = runtime.configuration;
-  if (socket === undefined) return new AsyncDisposableStack();
+  if (socket === undefined) return new Resources();
   const methods = controlMethods(daemonView(runtime, state));
   return serveControl({ path: socket, methods, log });
 }

@@ -7,6 +7,7 @@ import type { Configuration } from '../settings/configuration.ts';
 import { freshDatabase, scriptOf } from '../databases/fresh-database.ts';
 import { createLogger } from '../process/logger.ts';
 import { within } from '../process/waiting.ts';
+import { Resources } from '../process/resources.ts';
 import { planReport, type PlanReport } from '../views/zone-reports.ts';
 import { ZoneRuntime } from './zone-runtime.ts';
 
@@ -39,7 +40,7 @@ const withoutHost = <C extends Configuration>({
 export async function renderedZone(
   configuration: Configuration & { readonly node: string },
 ): Promise<RenderedZone> {
-  await using opened = new AsyncDisposableStack();
+  await using opened = new Resources();
   const { manifests, state } = configuration;
   const temporary =
     manifests === undefined || state !== undefined
@@ -76,6 +77,6 @@ export async function renderedZone(
       })),
     script: () => scriptOf(plans),
     report: () => planReport(runtime, { details: true }),
-    [Symbol.asyncDispose]: () => stack.disposeAsync(),
+    [Symbol.asyncDispose]: () => stack[Symbol.asyncDispose](),
   };
 }

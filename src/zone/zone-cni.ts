@@ -9,6 +9,7 @@ import { ContainerTurns } from '../cni/server/container-turns.ts';
 import { serveCni } from '../cni/server/cni-socket.ts';
 import type { LinkFacts } from '../cni/links/pod-interfaces.ts';
 import type { Logger } from '../process/logger.ts';
+import { Resources } from '../process/resources.ts';
 import { NetworkStatusWriter } from '../cni/server/network-status-writer.ts';
 import { keepPodPorts } from '../cni/server/pod-port-keeper.ts';
 import { PodPorts } from '../cni/server/pod-ports.ts';
@@ -22,7 +23,7 @@ export interface ZoneCni extends AsyncDisposable {
 /** Serves container runtimes, if there is a socket for them. Throws ConfigurationError. */
 export async function serveZoneCni(runtime: ZoneRuntime, log: Logger): Promise<ZoneCni> {
   const { cniSocket, cniConfDir, node, settings } = runtime.configuration;
-  if (cniSocket === undefined || runtime.host === undefined) return new AsyncDisposableStack();
+  if (cniSocket === undefined || runtime.host === undefined) return new Resources();
   const shown =
     cniConfDir === undefined ? {} : { conflist: new ShownConflist(cniConfDir, cniSocket) };
   const { facts, informers } = runtime;
@@ -42,7 +43,7 @@ export async function serveZoneCni(runtime: ZoneRuntime, log: Logger): Promise<Z
     },
     log,
   };
-  const resources = new AsyncDisposableStack();
+  const resources = new Resources();
   const conntrack = resources.use(new Conntrack(openConntrackSocket));
   const statuses = resources.use(new NetworkStatusWriter({ ...shared, store: informers.store }));
   const plugin = new CniPlugin({
@@ -71,5 +72,5 @@ export async function serveZoneCni(runtime: ZoneRuntime, log: Logger): Promise<Z
       log,
     }),
   );
-  return { ...shown, [Symbol.asyncDispose]: () => resources.disposeAsync() };
+  return { ...shown, [Symbol.asyncDispose]: () => resources[Symbol.asyncDispose]() };
 }

@@ -14,6 +14,7 @@ import { join, resolve } from 'node:path';
 import { Graphviz } from '@hpcc-js/wasm-graphviz';
 import { describe, expect, test } from 'vitest';
 import { imageBom } from '../../deploy/sbom.ts';
+import { node22 } from '../support/run/node-22.ts';
 import { ownFolder } from '../support/run/left-behind.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
@@ -63,15 +64,38 @@ describe('the package', () => {
           { encoding: 'utf8' },
         ),
       );
+      const rendered = [process.execPath, node22()].map((node) =>
+        execFileSync(
+          node,
+          [
+            join(folder, 'out/package/dist/cli/main.js'),
+            'render',
+            '--node=ovn-worker',
+            `--manifests=${join(ROOT, 'test/integration/cli/fixtures/worked-example')}`,
+            `--state=${join(folder, 'state')}`,
+          ],
+          { encoding: 'utf8', cwd: '/' },
+        ),
+      );
       rmSync(folder, { recursive: true });
-      return { hash, contents, notices, help };
+      return { hash, contents, notices, help, rendered };
     });
     expect(hashes[0]?.hash).toBe(hashes[1]?.hash);
-    for (const part of ['dist/cli/main.js', 'dist/NOTICES', 'LICENSE', 'schemas/crds/'])
+    for (const part of [
+      'dist/cli/main.js',
+      'dist/NOTICES',
+      'LICENSE',
+      'schemas/crds/',
+      'schemas/heddle.schema.json',
+      'docs/man/heddle.1',
+    ])
       expect(hashes[0]?.contents).toContain(`package/${part}`);
     expect(hashes[0]?.contents).not.toMatch(/\.test\.ts$|node_modules/m);
     // Where it is installed none of its sources are.
     for (const text of hashes[0]?.help ?? []) expect(text).toContain('Usage: heddle');
+    const [rendered = '', renderedByNode22] = hashes[0]?.rendered ?? [];
+    expect(rendered).toContain('create Logical_Switch name=blue_blue_join');
+    expect(renderedByNode22).toBe(rendered);
     const lock = JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8')) as Parameters<
       typeof imageBom
     >[0];

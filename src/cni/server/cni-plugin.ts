@@ -158,7 +158,7 @@ export class CniPlugin {
       // ovn-controller works on the ports while the pod's ends get their addresses. What failed waits for the other to end.
       const both = [
         ports.add(interfaces),
-        Promise.try(() => links.configure(interfaces, netns, ports.isUserspace)),
+        (async () => links.configure(interfaces, netns, ports.isUserspace))(),
       ];
       await Promise.allSettled(both);
       await Promise.all(both);

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -666,5 +667,25 @@ describe('heddle node and its database server', () => {
     await until('the refilled database', async () => (await switches()).length > 0, 30_000);
     expect(await switches()).toEqual(before);
     expect(daemon.log).toMatch(/disconnected/);
+  });
+});
+
+describe('heddle completion', () => {
+  test('bash completes commands and flags by its script, and leaves paths to itself', async () => {
+    const { stdout: script, code, stderr } = await heddle('completion', 'bash');
+    expect(code, stderr).toBe(0);
+    // Of the package bash-completion the script takes this function alone.
+    const ask = `${script}
+      _get_comp_words_by_ref() { words=("\${COMP_WORDS[@]}"); cword=$COMP_CWORD; cur="\${words[cword]}"; prev="\${words[cword-1]}"; }
+      compopt() { :; }
+      heddle() { ${process.execPath} ${program} "$@"; }
+      COMP_WORDS=(heddle "$@"); COMP_CWORD=$#; __heddle_complete; printf '%s\\n' "\${COMPREPLY[@]}"`;
+    const completed = (...typed: readonly string[]): string[] =>
+      execFileSync('bash', ['-c', ask, 'bash', ...typed], { encoding: 'utf8' })
+        .trim()
+        .split('\n');
+    expect(completed('valid')).toEqual(['validate']);
+    expect(completed('graph', '--format', 's')).toEqual(['svg']);
+    expect(completed('validate', '')).toEqual(['']);
   });
 });

@@ -10,6 +10,7 @@ import type { ConversionWebhook } from './conversion-webhook.ts';
 import { parseBindAddress } from '../process/bind-address.ts';
 import { serveHealth } from '../process/health.ts';
 import type { Logger } from '../process/logger.ts';
+import { registerBuild } from '../process/build-metrics.ts';
 import { registerUnhandled } from '../process/unhandled-metrics.ts';
 import { MetricsAccess } from '../process/metrics-access.ts';
 import { objectSource, openStore, type OpenObjects } from '../settings/object-store.ts';
@@ -56,6 +57,7 @@ export async function runCluster(
 ): Promise<'stopped' | 'lost'> {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
+  registerBuild(registry);
   const { leaseTiming } = configuration;
   await using store = await openStore(objectSource(configuration, process.env), {
     dryRun: false,

@@ -194,6 +194,7 @@ export class ClusterManager {
         connects: () => informers.connects.list(),
         annotations: () => this.#nodes.annotationUsage(),
         absentDaemons: () => this.#heartbeats.absentees().length,
+        heartbeatAges: () => this.#heartbeats.ages(),
         subnets: () =>
           this.#nodes.subnets
             .networks()

@@ -29,6 +29,8 @@ export interface MetricSources {
   readonly annotations: () => ReadonlyMap<string, number>;
   /** How many nodes have no daemon any more. */
   readonly absentDaemons: () => number;
+  /** Milliseconds since the daemon of each node was heard last. */
+  readonly heartbeatAges: () => ReadonlyMap<string, number>;
 }
 
 const PREFIX = 'ovnkube_clustermanager_';
@@ -144,6 +146,18 @@ export function registerMetrics(registry: Registry, sources: MetricSources): voi
       registers: [],
       collect() {
         this.set(sources.absentDaemons());
+      },
+    }),
+  );
+  registry.registerMetric(
+    new Gauge({
+      name: 'heddle_cluster_heartbeat_age_seconds',
+      help: 'Since when the daemon of a node has given no heartbeat, as far as this process has seen.',
+      labelNames: ['node'],
+      registers: [],
+      collect() {
+        this.reset();
+        for (const [node, age] of sources.heartbeatAges()) this.set({ node }, age / 1000);
       },
     }),
   );

@@ -76,15 +76,20 @@ export class StatusPass {
     this.#logProblems(problems);
     if (!(await this.#resumed(signal))) return 'failed';
     const message = blockedNow();
+    const waiting = runtime.waiting();
     const report = zoneReport({
       controller,
       problems,
-      waiting: runtime.waiting(),
+      waiting,
       notes: runtime.notes(),
       message,
       reach: runtime.chassisReach(),
     });
-    this.#measure(problems.length, message !== undefined);
+    this.#measure(
+      problems.length,
+      waiting.map(({ object }) => object),
+      message !== undefined,
+    );
     if (!controller.hasWritten && performance.now() - this.#startedAt < START_TIMEOUT)
       return 'early';
     try {
@@ -99,7 +104,7 @@ export class StatusPass {
     }
   }
 
-  #measure(problems: number, isBlocked: boolean): void {
+  #measure(problems: number, waiting: readonly string[], isBlocked: boolean): void {
     const { runtime, metrics } = this.#options;
     const { controller, host } = runtime;
     const { configured, reached } = isBlocked
@@ -108,6 +113,7 @@ export class StatusPass {
     metrics.state({
       networks: controller.progress.networks(),
       problems,
+      waiting,
       failedFacts: controller.failedFacts,
       behind: Math.max(0, configured - reached),
     });

@@ -7,6 +7,7 @@ import { CLUSTER_HEARTBEAT, LOCAL_HEARTBEAT, startHeartbeat } from '../process/h
 import type { Logger } from '../process/logger.ts';
 import { runLoops } from '../process/loop.ts';
 import { registerLoops } from '../process/loop-metrics.ts';
+import { registerBuild } from '../process/build-metrics.ts';
 import { registerUnhandled } from '../process/unhandled-metrics.ts';
 import { MetricsAccess } from '../process/metrics-access.ts';
 import { objectSource } from '../settings/object-store.ts';
@@ -53,6 +54,7 @@ export async function runZone(
   });
   if (hasApiServer) access = new MetricsAccess(runtime.store.objects, log);
   log.info({ component: 'daemon', node: configuration.node, health: health.url }, 'started');
+  registerBuild(metrics.registry);
   registerUnhandled(
     metrics.registry,
     () => runtime.informers.unhandled(),

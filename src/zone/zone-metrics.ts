@@ -26,6 +26,7 @@ export class ZoneMetrics {
   readonly #networks: Gauge<'state'>;
   readonly #problems: Gauge;
   readonly #failedFacts: Gauge;
+  readonly #waiting: Gauge<'kind'>;
   readonly #connected: Gauge<'database'>;
   readonly #behind: Gauge;
   readonly #statusRefused: Counter<'part'>;
@@ -97,6 +98,12 @@ export class ZoneMetrics {
     this.#failedFacts = new Gauge({
       name: 'heddle_zone_failed_facts',
       help: 'Facts about objects that could not be worked out: what follows from them stays as it was.',
+      registers,
+    });
+    this.#waiting = new Gauge({
+      name: 'heddle_zone_waiting_objects',
+      help: 'Objects of this node, pods above all, that wait for what the cluster manager or a node hands out (heddle status says for what).',
+      labelNames: ['kind'],
       registers,
     });
     this.#connected = new Gauge({
@@ -182,12 +189,16 @@ export class ZoneMetrics {
     readonly networks: readonly ZoneNetworkStatus[];
     readonly problems: number;
     readonly failedFacts: number;
+    /** `Kind namespace/name` of what waits. */
+    readonly waiting: readonly string[];
     readonly behind: number;
   }): void {
     for (const state of STATES)
       this.#networks.set({ state }, zone.networks.filter((one) => one.state === state).length);
     this.#problems.set(zone.problems);
     this.#failedFacts.set(zone.failedFacts);
+    this.#waiting.reset();
+    for (const object of zone.waiting) this.#waiting.inc({ kind: object.split(' ')[0] ?? '' });
     this.#behind.set(zone.behind);
     this.#follow(zone.networks);
   }

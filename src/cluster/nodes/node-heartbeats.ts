@@ -85,6 +85,12 @@ export class NodeHeartbeats {
     return this.#seen.get(node)?.absent;
   }
 
+  /** Milliseconds since the daemon of each node was heard last. */
+  ages(): ReadonlyMap<string, number> {
+    const now = this.#options.clock.monotonic();
+    return new Map([...this.#seen].map(([node, { at }]) => [node, now - at]));
+  }
+
   /** The nodes whose daemons are gone, by name. */
   absentees(): readonly (readonly [node: string, absent: AbsentDaemon])[] {
     return [...this.#seen]

@@ -84,6 +84,10 @@ test('a daemon that renews is there, and is missed once it has not renewed for a
     message: 'no heartbeat of its daemon since 2026-01-01T12:00:00Z',
   });
   expect(bed.heartbeats.absent('n2')).toBeUndefined();
+  expect([...bed.heartbeats.ages()]).toEqual([
+    ['n1', 60_000],
+    ['n2', 0],
+  ]);
   await bed.renew('n1', NOW + 61_000);
   expect(bed.heartbeats.absent('n1')).toBeUndefined();
   expect(bed.changes).toEqual(['n1', 'n1']);

@@ -14,7 +14,13 @@ function zone() {
         name,
         state,
       }));
-      metrics.state({ networks, problems: 0, failedFacts: 0, behind: 0 });
+      metrics.state({
+        networks,
+        problems: 0,
+        waiting: ['Pod blue/a', 'Pod blue/b', 'Node n2'],
+        failedFacts: 0,
+        behind: 0,
+      });
     },
     /** How many networks came into the data plane, and in how many seconds in all. */
     programmed: async (): Promise<readonly [count: number, sum: number]> => {
@@ -60,4 +66,19 @@ test('what a pass changed on the host is counted by its cause', async () => {
   expect(text).toContain('heddle_host_changes_total{database="Linux",cause="drift"} 2');
   expect(text).toContain('heddle_host_refused_total{database="Linux"} 2');
   expect(text).toContain('heddle_host_objects{database="OpenFlow",table="flow"} 40');
+});
+
+test('what waits is counted by kind, and no more once it waits no longer', async () => {
+  const { at, metrics } = zone();
+  const lines = async (): Promise<readonly string[]> =>
+    (await metrics.registry.getSingleMetricAsString('heddle_zone_waiting_objects'))
+      .split('\n')
+      .filter((line) => line.startsWith('heddle'));
+  at(0, {});
+  expect(await lines()).toEqual([
+    'heddle_zone_waiting_objects{kind="Pod"} 2',
+    'heddle_zone_waiting_objects{kind="Node"} 1',
+  ]);
+  metrics.state({ networks: [], problems: 0, waiting: [], failedFacts: 0, behind: 0 });
+  expect(await lines()).toEqual([]);
 });

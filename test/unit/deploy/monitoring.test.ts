@@ -1,0 +1,55 @@
+/** Alerts ask for metrics that there are, and lead to pages that there are. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { parse, parseAllDocuments } from 'yaml';
+
+const ROOT = resolve(import.meta.dirname, '../../..');
+const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8');
+
+interface Rule {
+  readonly alert: string;
+  readonly expr: string;
+  readonly labels: { readonly severity: string };
+  readonly annotations: Readonly<Record<string, string>>;
+}
+const { spec } = parse(read('deploy/monitoring/alerts.yaml')) as {
+  spec: { groups: { rules: Rule[] }[] };
+};
+const rules = spec.groups.flatMap((group) => group.rules);
+const runbooks = [...read('docs/runbooks.md').matchAll(/^## (\w+)$/gm)].map(([, title]) => title);
+
+const sources = readdirSync(join(ROOT, 'src'), { recursive: true, encoding: 'utf8' })
+  .filter((name) => name.endsWith('.ts') && !name.endsWith('.generated.ts'))
+  .map((name) => read(join('src', name)))
+  .join('\n');
+const hasMetric = (name: string): boolean => sources.includes(`'${name}'`);
+
+describe('alerts', () => {
+  test.each(rules)('$alert asks for metrics of Heddle, and has a page', (rule) => {
+    const metrics = rule.expr.match(/heddle_\w+/g) ?? [];
+    expect(metrics.length).toBeGreaterThan(0);
+    expect(metrics.filter((name) => !hasMetric(name))).toEqual([]);
+    expect(['critical', 'warning']).toContain(rule.labels.severity);
+    const [, anchor] =
+      /^docs\/runbooks\.md#(\w+)$/.exec(rule.annotations['runbook_url'] ?? '') ?? [];
+    expect(runbooks.map((title) => title?.toLowerCase())).toContain(anchor);
+    expect(rule.annotations['summary']).toBeTruthy();
+  });
+
+  test('have names of their own, and no page is without one', () => {
+    const names = rules.map(({ alert }) => alert);
+    expect(new Set(names).size).toBe(names.length);
+    const pages = rules.map(({ annotations }) => annotations['runbook_url']?.split('#')[1]);
+    expect(runbooks.filter((title) => !pages.includes(title?.toLowerCase()))).toEqual([]);
+  });
+});
+
+test('what is scraped are the ports that daemons have for metrics', () => {
+  const [monitor] = parseAllDocuments(read('deploy/monitoring/pod-monitors.yaml'))
+    .map((document) => document.toJS() as { spec?: { podMetricsEndpoints?: { port: string }[] } })
+    .filter(({ spec: found }) => found?.podMetricsEndpoints !== undefined);
+  expect(monitor?.spec?.podMetricsEndpoints?.map(({ port }) => port)).toEqual(['metrics']);
+  for (const file of ['deploy/node-daemon.yaml', 'deploy/cluster-manager.yaml'])
+    expect(read(file)).toContain('{name: metrics, containerPort:');
+});

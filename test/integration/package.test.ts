@@ -14,7 +14,7 @@ import { join, resolve } from 'node:path';
 import { Graphviz } from '@hpcc-js/wasm-graphviz';
 import { describe, expect, test } from 'vitest';
 import { imageBom } from '../../deploy/sbom.ts';
-import { node22 } from '../support/run/node-22.ts';
+import { node22 } from '../support/run/from-registry.ts';
 import { ownFolder } from '../support/run/left-behind.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');

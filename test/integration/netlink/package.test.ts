@@ -3,6 +3,7 @@ import { cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSyn
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { packageLinters } from '../../support/run/from-registry.ts';
 import { temporaryFolder } from '../../support/ovsdb/ovsdb-server.ts';
 import { whyNoNamespace } from '../../support/host/network-namespace.ts';
 
@@ -81,3 +82,11 @@ test.skipIf(whyNoNamespace !== undefined)(
     expect(await run('unshare', '--net', process.execPath, 'main.mts')).toBe('10.0.0.1/24\n');
   },
 );
+
+test('others find its modules, and their types', async () => {
+  const { publint, attw } = packageLinters();
+  const [packed = ''] = readdirSync(folder.path).filter((name) => name.endsWith('.tgz'));
+  expect(await run(publint, '--strict', join(folder.path, packed))).toContain('All good!');
+  // Ends with 1 when something can't be found.
+  await run(attw, '--profile', 'esm-only', join(folder.path, packed));
+}, 60_000);

@@ -3,7 +3,7 @@ import { cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSyn
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { node22 } from '../../support/run/node-22.ts';
+import { node22, packageLinters } from '../../support/run/from-registry.ts';
 import { OvsdbServer, temporaryFolder } from '../../support/ovsdb/ovsdb-server.ts';
 
 /** The client as a package by itself: packed, installed in another program's folder, type-checked and run there. */
@@ -130,6 +130,23 @@ console.log(refused.code, isRetryable(refused));
     expect(await run(node, 'main.js', server.remote)).toBe(
       'success 2 2\nsuccess false\ntimed out true\n',
     );
+}, 60_000);
+
+test('a CommonJS program gets the same by require', async () => {
+  writeFileSync(
+    join(program, 'main.cjs'),
+    "const { OvsdbClient } = require('ovsdb-client-ts'); const { transact } = require('ovsdb-client-ts/extras'); console.log(typeof OvsdbClient, typeof transact);",
+  );
+  for (const node of [process.execPath, node22()])
+    expect(await run(node, '--no-warnings', 'main.cjs')).toBe('function function\n');
+});
+
+test('others find its modules, and their types', async () => {
+  const { publint, attw } = packageLinters();
+  const [packed = ''] = readdirSync(folder.path).filter((name) => name.endsWith('.tgz'));
+  expect(await run(publint, '--strict', join(folder.path, packed))).toContain('All good!');
+  // Ends with 1 when something can't be found.
+  await run(attw, '--profile', 'esm-only', join(folder.path, packed));
 }, 60_000);
 
 test('its page and its license are in it, and its manifest names sources again afterwards', () => {

@@ -35,3 +35,14 @@ describe.each(folders.map((folder) => [basename(folder), folder]))('%s', (_name,
     expect(readFileSync(join(folder, 'README.md'), 'utf8')).toMatch(/^# .+\n\n.{80}/);
   });
 });
+
+test('what docs/tasks.md tells people to apply is valid', () => {
+  const page = readFileSync(join(checkout, 'docs/tasks.md'), 'utf8');
+  const blocks = [...page.matchAll(/^```yaml\n(apiVersion:[^]*?)^```$/gm)].map(
+    ([, text = '']) => text,
+  );
+  expect(blocks.length).toBeGreaterThan(2);
+  const { errors, unknownKinds } = parseManifest(blocks.join('---\n'), 'tasks.md');
+  expect(errors.map(formatManifestError)).toEqual([]);
+  expect(unknownKinds).toEqual([]);
+});

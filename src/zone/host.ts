@@ -10,6 +10,7 @@ import { FlowDriver } from '../node/openflow/flow-driver.ts';
 import { HealthCheckServers } from '../node/health-checks/health-check-servers.ts';
 import { renderHostPlan } from '../node/reconcile/host-plan-text.ts';
 import { LinuxDriver } from '../node/linux/linux-driver.ts';
+import { NetworkMonitor } from '../node/linux/network-monitor.ts';
 import { NftDriver } from '../node/nftables/nft-driver.ts';
 import { NftProgram } from '../node/nftables/nft-program.ts';
 import { OfctlProgram } from '../node/openflow/ofctl-program.ts';
@@ -70,6 +71,8 @@ export interface OpenHost extends AsyncDisposable {
   readonly openVswitch: OpenDatabase;
   readonly vswitchd: Unixctl;
   readonly namespace: string | undefined;
+  /** The one of this process. */
+  readonly monitor: NetworkMonitor;
   readonly sysctls: Sysctls;
   readonly uplink: UplinkSwitch;
   readonly chassis: ChassisDatabase;
@@ -169,7 +172,8 @@ export function openHost({
     onDrift: onWork,
     onTrouble: (text: string): void => log.warn({ component: 'host' }, text),
   };
-  const linux = new LinuxDriver({ namespace, sysctls, ...events });
+  const monitor = new NetworkMonitor({ namespace, onTrouble: events.onTrouble });
+  const linux = new LinuxDriver({ namespace, monitor, sysctls, onDrift: onWork });
   const nft = new NftDriver({ nft: new NftProgram(), cgroups: kernelCgroups, ...events });
   const folder = folderOf(remotes);
   const vswitchd = new Unixctl({ folder: folder ?? RUN_FOLDER, daemon: 'ovs-vswitchd' });
@@ -206,6 +210,7 @@ export function openHost({
     openVswitch,
     vswitchd,
     namespace,
+    monitor,
     sysctls,
     uplink,
     chassis,
@@ -223,6 +228,7 @@ export function openHost({
     },
     async [Symbol.asyncDispose]() {
       await controller[Symbol.asyncDispose]();
+      monitor[Symbol.dispose]();
       await openVswitch[Symbol.asyncDispose]();
     },
   };

@@ -221,7 +221,15 @@ export class ZoneRuntime implements AsyncDisposable {
       new NameSource({ ask: askServers, hostServers, log, onChange: onWork }),
       ...(host === undefined || !configuration.host.hasVrfs
         ? []
-        : [new HostRouteSource({ node, namespace: host.namespace, log, onChange: onWork })]),
+        : [
+            new HostRouteSource({
+              node,
+              namespace: host.namespace,
+              monitor: host.monitor,
+              log,
+              onChange: onWork,
+            }),
+          ]),
     ];
     const makeManager = (): ClusterManager =>
       new ClusterManager({

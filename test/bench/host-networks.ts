@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { NetworkMonitor } from '../../src/node/linux/network-monitor.ts';
 import { LinuxDriver } from '../../src/node/linux/linux-driver.ts';
 import { batchLines } from '../support/host/ip-commands.ts';
 import { devicesOf, hostZone, settled, withoutVrf } from '../support/host/host-driver.ts';
@@ -42,8 +43,10 @@ async function bed(zone: Zone): Promise<Bed> {
   const namespace = await NetworkNamespace.create();
   let heard = 0;
   batch(namespace, '', deviceLines(zone));
+  const monitor = new NetworkMonitor({ namespace: namespace.path });
   const driver = new LinuxDriver({
     namespace: namespace.path,
+    monitor,
     // Reading them through a namespace costs a process each, which is not what is measured.
     sysctls: { read: () => undefined, write: () => undefined },
     onDrift: () => {
@@ -68,6 +71,7 @@ async function bed(zone: Zone): Promise<Bed> {
     },
     [Symbol.dispose]: () => {
       driver[Symbol.dispose]();
+      monitor[Symbol.dispose]();
       namespace[Symbol.dispose]();
     },
   };

@@ -145,7 +145,9 @@ function processorTimeOfTree(root: number): number {
     if (!/^\d+$/.test(name)) return [];
     try {
       // The name of the program, in brackets, may have spaces. What follows begins with the state, which is field 3.
-      const fields = readFileSync(`/proc/${name}/stat`, 'utf8').replace(/^.*\) /s, '').split(' ');
+      const fields = readFileSync(`/proc/${name}/stat`, 'utf8')
+        .replace(/^.*\) /s, '')
+        .split(' ');
       const ticks = fields.slice(11, 15).reduce((sum, text) => sum + Number(text), 0);
       return [{ pid: Number(name), parent: Number(fields[1]), ticks }];
     } catch {
@@ -232,14 +234,12 @@ const figures = (
       ['ADD', addCost],
       ['DEL', delCost],
     ] as const
-  ).map(
-    ([command, value]): Figure => ({
-      name: `${name}: processor time of the daemon for ${command}`,
-      value,
-      unit: 'ms',
-      goal: COST_GOAL,
-    }),
-  ),
+  ).map(([command, value]): Figure => ({
+    name: `${name}: processor time of the daemon for ${command}`,
+    value,
+    unit: 'ms',
+    goal: COST_GOAL,
+  })),
 ];
 
 const alone = (floor: number, part: number): number => floor + (part < 0.9 ? 10 : 20);
@@ -280,4 +280,5 @@ export const benchmarks: readonly Benchmark[] = [
   },
 ];
 
-if (import.meta.main) process.stdout.write(`${JSON.stringify(await measure(Number(process.argv[2])))}\n`);
+if (import.meta.main)
+  process.stdout.write(`${JSON.stringify(await measure(Number(process.argv[2])))}\n`);

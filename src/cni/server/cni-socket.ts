@@ -78,7 +78,9 @@ async function converse(
   stop: AbortSignal,
 ): Promise<void> {
   const gone = new AbortController();
-  response.once('close', () => gone.abort());
+  response.once('close', () => {
+    if (!response.writableEnded) gone.abort();
+  });
   const { isError, body } = await answerTo(request, (text) =>
     answer(text, AbortSignal.any([stop, gone.signal])),
   );

@@ -67,7 +67,14 @@ class PodPortKeeper implements AsyncDisposable {
   constructor(options: PodPortKeeperOptions) {
     this.#options = options;
     this.#stops = [
-      options.ports.onLost(() => this.#soon()),
+      options.ports.onLost((containers) => {
+        // What a DEL removes is not missed.
+        if (
+          !containers.every((container) => options.turns.has(container)) ||
+          containers.length === 0
+        )
+          this.#soon();
+      }),
       options.pods.onChange(({ after }) => {
         if (this.#awaited.has(after?.metadata.uid ?? '')) this.#soon();
       }),

@@ -196,15 +196,15 @@ export class PodPorts {
     return this.#database.replica.subscribe(listener, { tables: ['Interface'] });
   }
 
-  /** Calls `listener` when ports of pods are gone, whoever removed them, or a bridge is there again. */
-  onLost(listener: () => void): () => void {
+  /** Calls `listener` with the containers of ports that are gone, whoever removed them; with none, when a bridge is there again. */
+  onLost(listener: (containers: readonly string[]) => void): () => void {
     return this.#database.replica.subscribe(
       ({ tables }) => {
-        const isLost = tables
-          .get('Interface')
-          ?.rows.some(({ kind, old }) => kind === 'deleted' && isOfPod(old.get('external_ids')));
+        const lost = (tables.get('Interface')?.rows ?? []).flatMap(({ kind, old }) =>
+          kind === 'deleted' ? containerOf(old.get('external_ids')) : [],
+        );
         const isBack = tables.get('Bridge')?.rows.some(({ kind }) => kind === 'inserted');
-        if (isLost === true || isBack === true) listener();
+        if (lost.length > 0 || isBack === true) listener(isBack === true ? [] : lost);
       },
       { tables: ['Interface', 'Bridge'] },
     );
@@ -289,8 +289,11 @@ const withoutLimits = (container: string, device?: string): Operation => ({
   ],
 });
 
-const isOfPod = (externalIds: unknown): boolean =>
-  externalIds instanceof Map && externalIds.has('sandbox');
+/** Of the pod's port that has these `external_ids`; none of another one. */
+const containerOf = (externalIds: unknown): readonly string[] => {
+  const container: unknown = externalIds instanceof Map ? externalIds.get('sandbox') : undefined;
+  return typeof container === 'string' ? [container] : [];
+};
 
 const uuids = (list: readonly string[]): JsonValue => [
   'set',

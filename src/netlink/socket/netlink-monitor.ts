@@ -65,8 +65,7 @@ export class NetlinkMonitor implements Disposable {
   #open(): Socket {
     const { protocol, onMessage, namespace: _, ...options } = this.#options;
     const place = this.#namespace === undefined ? {} : { namespace: this.#namespace };
-    const [socket, fd] = watched(openSocket(protocol, { ...options, ...place }), this.#library);
-    socket.on('data', (datagram: Buffer) => {
+    const take = (socket: Socket, fd: number, datagram: Uint8Array): void => {
       let next: Uint8Array | undefined = datagram;
       for (let taken = 0; next !== undefined && this.#socket === socket; taken += 1) {
         const messages = this.#read(socket, next);
@@ -74,7 +73,9 @@ export class NetlinkMonitor implements Disposable {
         for (const message of messages) if (this.#socket === socket) onMessage(message);
         next = taken < AT_ONCE && this.#socket === socket ? this.#receive(socket, fd) : undefined;
       }
-    });
+    };
+    const netlink = openSocket(protocol, { ...options, ...place });
+    const socket = watched(netlink, this.#library, take);
     // An overrun (ENOBUFS) is an error of reading, after which Node.js reads no more.
     socket.on('error', (error) => this.#renew(socket, error));
     socket.on('end', () => this.#renew(socket, new Error('an empty message')));
@@ -114,17 +115,38 @@ export class NetlinkMonitor implements Disposable {
   }
 }
 
-/** A socket that Node.js reads, with the given one behind it, and its descriptor. */
-function watched(netlink: number, library: Libc): readonly [Socket, number] {
+/** Longer than what the kernel announces at once. */
+const LONGEST_DATAGRAM = 64 * 1024;
+
+/** A socket that Node.js reads, with the given one behind it. `take` gets it, its descriptor, and what came, in memory that is used again. */
+function watched(
+  netlink: number,
+  library: Libc,
+  take: (socket: Socket, fd: number, datagram: Uint8Array) => void,
+): Socket {
   const ends = new Int32Array(2);
   try {
     const made = library.socketPair(ends);
     if (made < 0) throw systemError('open a pair of sockets', -made);
     const [own = -1, other = -1] = ends;
     closeSync(other);
-    const socket = new Socket({ fd: own, readable: true, writable: false });
+    const socket: Socket = new Socket({
+      fd: own,
+      readable: true,
+      writable: false,
+      // Else each announcement has 64 KiB of its own, for which the garbage collector runs again and again.
+      onread: {
+        buffer: Buffer.allocUnsafeSlow(LONGEST_DATAGRAM),
+        callback: (length, buffer) => {
+          take(socket, own, buffer.subarray(0, length));
+          return true;
+        },
+      },
+    });
+    // What it says of its end is heard only while it flows.
+    socket.resume();
     const replaced = library.duplicate(netlink, own);
-    if (replaced >= 0) return [socket, own];
+    if (replaced >= 0) return socket;
     socket.destroy();
     throw systemError('watch a netlink socket', -replaced);
   } finally {

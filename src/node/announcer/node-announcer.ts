@@ -21,7 +21,7 @@ import type { Informers } from '../../store/informers.ts';
 import type { Log } from '../../store/log.ts';
 import { WorkQueue, type Again } from '../../store/work-queue.ts';
 import { readHostState } from '../linux/host-state.ts';
-import { NetworkMonitor } from '../linux/network-monitor.ts';
+import type { NetworkMonitor } from '../linux/network-monitor.ts';
 import { isDefaultRoute } from '../linux/stale.ts';
 import { isManagementDevice } from '../names.ts';
 import {
@@ -31,7 +31,6 @@ import {
   type GatewaySettings,
   type HostFacts,
 } from './node-facts.ts';
-import { PROTOCOL } from '../numbers.ts';
 import { errorText } from '../../api/error-text.ts';
 
 /** `external_ids` of the local Open_vSwitch database, or why they are not known. */
@@ -46,6 +45,8 @@ export interface NodeAnnouncerOptions {
   readonly openVswitch: () => OpenVswitchIds;
   /** Path of the network namespace that is looked at; that of the process, if none is named. */
   readonly namespace: string | undefined;
+  /** Of the same namespace. */
+  readonly monitor: NetworkMonitor;
   readonly log: Log;
   readonly clock?: Clock;
   /** Called when there may be something new in `problems`. */
@@ -80,12 +81,12 @@ export class NodeAnnouncer {
   readonly #options: NodeAnnouncerOptions;
   readonly #queue: WorkQueue;
   readonly #started = Promise.withResolvers<void>();
-  readonly #monitor: NetworkMonitor;
+  readonly #unfollow: () => void;
   #problem: string | undefined;
 
   constructor(options: NodeAnnouncerOptions) {
     this.#options = options;
-    const { log, node, namespace, clock = systemClock } = options;
+    const { log, node, monitor, clock = systemClock } = options;
     this.#queue = new WorkQueue({
       reconcile: (_node, signal) => this.#reconcile(signal),
       onFailure: ({ error, attempt }) => {
@@ -98,9 +99,7 @@ export class NodeAnnouncer {
       this.#queue.addAfter(node, DEBOUNCE);
       options.onHostChange?.();
     };
-    this.#monitor = new NetworkMonitor({
-      namespace,
-      protocol: PROTOCOL,
+    this.#unfollow = monitor.follow({
       onStale: (stale) => {
         // Addresses are announced by themselves; a link to another namespace is a pod's, mostly.
         const mayConcern =
@@ -110,7 +109,6 @@ export class NodeAnnouncer {
       onRoute: (route) => {
         if (isDefaultRoute(route)) look();
       },
-      onTrouble: (text) => log.warn({ node }, text),
     });
     this.#started.promise.catch(() => undefined);
     // Views are asked for before the informers run.
@@ -145,7 +143,7 @@ export class NodeAnnouncer {
       this.#started.reject(error);
       if (!signal.aborted) throw error;
     } finally {
-      this.#monitor[Symbol.dispose]();
+      this.#unfollow();
     }
   }
 
@@ -167,13 +165,13 @@ export class NodeAnnouncer {
 
   /** Returns when to look again. */
   async #reconcile(signal: AbortSignal): Promise<Again> {
-    const { node, openVswitch, namespace, log, informers } = this.#options;
+    const { node, openVswitch, namespace, monitor, log, informers } = this.#options;
     const object = this.#nodes.get(node);
     const local = openVswitch();
     if (object === undefined) return this.#wait('there is no Node of this name');
     if ('unavailable' in local) return this.#wait(local.unavailable);
     // What happens while the kernel's state is read is not missed.
-    this.#monitor.listen();
+    monitor.listen();
     const host = { ...local, ...readHostState(namespace) };
     const found = nodeAnnotations(host, { ...this.#options, knownBy: knownAddresses(object) });
     if (found.kind === 'awaited') return this.#wait(found.message);

@@ -9,9 +9,9 @@ import type { Log } from '../../store/log.ts';
 import { WorkQueue } from '../../store/work-queue.ts';
 import type { FactSource } from '../fact-source.ts';
 import { isManagementDevice } from '../names.ts';
-import { MAIN_TABLE, PROTOCOL, PROTOCOLS_OF_HOST } from '../numbers.ts';
+import { MAIN_TABLE, PROTOCOLS_OF_HOST } from '../numbers.ts';
 import { chooseHostRoutes, isHostRoute, MOST_HOST_ROUTES } from './host-routes.ts';
-import { NetworkMonitor } from './network-monitor.ts';
+import type { NetworkMonitor } from './network-monitor.ts';
 import { openRouteSocket } from './network-socket.ts';
 import type { Stale } from './stale.ts';
 
@@ -19,6 +19,8 @@ export interface HostRouteSourceOptions {
   readonly node: string;
   /** Path of the network namespace; that of the process, if none is named. */
   readonly namespace: string | undefined;
+  /** Of the same namespace. */
+  readonly monitor: NetworkMonitor;
   readonly log: Log;
   /** Called when facts or problems are others. */
   readonly onChange: () => void;
@@ -44,7 +46,7 @@ export class HostRouteSource implements FactSource {
   }
 
   async start(facts: ZoneFacts, clock: Clock, signal: AbortSignal): Promise<void> {
-    const { node, namespace, log } = this.#options;
+    const { monitor } = this.#options;
     const queue = new WorkQueue({
       reconcile: async () => {
         monitor.listen();
@@ -55,16 +57,13 @@ export class HostRouteSource implements FactSource {
       clock,
     });
     const look = (): void => queue.addAfter(MAIN, DEBOUNCE);
-    using monitor = new NetworkMonitor({
-      namespace,
-      protocol: PROTOCOL,
+    const unfollow = monitor.follow({
       onStale: (stale) => {
         if (mayTakeRoutes(stale)) look();
       },
       onRoute: (route) => {
         if (isHostRoute(route)) look();
       },
-      onTrouble: (text) => log.warn({ node }, text),
     });
     try {
       // What happens while routes are read is not missed.
@@ -75,7 +74,11 @@ export class HostRouteSource implements FactSource {
       this.#failed(facts, error);
       queue.add(MAIN);
     }
-    await queue.run(signal);
+    try {
+      await queue.run(signal);
+    } finally {
+      unfollow();
+    }
   }
 
   problems(): readonly ZoneProblem[] {

@@ -9,14 +9,18 @@ import { HostDriver, type HostEvents, type Written } from '../reconcile/host-dri
 import type { Difference } from '../reconcile/host-plan.ts';
 import type { Refused } from '../reconcile/refusals.ts';
 import { openRouteSocket } from './network-socket.ts';
-import { NetworkMonitor } from './network-monitor.ts';
+import type { NetworkMonitor } from './network-monitor.ts';
 import type { Stale } from './stale.ts';
 import { linuxClaims, LinuxPlanner } from './linux-plan.ts';
 import { makeChanges, type LinuxWriterOptions } from './linux-writer.ts';
 import type { LinuxChange } from './linux-change.ts';
 import { LinuxState } from './linux-state.ts';
 
-type LinuxDriverOptions = LinuxWriterOptions & HostEvents;
+type LinuxDriverOptions = LinuxWriterOptions &
+  Pick<HostEvents, 'onDrift'> & {
+    /** Of the same namespace. */
+    readonly monitor: NetworkMonitor;
+  };
 
 /** An object that was made anew is not made anew again for this long. */
 const RENEWED_REST = 30_000;
@@ -38,33 +42,25 @@ export class LinuxDriver extends HostDriver<LinuxRow, LinuxChange> {
     version: -1,
     devices: new Set(),
   };
-  readonly #monitor: NetworkMonitor;
+  readonly #unfollow: () => void;
 
   constructor(options: LinuxDriverOptions) {
     super({ resync: RESYNC, claims: linuxClaims() });
     this.#options = options;
-    const { namespace, onDrift, onTrouble } = options;
+    const { namespace, monitor, onDrift } = options;
     this.#state = new LinuxState(() => openRouteSocket(namespace), PROTOCOL);
-    this.#monitor = new NetworkMonitor({
-      namespace,
-      protocol: PROTOCOL,
+    this.#unfollow = monitor.follow({
       onStale: (stale) => {
         if (this.#isOfOthers(stale)) return;
         this.#state.stale(stale);
         onDrift?.();
       },
-      ...(onTrouble === undefined ? {} : { onTrouble }),
     });
   }
 
   /** Subscribes to changes. Throws NetlinkError. */
   start(): void {
-    this.#monitor.listen();
-  }
-
-  /** How often events of the kernel were lost. */
-  get losses(): number {
-    return this.#monitor.losses;
+    this.#options.monitor.listen();
   }
 
   protected staleAll(): void {
@@ -106,7 +102,7 @@ export class LinuxDriver extends HostDriver<LinuxRow, LinuxChange> {
 
   /** Hears of nothing any more; what there is stays. */
   [Symbol.dispose](): void {
-    this.#monitor[Symbol.dispose]();
+    this.#unfollow();
   }
 
   /** True for what happens to links to other network namespaces of which nobody wants anything: pods have one each, and come and go all the time. */

@@ -1,4 +1,4 @@
-/** Announcements of the kernel about the network stack, as what has to be read again. After a loss, and after the monitor had to begin anew, that is everything. */
+/** Announcements of the kernel about the network stack, as what has to be read again, for whoever follows them. After a loss, and after the monitor had to begin anew, that is everything. */
 import {
   links,
   NetlinkMonitor,
@@ -10,6 +10,7 @@ import {
 } from 'rtnetlink-ts';
 import { errorText } from '../../api/error-text.ts';
 import { openRouteSocket, withNamespace } from './network-socket.ts';
+import { PROTOCOL } from '../numbers.ts';
 import { staleAfter, type Stale } from './stale.ts';
 
 /** Bytes of the socket's buffer. */
@@ -21,29 +22,38 @@ const RESTART_AFTER = 1000;
 export interface NetworkMonitorOptions {
   /** Path of the network namespace; that of the process, if none is named. */
   readonly namespace?: string | undefined;
-  readonly protocol: number;
+  /** Called with what went wrong: a loss, an end. */
+  readonly onTrouble?: (text: string) => void;
+}
+
+export interface NetworkFollower {
   readonly onStale: (stale: Stale) => void;
   /** Called with each route that comes or goes, whoever made it. */
   readonly onRoute?: (route: Route) => void;
-  /** Called with what went wrong: a loss, an end. */
-  readonly onTrouble?: (text: string) => void;
 }
 
 export class NetworkMonitor implements Disposable {
   readonly #options: NetworkMonitorOptions;
   /** Devices by their numbers, as announcements name them. */
   readonly #names = new Map<number, string>();
+  readonly #followers = new Set<NetworkFollower>();
   #monitor: NetlinkMonitor | undefined;
   #restart: NodeJS.Timeout | undefined;
   #losses = 0;
 
-  constructor(options: NetworkMonitorOptions) {
+  constructor(options: NetworkMonitorOptions = {}) {
     this.#options = options;
   }
 
   /** How often events were lost. */
   get losses(): number {
     return this.#losses;
+  }
+
+  /** Calls the follower from the first `listen` on. Returns what ends that. */
+  follow(follower: NetworkFollower): () => void {
+    this.#followers.add(follower);
+    return () => this.#followers.delete(follower);
   }
 
   /** Subscribed when it returns: what happens from then on is not missed. Throws NetlinkError; the next call tries again. */
@@ -88,16 +98,15 @@ export class NetworkMonitor implements Disposable {
       event = readRouteEvent(message);
     } catch (error) {
       this.#trouble(`an announcement of the kernel can't be read: ${errorText(error)}`);
-      this.#options.onStale({ kind: 'all' });
+      this.#stale({ kind: 'all' });
       return;
     }
     if (event === undefined) return;
-    const { protocol, onStale, onRoute } = this.#options;
     if (event.kind === 'link' && !event.isGone) this.#names.set(event.link.index, event.link.name);
-    const stale = staleAfter(event, protocol, this.#names);
+    const stale = staleAfter(event, PROTOCOL, this.#names);
     if (event.kind === 'link' && event.isGone) this.#names.delete(event.link.index);
-    if (stale !== undefined) onStale(stale);
-    if (event.kind === 'route') onRoute?.(event.route);
+    if (stale !== undefined) this.#stale(stale);
+    if (event.kind === 'route') for (const { onRoute } of this.#followers) onRoute?.(event.route);
   }
 
   /** Nothing is known any more, but names of devices. */
@@ -106,7 +115,11 @@ export class NetworkMonitor implements Disposable {
     const all = socket.dump(links());
     this.#names.clear();
     for (const { index, name } of all) this.#names.set(index, name);
-    this.#options.onStale({ kind: 'all' });
+    this.#stale({ kind: 'all' });
+  }
+
+  #stale(stale: Stale): void {
+    for (const { onStale } of this.#followers) onStale(stale);
   }
 
   #orAgain(work: () => void): void {

@@ -8,7 +8,6 @@ import { orAborted } from '../../store/abort.ts';
 import { pause, systemClock, type Clock } from '../../store/clock.ts';
 import type { Log } from '../../store/log.ts';
 import { WorkQueue } from '../../store/work-queue.ts';
-import { PROTOCOL } from '../numbers.ts';
 import {
   stepText,
   uplinkPlan,
@@ -21,7 +20,7 @@ import { gatewayBridgeOf, type SwitchState, type UplinkState } from './state.ts'
 import type { UplinkSwitch } from './uplink-switch.ts';
 import { deviceChangeText, deviceRequest, type DeviceChange } from './device-changes.ts';
 import { carryOut } from '../linux/network-socket.ts';
-import { NetworkMonitor } from '../linux/network-monitor.ts';
+import type { NetworkMonitor } from '../linux/network-monitor.ts';
 import { isDefaultRoute } from '../linux/stale.ts';
 import type { Sysctls } from '../linux/kernel-sysctls.ts';
 import { readUplinkDevices } from './kernel-state.ts';
@@ -36,6 +35,8 @@ export interface UplinkKeeperOptions {
   readonly openVswitch: UplinkSwitch;
   /** Path of the network namespace; that of the process, if none is named. */
   readonly namespace?: string | undefined;
+  /** Of the same namespace. */
+  readonly monitor: NetworkMonitor;
   readonly sysctls: Sysctls;
   readonly log: Log;
   readonly clock?: Clock;
@@ -231,8 +232,9 @@ export function uplinkSteps(
 export class UplinkKeeper {
   readonly #options: UplinkKeeperOptions;
   readonly #queue: WorkQueue;
-  readonly #monitor: NetworkMonitor;
   #problem: string | undefined;
+  /** Name of the bridge, as it was last. */
+  #seen: string | undefined;
   /** The bridge's addresses and routes as they were seen last, and on which device. */
   #kept: (Lost & { readonly index: number }) | undefined;
 
@@ -248,18 +250,6 @@ export class UplinkKeeper {
       backoff: { first: 1000, longest: 30_000 },
       clock,
     });
-    this.#monitor = new NetworkMonitor({
-      namespace: options.namespace,
-      protocol: PROTOCOL,
-      onStale: (stale) => {
-        const isOurs = stale.kind === 'link' && [name, this.#bridge()].includes(stale.dev);
-        if (stale.kind === 'all' || isOurs) this.#look();
-      },
-      onRoute: (route) => {
-        if (isDefaultRoute(route)) this.#look();
-      },
-      onTrouble: (text) => log.warn({ component: 'host', uplink: name }, text),
-    });
   }
 
   #look(): void {
@@ -273,12 +263,11 @@ export class UplinkKeeper {
       this.#queue.add(name);
       await this.#queue.run(signal);
     } finally {
-      this.#unfollow?.();
-      this.#monitor[Symbol.dispose]();
+      for (const unfollow of this.#unfollow ?? []) unfollow();
     }
   }
 
-  #unfollow: (() => void) | undefined;
+  #unfollow: readonly (() => void)[] | undefined;
 
   /** The local Open_vSwitch database may be another than before, or can be written now. */
   openVswitchChanged(): void {
@@ -296,15 +285,15 @@ export class UplinkKeeper {
   }
 
   async #reconcile(): Promise<{ readonly after: number }> {
-    const { name, vlan, openVswitch, log } = this.#options;
+    const { name, vlan, openVswitch, monitor, log } = this.#options;
     const unavailable = openVswitch.unavailable();
     if (unavailable !== undefined) {
       this.#say(`the external bridge is not looked after: ${unavailable}`);
       return { after: RESYNC };
     }
-    this.#monitor.listen();
-    this.#unfollow ??= openVswitch.follow(() => this.#look());
-    const bridge = this.#bridge();
+    this.#unfollow ??= this.#follow();
+    monitor.listen();
+    const bridge = (this.#seen = this.#bridge());
     const state = readState(this.#options, [name, bridge]);
     const plan = uplinkPlan(name, state, { vlan, lost: this.#lost(state, bridge) });
     this.#say(plan.problem);
@@ -332,6 +321,22 @@ export class UplinkKeeper {
     if (device?.isUp === true && device.addresses.length > 0)
       if (openVswitch.read().bridges.has(bridge)) this.#kept = device;
     return { after: RESYNC };
+  }
+
+  #follow(): readonly (() => void)[] {
+    const { monitor, name, openVswitch } = this.#options;
+    return [
+      openVswitch.follow(() => this.#look()),
+      monitor.follow({
+        onStale: (stale) => {
+          const isOurs = stale.kind === 'link' && [name, this.#seen].includes(stale.dev);
+          if (stale.kind === 'all' || isOurs) this.#look();
+        },
+        onRoute: (route) => {
+          if (isDefaultRoute(route)) this.#look();
+        },
+      }),
+    ];
   }
 
   #bridge(): string {

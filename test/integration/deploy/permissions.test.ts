@@ -2,6 +2,7 @@ import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { stringify } from 'yaml';
+import { NetworkMonitor } from '../../../src/node/linux/network-monitor.ts';
 import { resourceKindOf } from '../../../src/api/kinds.ts';
 import type { KubeObject } from '../../../src/api/objects.ts';
 import type { Pod } from '../../../src/api/types.ts';
@@ -333,6 +334,7 @@ async function announce(
   const log = createLogger('silent');
   const stop = new AbortController();
   const informers = new Informers({ store: store.objects, log });
+  using monitor = new NetworkMonitor({ namespace: host.path });
   const announcer = new NodeAnnouncer({
     informers,
     node: name,
@@ -340,6 +342,7 @@ async function announce(
     gateway: { mode: 'disabled', nextHops: [], vlan: 0 },
     openVswitch: () => ({ externalIds }),
     namespace: host.path,
+    monitor,
     log,
     signal: stop.signal,
   });

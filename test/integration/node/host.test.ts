@@ -1,3 +1,4 @@
+import { NetworkMonitor } from '../../../src/node/linux/network-monitor.ts';
 import { unknownOf } from '../../../src/model/zone/unknown.ts';
 import { hostOfUnknown } from '../../../src/node/unknown-host.ts';
 import { join } from 'node:path';
@@ -41,6 +42,7 @@ describe.skipIf(whyNoNamespace !== undefined)('the host of a node', () => {
   let server: OvsdbServer;
   let namespace: NetworkNamespace;
   let database: OpenDatabase;
+  let monitor: NetworkMonitor;
   let controller: HostController;
   let changes: HostChange[] = [];
 
@@ -57,7 +59,12 @@ describe.skipIf(whyNoNamespace !== undefined)('the host of a node', () => {
       lock: 'heddle_host',
       log,
     });
-    const linux = new LinuxDriver({ namespace: namespace.path, sysctls: namespace.sysctls });
+    monitor = new NetworkMonitor({ namespace: namespace.path });
+    const linux = new LinuxDriver({
+      namespace: namespace.path,
+      monitor,
+      sysctls: namespace.sysctls,
+    });
     // Before the database is loaded.
     const ofctl = new OfctlProgram({ folder: server.folder });
     const flows = new FlowDriver({
@@ -129,6 +136,7 @@ describe.skipIf(whyNoNamespace !== undefined)('the host of a node', () => {
   });
   afterEach(async () => {
     await close();
+    monitor[Symbol.dispose]();
     namespace[Symbol.dispose]();
     await server[Symbol.asyncDispose]();
   });

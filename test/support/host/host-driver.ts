@@ -1,4 +1,5 @@
 /** A driver at work in a namespace, as the daemon has it; and a program that does nothing else, to be killed. */
+import { NetworkMonitor } from '../../../src/node/linux/network-monitor.ts';
 import type { DesiredRow } from '../../../src/desired/rows.ts';
 import { LinuxDriver } from '../../../src/node/linux/linux-driver.ts';
 import type { HostProblem } from '../../../src/node/reconcile/host-plan.ts';
@@ -78,7 +79,8 @@ export async function settled(
 
 if (import.meta.main) {
   const [count = '0', hasVrf = ''] = process.argv.slice(2);
-  const driver = new LinuxDriver({ sysctls: sysctlsBelow('/proc/sys') });
+  using monitor = new NetworkMonitor();
+  const driver = new LinuxDriver({ monitor, sysctls: sysctlsBelow('/proc/sys') });
   driver.start();
   new HostUnits(driver).want(hostZone(Number(count)), hasVrf === 'vrf' ? undefined : withoutVrf);
   await settled(driver);

@@ -71,6 +71,7 @@ describe.skipIf(whyNoNamespace !== undefined)('what a node tells the cluster of 
       gateway: { mode: 'shared', nextHops: [], vlan: 0 },
       openVswitch: () => host.externalIds(),
       namespace: host.namespace,
+      monitor: host.monitor,
       log,
       egressAddressesInUse: () => inUse,
       onEgressAddresses: (found) => {

@@ -1,6 +1,7 @@
 import { symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { NetworkMonitor } from '../../../../src/node/linux/network-monitor.ts';
 import type { Family } from '../../../../src/allocators/addresses.ts';
 import type { DesiredRow } from '../../../../src/desired/rows.ts';
 import type { HostRoute } from '../../../../src/model/zone/host-routes.ts';
@@ -25,13 +26,16 @@ describe.skipIf(whyNoNamespace !== undefined)('routes of the host as facts', () 
   let facts: ZoneFacts;
   let stop: AbortController;
   let running: Promise<void>;
+  let monitor: NetworkMonitor;
   let source: HostRouteSource;
   let changes: number;
 
   const start = (path = namespace.path): void => {
+    monitor = new NetworkMonitor({ namespace: path });
     source = new HostRouteSource({
       node: 'ovn-worker',
       namespace: path,
+      monitor,
       log,
       onChange: () => {
         changes += 1;
@@ -70,6 +74,7 @@ describe.skipIf(whyNoNamespace !== undefined)('routes of the host as facts', () 
   afterEach(async () => {
     stop.abort();
     await running;
+    monitor[Symbol.dispose]();
     namespace[Symbol.dispose]();
   });
 
@@ -119,6 +124,7 @@ describe.skipIf(whyNoNamespace !== undefined)('routes of the host as facts', () 
     start();
     using driver = new LinuxDriver({
       namespace: namespace.path,
+      monitor,
       sysctls: namespace.sysctls,
     });
     driver.start();

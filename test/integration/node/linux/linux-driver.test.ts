@@ -4,6 +4,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { NetworkMonitor } from '../../../../src/node/linux/network-monitor.ts';
 import type { DesiredRow } from '../../../../src/desired/rows.ts';
 import { LINUX, routeKey, ruleKey } from '../../../../src/node/linux/linux-rows.ts';
 import { LinuxDriver } from '../../../../src/node/linux/linux-driver.ts';
@@ -20,6 +21,7 @@ const PROGRAM = join(import.meta.dirname, '../../../support/host/host-driver.ts'
 /** On a kernel without VRFs devices are left where they are; everything else is the same. */
 describe.skipIf(whyNoNamespace !== undefined)('the network stack of a host', () => {
   let namespace: NetworkNamespace;
+  let monitor: NetworkMonitor;
   let driver: LinuxDriver;
   let units: HostUnits;
   let drifts: number;
@@ -27,13 +29,17 @@ describe.skipIf(whyNoNamespace !== undefined)('the network stack of a host', () 
   let hasVrf: boolean;
 
   const newDriver = (): void => {
+    monitor = new NetworkMonitor({
+      namespace: namespace.path,
+      onTrouble: (text) => troubles.push(text),
+    });
     driver = new LinuxDriver({
       namespace: namespace.path,
+      monitor,
       sysctls: namespace.sysctls,
       onDrift: () => {
         drifts += 1;
       },
-      onTrouble: (text) => troubles.push(text),
     });
     driver.start();
     units = new HostUnits(driver);
@@ -79,6 +85,7 @@ describe.skipIf(whyNoNamespace !== undefined)('the network stack of a host', () 
   });
   afterEach(() => {
     driver[Symbol.dispose]();
+    monitor[Symbol.dispose]();
     namespace[Symbol.dispose]();
   });
 
@@ -99,6 +106,7 @@ describe.skipIf(whyNoNamespace !== undefined)('the network stack of a host', () 
       'dev breth0 table 10002',
     );
     driver[Symbol.dispose]();
+    monitor[Symbol.dispose]();
     newDriver();
     want(zone);
     expect(await settled(driver)).toEqual({ applied: 0, problems: [] });
@@ -334,7 +342,7 @@ describe.skipIf(whyNoNamespace !== undefined)('the network stack of a host', () 
     batch(routes.map((route) => `route add ${route}`));
     batch(routes.map((route) => `route delete ${route}`));
     namespace.ip('route flush table 10001');
-    await until('the loss to be noticed', () => driver.losses > 0);
+    await until('the loss to be noticed', () => monitor.losses > 0);
     await until('the routes to be there again', async () => {
       await settled(driver);
       return sorted(namespace.picture()) === right;

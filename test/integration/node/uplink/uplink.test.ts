@@ -45,6 +45,7 @@ describe.skipIf(whyNoNamespace !== undefined)(
           },
         },
         namespace: host.namespace,
+        monitor: host.monitor,
         sysctls: node.sysctls,
         log,
         signal: stop.signal,

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { NetworkMonitor } from '../../../../src/node/linux/network-monitor.ts';
 import { LinuxDriver } from '../../../../src/node/linux/linux-driver.ts';
 import { LINUX } from '../../../../src/node/linux/linux-rows.ts';
 import type { DesiredRow } from '../../../../src/desired/rows.ts';
@@ -27,7 +28,7 @@ test('a setting that can’t be read, as when its device goes meanwhile, is writ
       return undefined;
     },
   };
-  using driver = new LinuxDriver({ sysctls });
+  using driver = new LinuxDriver({ monitor: new NetworkMonitor(), sysctls });
   for (const [order, key] of [gone, 'net/ipv4/conf/lo/forwarding'].entries())
     driver.set({ id: key, rank: 0, order, rowsIn: () => [] }, [sysctl(key)]);
   const plan = driver.plan(0, () => true);

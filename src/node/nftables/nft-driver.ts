@@ -43,6 +43,7 @@ export class NftDriver extends HostDriver<NftRow, NftChange> {
   /** Why nothing is known of what there is. */
   #unavailable: string | undefined;
   #isStale = true;
+  #version = 0;
   #monitor: ProgramMonitor | undefined;
   #look: NodeJS.Timeout | undefined;
   #isToHear = false;
@@ -72,6 +73,7 @@ export class NftDriver extends HostDriver<NftRow, NftChange> {
     if (!this.#isStale) return;
     // What changes while it is listed is listed again.
     this.#isStale = false;
+    this.#version += 1;
     try {
       const objects = await this.#options.nft.list();
       this.#found = objects === undefined ? undefined : foundTable(objects);
@@ -84,8 +86,9 @@ export class NftDriver extends HostDriver<NftRow, NftChange> {
     }
   }
 
-  /** Cgroups come and go unseen. */
-  protected readonly foundVersion = undefined;
+  protected get foundVersion(): string {
+    return String(this.#version);
+  }
 
   protected compare(isComplete: boolean): Difference<NftChange> {
     if (this.#unavailable !== undefined) {

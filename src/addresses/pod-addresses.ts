@@ -42,6 +42,7 @@ import {
   type PodPlan,
   type WantedAttachment,
 } from '../model/rules/pod-plan.ts';
+import { checkPod } from '../model/read/attachments.ts';
 import { PodPools } from './pod-pools.ts';
 import { isInScope, type PodScope } from './pod-scope.ts';
 import { WaitingPods, type Awaited } from './waiting-pods.ts';
@@ -76,6 +77,8 @@ export class PodAddresses {
   /** What pods asked for before somebody changed that. */
   readonly #firstRequests = new Map<string, string | null>();
   readonly #attachmentErrors = new AttachmentErrors();
+  /** What else is wrong with pods, as their users were told. */
+  readonly #checked = new Map<string, string>();
 
   constructor(options: PodAddressesOptions) {
     this.#options = options;
@@ -180,6 +183,7 @@ export class PodAddresses {
     this.#retry(this.#pools.release(key, pod).map((pool): Awaited => `room ${pool}`));
     if (pod === undefined) {
       this.#attachmentErrors.forget(key);
+      this.#checked.delete(key);
       this.#waiting.delete(key);
       this.#lacking.delete(key);
       return;
@@ -203,8 +207,9 @@ export class PodAddresses {
     if (!(await this.#keepRequest(pod, plan, signal))) return;
     if (plan.kind === 'none') await this.#report(pod, []);
     else if (plan.kind === 'invalid') {
-      const isOurs = plan.reportedBy === this.#options.scope.kind;
-      await this.#report(pod, isOurs ? [{ message: plan.message, isEvent: true }] : []);
+      const { message, isAwaited, reportedBy } = plan;
+      const isOurs = reportedBy === this.#options.scope.kind;
+      await this.#report(pod, isOurs ? [{ message, event: isAwaited ? 'later' : 'at once' }] : []);
     } else if (plan.kind === 'undecided') await this.#choose(pod, plan, signal);
     else await this.#serve(pod, plan.attachments, signal);
   }
@@ -239,6 +244,7 @@ export class PodAddresses {
       return {
         kind: 'invalid',
         reportedBy: 'cluster',
+        isAwaited: true,
         message: `spec.nodeName: there is no node "${node}": add a Node of that name, or correct the name`,
       };
     return planPod(pod, this.#contextOf(pod), this.#options.settings.configNamespace);
@@ -265,12 +271,12 @@ export class PodAddresses {
     if (this.#options.scope.kind !== 'node' || isWithoutNetworks(pod)) return [];
     const carried = podNetworks(pod);
     const [unreadable] = carried.errors;
-    if (unreadable !== undefined) return [{ message: explain(unreadable), isEvent: true }];
+    if (unreadable !== undefined) return [{ message: explain(unreadable), event: 'at once' }];
     const [requests, context] = [readNetworkRequests(pod), this.#contextOf(pod)];
     return requests.carried
       .map((nadKey) => permitAttachment(nadKey, requests, context))
       .filter((permit) => permit?.kind === 'problem')
-      .map(({ message }) => ({ message, isEvent: true }));
+      .map(({ message }) => ({ message, event: 'at once' }));
   }
 
   /** The pod is looked at again when something changes that its plan is made from, or something else of what is `awaited`. */
@@ -296,7 +302,7 @@ export class PodAddresses {
     if (this.#options.scope.kind === 'node') {
       const names = candidates.map(({ name }) => name).join(', ');
       const message = `waits for the cluster manager to choose among the primary networks ${names}`;
-      await this.#report(pod, [{ message, isEvent: false }]);
+      await this.#report(pod, [{ message, event: 'never' }]);
       return;
     }
     const [first] = candidates;
@@ -338,7 +344,7 @@ export class PodAddresses {
     this.#wait(pod, awaited);
     if (pod.metadata.annotations?.[REQUESTED_AT_CREATION] === undefined)
       await this.#patch(pod, { [REQUESTED_AT_CREATION]: keptText(requestText(pod)) }, signal);
-    await this.#report(pod, [{ message, isEvent: true }]);
+    await this.#report(pod, [{ message, event: 'at once' }]);
   }
 
   async #serve(
@@ -360,7 +366,7 @@ export class PodAddresses {
       }
       const obstacle = claims?.obstacle(pod, attachment);
       if (obstacle !== undefined) {
-        errors.push({ message: obstacle, isEvent: true });
+        errors.push({ message: obstacle, event: 'at once' });
         continue;
       }
       const found = this.#pools.poolOf(pod, attachment);
@@ -368,13 +374,13 @@ export class PodAddresses {
         const network = attachment.nad?.config.name ?? DEFAULT_NETWORK;
         errors.push({
           message: `node "${pod.spec.nodeName ?? ''}" has no subnet of network ${network} yet`,
-          isEvent: false,
+          event: 'later',
         });
         this.#wait(pod, [`node ${pod.spec.nodeName ?? ''}`]);
         continue;
       }
       if (attachment.nad !== undefined && !(await this.#gives(attachment.nad, signal))) {
-        errors.push({ message: `NAD ${attachment.nad.key} is being removed`, isEvent: false });
+        errors.push({ message: `NAD ${attachment.nad.key} is being removed`, event: 'later' });
         this.queue.addAfter(objectKey(pod.metadata), CONFLICT_DELAY);
         continue;
       }
@@ -394,7 +400,7 @@ export class PodAddresses {
         // A node's own subnet may be another one, too.
         this.#wait(pod, [`room ${found.id}`, `node ${pod.spec.nodeName ?? ''}`]);
         if (claims !== undefined) await claims.recordFailure(pod, attachment, error, signal);
-        errors.push({ message: error.message, isEvent: true });
+        errors.push({ message: error.message, event: 'at once' });
       }
     }
     // Whose part the rest is changes with the networks: who has nothing to give now looks again then.
@@ -403,7 +409,7 @@ export class PodAddresses {
     const text = formatPodNetworks(entries);
     if (text !== undefined && entries.size > 0 && text !== formatPodNetworks(carried))
       await this.#patch(pod, { [POD_NETWORKS]: text }, signal);
-    await this.#report(pod, errors);
+    await this.#report(pod, errors, entries.keys());
   }
 
   /** True for a NAD that is there still, and is not about to go: the pod that gets an address now holds it. An informer may be late. */
@@ -442,18 +448,50 @@ export class PodAddresses {
     }
   }
 
-  async #report(pod: Pod, found: readonly AttachmentError[]): Promise<void> {
+  async #report(
+    pod: Pod,
+    found: readonly AttachmentError[],
+    networks: Iterable<string> = [],
+  ): Promise<void> {
     const key = objectKey(pod.metadata);
+    const { scope, clock, store } = this.#options;
     const errors = [...this.#refusals(pod), ...found];
     if (errors.length > 0) this.#lacking.add(key);
-    const message = this.#attachmentErrors.set(key, errors);
-    if (message === undefined) return;
-    await this.#options.store.event({
-      regarding: pod,
-      type: 'Warning',
-      reason: this.#options.scope.kind === 'cluster' ? 'ErrorAllocatingPod' : 'ErrorReconcilingPod',
-      message,
+    const report = this.#attachmentErrors.set(key, errors, {
+      lacks: this.#lacking.has(key),
+      now: clock.monotonic(),
     });
+    if (report.again !== undefined) this.queue.addAfter(key, report.again);
+    if (report.news !== undefined)
+      await store.event({
+        regarding: pod,
+        type: 'Warning',
+        reason: scope.kind === 'cluster' ? 'ErrorAllocatingPod' : 'ErrorReconcilingPod',
+        message: report.news,
+      });
+    // One that has ended needs no network any more.
+    if (report.isOver && !isWithoutNetworks(pod))
+      await store.event({
+        regarding: pod,
+        type: 'Normal',
+        reason: 'NetworksAllocated',
+        message: `has its addresses on all of its networks now: ${[...networks].toSorted().join(', ')}`,
+      });
+    await this.#reportChecks(pod);
+  }
+
+  /** What is wrong with a pod, and harms no attachment, its node tells its user, too: once, as long as it is so. */
+  async #reportChecks(pod: Pod): Promise<void> {
+    if (this.#options.scope.kind !== 'node') return;
+    const key = objectKey(pod.metadata);
+    const message = checkPod(pod).join('\n');
+    if (this.#checked.get(key) === message) return;
+    if (message === '') this.#checked.delete(key);
+    else {
+      this.#checked.set(key, message);
+      const reason = 'ErrorReconcilingPod';
+      await this.#options.store.event({ regarding: pod, type: 'Warning', reason, message });
+    }
   }
 
   #emitConflict(pod: Pod, nadKey: string, problem: string): void {

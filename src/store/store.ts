@@ -19,11 +19,18 @@ export type StoreErrorCode =
 /** Failure of a store operation; `message` names object, field and remedy where there is one. */
 export class StoreError extends Error {
   readonly code: StoreErrorCode;
+  /** Of an object that is there and can't be read. */
+  readonly metadata: ObjectMeta | undefined;
 
-  constructor(code: StoreErrorCode, message: string, options?: ErrorOptions) {
+  constructor(
+    code: StoreErrorCode,
+    message: string,
+    options: ErrorOptions & { readonly metadata?: ObjectMeta | undefined } = {},
+  ) {
     super(message, options);
     this.name = 'StoreError';
     this.code = code;
+    this.metadata = options.metadata;
   }
 }
 

@@ -87,6 +87,10 @@ const canonical = ({ matchLabels = {}, matchExpressions = [] }: LabelSelector): 
       .toSorted(),
   ]);
 
-/** Text for a namespace that lacks its label or its primary network (reference/api.md §10). */
-export const invalidPrimaryNetwork = (namespace: string): string =>
-  `invalid primary network state for namespace "${namespace}": a valid primary user defined network or network attachment definition custom resource, and required namespace label "${PRIMARY_NETWORK_LABEL}" must both be present`;
+/** Text for a namespace that lacks its label (reference/api.md §10), and which of label and namespace is missing. */
+export const invalidPrimaryNetwork = (namespace: string, isThere: boolean): string =>
+  `invalid primary network state for namespace "${namespace}": a valid primary user defined network or network attachment definition custom resource, and required namespace label "${PRIMARY_NETWORK_LABEL}" must both be present: ${isThere ? 'the namespace lacks the label' : 'there is no such namespace'}`;
+
+/** Text for the pods of a namespace that has the label and no network: which of the two is missing. */
+export const noPrimaryNetwork = (namespace: string): string =>
+  `namespace "${namespace}" has the label "${PRIMARY_NETWORK_LABEL}" and no primary network yet: create a UserDefinedNetwork with role Primary in it, or a ClusterUserDefinedNetwork that selects it; where there is one its conditions say what it lacks`;

@@ -135,9 +135,9 @@ export class OwnedNads {
   decide(object: NetworkObject, namespace: string): NadDecision {
     const { informers, registry, settings } = this.#options;
     const isPrimary = roleOf(object) === 'primary';
-    const labels = informers.namespaces.get(namespace)?.metadata.labels ?? {};
-    if (isPrimary && !Object.hasOwn(labels, PRIMARY_NETWORK_LABEL))
-      throw new NetworkRefusal(invalidPrimaryNetwork(namespace));
+    const found = informers.namespaces.get(namespace);
+    if (isPrimary && !Object.hasOwn(found?.metadata.labels ?? {}, PRIMARY_NETWORK_LABEL))
+      throw new NetworkRefusal(invalidPrimaryNetwork(namespace, found !== undefined));
     const unsupported = unsupportedNetwork(object);
     if (unsupported !== undefined) throw new NetworkRefusal(unsupported);
     const desired = renderNad(object, namespace, settings.cluster);

@@ -14,7 +14,12 @@ import {
   networkQoSes,
   services,
 } from '../../api/kinds.ts';
-import { objectKey, type KubeObject, type ResourceKind } from '../../api/objects.ts';
+import {
+  objectKey,
+  type KubeObject,
+  type ObjectKey,
+  type ResourceKind,
+} from '../../api/objects.ts';
 import type {
   AdminPolicyBasedExternalRoute,
   EgressFirewall,
@@ -203,12 +208,13 @@ export class ObjectStatesController {
       const found = this.#options.informers.egress
         .find((objects) => objects.kind === kind)
         ?.get(key);
-      await this.#tell(object, REFUSED, messages, async () =>
-        kind === egressIPs
-          ? this.#options.informers.egressIps.get(key)
-          : statusOf === undefined
-            ? this.#options.store.get(kind, key, signal)
-            : found,
+      await this.#tell(
+        object,
+        REFUSED,
+        messages,
+        async () =>
+          (kind === egressIPs ? this.#options.informers.egressIps.get(key) : found) ??
+          (await this.#stored(kind, key, signal)),
       );
       if (statusOf === undefined || found === undefined) return undefined;
       // One that was never refused is left alone.
@@ -224,6 +230,20 @@ export class ObjectStatesController {
     if (found === undefined) return undefined;
     await this.#tell(object, NOT_SUPPORTED, [missing], async () => found, found.metadata.uid);
     return undefined;
+  }
+
+  /** The object, or what says which one it is where it can't be read: its owner needs that most. */
+  async #stored(
+    kind: ResourceKind,
+    key: ObjectKey,
+    signal: AbortSignal,
+  ): Promise<KubeObject | undefined> {
+    try {
+      return await this.#options.store.get(kind, key, signal);
+    } catch (error) {
+      if (!(error instanceof StoreError) || error.metadata === undefined) throw error;
+      return { apiVersion: kind.apiVersion, kind: kind.kind, metadata: error.metadata };
+    }
   }
 
   async #write(

@@ -46,6 +46,9 @@ export interface StatusControllerOptions {
   readonly onFailure: (failure: Failure) => void;
 }
 
+/** Milliseconds after which the owner of a network that is not ready is told: most are ready long before. */
+const READY_GRACE = 30_000;
+
 /**
  * Milliseconds: statuses are written when nothing has happened to any for `minDelay`, at the latest after `maxDelay`. Nodes report a network
  * one after the other, and each of them more than once while it works.
@@ -59,6 +62,8 @@ export class StatusController {
   readonly batch: Batch;
   /** Failures of which there was an event, by network. */
   readonly #reported = new Map<string, Set<string>>();
+  /** Networks that are not ready, by object: since when (a monotonic clock), and whether their owners were told. */
+  readonly #notReady = new Map<string, { readonly since: number; readonly isTold: boolean }>();
   /** The last event's text for each object that is refused something. */
   readonly #told = new Map<string, string>();
 
@@ -149,15 +154,19 @@ export class StatusController {
   async #writeStatus(key: string, signal: AbortSignal): Promise<void> {
     const object = this.#options.informers.networkObject(key);
     const outcome = this.#options.outcomeOf(key);
-    if (object === undefined) this.#told.delete(key);
+    if (object === undefined) {
+      this.#told.delete(key);
+      this.#notReady.delete(key);
+    }
     if (object === undefined || outcome === undefined) return;
     const created = networkCreated(object.kind, outcome);
+    const ready = networkReady(this.#reportsOf(networkOf(object)));
     const conditions = [
       created,
       transportAccepted(object),
       primaryNetworkConflict(this.#conflictingNads(object, outcome)),
       this.#allocation(object, outcome),
-      networkReady(this.#reportsOf(networkOf(object))),
+      ready,
     ].filter((condition) => condition !== undefined);
     const isCluster = object.kind === 'ClusterUserDefinedNetwork';
     try {
@@ -189,6 +198,36 @@ export class StatusController {
     }
     if (outcome.problems.length > 0) await this.#tell(key, object, created);
     else this.#told.delete(key);
+    await this.#tellReady(key, object, ready);
+  }
+
+  /** The owner of a network that waits for long is told once, and once more when it is ready. */
+  async #tellReady(
+    key: string,
+    regarding: NetworkObject,
+    condition: StatedCondition | undefined,
+  ): Promise<void> {
+    const { clock, store } = this.#options;
+    const before = this.#notReady.get(key);
+    if (condition?.status !== 'False') {
+      this.#notReady.delete(key);
+      if (condition === undefined || before?.isTold !== true) return;
+      const { reason, message } = condition;
+      await store.event({ regarding, type: 'Normal', reason, message });
+      return;
+    }
+    const since = before?.since ?? clock.monotonic();
+    const rest = since + READY_GRACE - clock.monotonic();
+    const isTold = before?.isTold === true || rest <= 0;
+    this.#notReady.set(key, { since, isTold });
+    if (rest > 0) this.queue.addAfter(`status/${key}`, rest);
+    else if (before?.isTold !== true)
+      await store.event({
+        regarding,
+        type: 'Warning',
+        reason: condition.reason,
+        message: `not ready for ${READY_GRACE / 1000} s: ${condition.message}`,
+      });
   }
 
   /** What is refused of an object, its owner reads in an event, too. */

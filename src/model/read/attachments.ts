@@ -101,6 +101,21 @@ const hostNetworkPart = {
 const NO_GATEWAYS =
   'has no gateways by annotations: write an AdminPolicyBasedExternalRoute that selects this pod';
 
+/** What is wrong with a pod and harms nothing else of it. */
+const CHECKS: readonly ((pod: Pod) => string | undefined)[] = [
+  unheeded({
+    'k8s.ovn.org/routing-namespaces': NO_GATEWAYS,
+    'k8s.ovn.org/routing-network': NO_GATEWAYS,
+    'k8s.ovn.org/bfd-enabled': NO_GATEWAYS,
+  }),
+  withoutDhcp,
+  (pod) => complaint(openDefaultPorts(pod)),
+];
+
+/** A sentence for each thing that is wrong with a pod and harms nothing else of it. */
+export const checkPod = (pod: Pod): readonly string[] =>
+  CHECKS.map((check) => check(pod)).filter((message) => message !== undefined);
+
 export const podKind = {
   kind: pods,
   table: 'interfaces',
@@ -112,14 +127,5 @@ export const podKind = {
   // A virtual machine may move to another node or come from one.
   needsOtherPods: (interfaces) =>
     interfaces.some(({ machine, nadKey }) => machine && nadKey !== DEFAULT_NAD_KEY),
-  checks: [
-    unheeded({
-      'k8s.ovn.org/routing-namespaces': NO_GATEWAYS,
-      'k8s.ovn.org/routing-network': NO_GATEWAYS,
-      'k8s.ovn.org/bfd-enabled': NO_GATEWAYS,
-    }),
-    withoutDhcp,
-    // They harm themselves alone.
-    (pod) => complaint(openDefaultPorts(pod)),
-  ],
+  checks: CHECKS,
 } as const satisfies ObjectKind<Pod, readonly PodInterface[]>;

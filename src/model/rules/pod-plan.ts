@@ -27,7 +27,7 @@ import {
   type PodNetwork,
 } from '../../api/annotations/pod-annotations.ts';
 import type { Pod } from '../../api/types.ts';
-import { invalidPrimaryNetwork } from '../../api/nad/primary-networks.ts';
+import { noPrimaryNetwork } from '../../api/nad/primary-networks.ts';
 import type { NetworkConfig } from '../../api/nad/network-config.ts';
 import type { ObjectReading } from '../read/reading.ts';
 
@@ -62,11 +62,23 @@ export interface WantedAttachment {
   readonly request: AttachmentRequest;
 }
 
+/** Why a pod can't be wired. */
+interface Obstacle {
+  readonly message: string;
+  /** Something is not there that may be on its way, as what is applied together comes one by one. */
+  readonly isAwaited: boolean;
+}
+
+const wrong = (message: string): Obstacle => ({ message, isAwaited: false });
+const awaited = (message: string): Obstacle => ({ message, isAwaited: true });
+
+const isObstacle = (value: object): value is Obstacle => 'isAwaited' in value;
+
 export type PodPlan =
   /** Nothing of ours: on the host's network, not scheduled, or done with its work. */
   | { readonly kind: 'none' }
   /** Can't be wired as it is, and who says so: the pod's node, or the cluster manager where no node would. */
-  | { readonly kind: 'invalid'; readonly message: string; readonly reportedBy: 'node' | 'cluster' }
+  | ({ readonly kind: 'invalid'; readonly reportedBy: 'node' | 'cluster' } & Obstacle)
   /** Several primary networks are possible, and none is chosen yet; `candidates` is the one that the pod asks for if it does. */
   | {
       readonly kind: 'undecided';
@@ -132,16 +144,16 @@ export function planPod(pod: Pod, context: PodContext, configNamespace: string):
   const requests = readNetworkRequests(pod);
   if (pod.spec.nodeName === undefined) return planUnscheduled(pod, requests, context);
   if (context.isLabelled === undefined)
-    return { kind: 'invalid', reportedBy: 'cluster', message: noNamespace(requests) };
+    return { kind: 'invalid', reportedBy: 'cluster', ...awaited(noNamespace(requests)) };
   const secondaries = secondaryAttachments(requests, context);
-  if (typeof secondaries === 'string')
-    return { kind: 'invalid', reportedBy: 'node', message: secondaries };
+  if (isObstacle(secondaries)) return { kind: 'invalid', reportedBy: 'node', ...secondaries };
   const standard = defaultAttachment(context.isLabelled);
   if (!context.isLabelled) return withoutOverlap(pod, [standard, ...secondaries]);
   const primary = choosePrimary(pod, requests, context.primaries);
-  if (typeof primary === 'string') return { kind: 'invalid', reportedBy: 'node', message: primary };
+  if (isObstacle(primary)) return { kind: 'invalid', reportedBy: 'node', ...primary };
   const request = primaryRequest(pod, configNamespace);
-  if (typeof request === 'string') return { kind: 'invalid', reportedBy: 'node', message: request };
+  if (typeof request === 'string')
+    return { kind: 'invalid', reportedBy: 'node', ...wrong(request) };
   if ('candidates' in primary) return { kind: 'undecided', ...primary, request };
   return withoutOverlap(pod, [
     standard,
@@ -157,7 +169,7 @@ function planUnscheduled(
   { isLabelled, primaries }: PodContext,
 ): PodPlan {
   const primary = isLabelled === true ? choosePrimary(pod, requests, primaries) : undefined;
-  return typeof primary === 'object' && 'candidates' in primary && primary.isRequested
+  return primary !== undefined && 'candidates' in primary && primary.isRequested
     ? { kind: 'undecided', ...primary, request: NO_REQUEST }
     : { kind: 'none' };
 }
@@ -288,6 +300,7 @@ function withoutOverlap(pod: Pod, attachments: readonly WantedAttachment[]): Pod
           return {
             kind: 'invalid',
             reportedBy: 'node',
+            isAwaited: false,
             message: `its networks ${a.name} and ${b.name} overlap (${formatPrefix(prefix)} and ${formatPrefix(other)}): attach it to one of them`,
           };
       }
@@ -304,16 +317,16 @@ function choosePrimary(
   pod: Pod,
   requests: PodNetworkRequests,
   primaries: readonly PlannedNad[],
-): PlannedNad | OpenChoice | string {
+): PlannedNad | OpenChoice | Obstacle {
   const { namespace, selected } = requests;
   const [first, ...more] = primaries;
-  if (first === undefined) return invalidPrimaryNetwork(namespace);
+  if (first === undefined) return awaited(noPrimaryNetwork(namespace));
   const settled =
     settledPrimary(requests, primaries) ?? primaries.find(({ key }) => key === selected);
   if (settled !== undefined) return settled;
   const requested = requestedPrimaryUdn(pod);
   const [problem] = requested.errors;
-  if (problem !== undefined) return explain(problem);
+  if (problem !== undefined) return wrong(explain(problem));
   if (requested.value === undefined)
     return more.length === 0 ? first : { candidates: primaries, isRequested: false };
   const wanted = requested.value.includes('/')
@@ -321,7 +334,9 @@ function choosePrimary(
     : `${namespace}/${requested.value}`;
   const found = primaries.find(({ key }) => key === wanted);
   if (found === undefined)
-    return `requested primary network "${requested.value}" is no primary network of namespace "${namespace}": delete the pod and create it with one of ${primaries.map(({ name }) => name).join(', ')}, what it asks for later has no effect`;
+    return awaited(
+      `requested primary network "${requested.value}" is no primary network of namespace "${namespace}": delete the pod and create it with one of ${primaries.map(({ name }) => name).join(', ')}, what it asks for later has no effect`,
+    );
   return { candidates: [found], isRequested: true };
 }
 
@@ -352,19 +367,23 @@ function primaryRequest(pod: Pod, configNamespace: string): AttachmentRequest | 
 function secondaryAttachments(
   requests: PodNetworkRequests,
   context: PodContext,
-): readonly WantedAttachment[] | string {
-  if (requests.unreadable !== undefined) return requests.unreadable;
+): readonly WantedAttachment[] | Obstacle {
+  if (requests.unreadable !== undefined) return wrong(requests.unreadable);
   const attachments: WantedAttachment[] = [];
   for (const selection of requests.selections) {
     const key = `${selection.namespace}/${selection.name}`;
     const nad = context.nad(key);
     if (nad === 'other') continue;
     if (nad === undefined)
-      return `annotation ${NETWORKS}: there is no network-attachment-definition "${key}" with a network yet: create it, correct the name, or see its events if it is there`;
+      return awaited(
+        `annotation ${NETWORKS}: there is no network-attachment-definition "${key}" with a network yet: create it, correct the name, or see its events if it is there`,
+      );
     if (nad.config.role === 'primary')
-      return `unexpected primary network "${nad.config.name}" specified with a NetworkSelectionElement ${key}: remove it from the annotation ${NETWORKS}`;
+      return wrong(
+        `unexpected primary network "${nad.config.name}" specified with a NetworkSelectionElement ${key}: remove it from the annotation ${NETWORKS}`,
+      );
     const foreign = foreignNamespace(nad, requests, context);
-    if (foreign !== undefined) return `annotation ${NETWORKS}: ${foreign}`;
+    if (foreign !== undefined) return wrong(`annotation ${NETWORKS}: ${foreign}`);
     attachments.push({
       nadKey: selection.nadKey,
       role: 'secondary',

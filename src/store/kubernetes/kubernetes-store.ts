@@ -2,6 +2,7 @@ import {
   objectKey,
   type KubeObject,
   type ObjectKey,
+  type ObjectMeta,
   type ResourceKind,
 } from '../../api/objects.ts';
 import { readStored } from '../../api/validation/stored-object.ts';
@@ -74,8 +75,12 @@ export class KubernetesStore implements Store {
   ): Promise<T | undefined> {
     try {
       const request = { method: 'GET', path: objectPath(kind, key) } as const;
-      const read = readStored(kind, await this.#send(kind, key, request, signal));
-      if (read.kind === 'invalid') throw new StoreError('invalid', read.error);
+      const found = await this.#send(kind, key, request, signal);
+      const read = readStored(kind, found);
+      if (read.kind === 'invalid')
+        throw new StoreError('invalid', read.error, {
+          metadata: (found as { readonly metadata?: ObjectMeta }).metadata,
+        });
       return read.value;
     } catch (error) {
       if (error instanceof StoreError && error.code === 'not-found') return undefined;

@@ -8,6 +8,7 @@ import {
 } from '../../../src/api/kinds.ts';
 import { PodPools } from '../../../src/addresses/pod-pools.ts';
 import { Informers } from '../../../src/store/informers.ts';
+import { systemClock, type Clock } from '../../../src/store/clock.ts';
 import type { Store } from '../../../src/store/store.ts';
 import {
   apply,
@@ -29,6 +30,7 @@ import {
   requestCorrectedBeforeWiring,
   secondPrimaryBeforeWiring,
 } from '../../support/cluster/unwired-pods.ts';
+import { SkippingClock } from '../../support/run/skipping-clock.ts';
 import { nadsOf } from '../../support/cluster/nads-of.ts';
 
 interface Running extends AsyncDisposable {
@@ -38,7 +40,11 @@ interface Running extends AsyncDisposable {
 
 /** The manager, and the pod addresses of each node, as daemons run them. */
 function start(store: Store, ...nodeNames: readonly string[]): Running {
-  const running = startManager(store);
+  return startAt(systemClock, store, ...nodeNames);
+}
+
+function startAt(clock: Clock, store: Store, ...nodeNames: readonly string[]): Running {
+  const running = startManager(store, {}, {}, { clock });
   const controller = new AbortController();
   const { signal } = controller;
   const informers = new Informers({ store, log: silent });
@@ -51,6 +57,7 @@ function start(store: Store, ...nodeNames: readonly string[]): Running {
         registry,
         settings: testSettings.cluster,
         log: silent,
+        clock,
         signal: controller.signal,
         randomBytes: (count) => new Uint8Array(count).fill(7),
       }),
@@ -213,11 +220,8 @@ describe('pods that get nothing', () => {
     await running.settled();
     expect(await networksOf(store, 'blue/web')).toBeUndefined();
     const problem =
-      'invalid primary network state for namespace "blue": a valid primary user defined network or network attachment definition custom resource, and required namespace label "k8s.ovn.org/primary-user-defined-network" must both be present';
-    expect(running.problems()).toEqual([`Pod blue/web: ${problem}`]);
-    expect(store.events).toMatchObject([
-      { type: 'Warning', reason: 'ErrorReconcilingPod', message: problem },
-    ]);
+      'namespace "blue" has the label "k8s.ovn.org/primary-user-defined-network" and no primary network yet';
+    expect(running.problems()).toEqual([expect.stringContaining(`Pod blue/web: ${problem}`)]);
     await apply(store, layer3('blue/net', '10.20.0.0/16/24'));
     await running.settled();
     expect(await addressesOf(store, 'blue/web')).toEqual({
@@ -227,15 +231,83 @@ describe('pods that get nothing', () => {
     expect(running.problems()).toEqual([]);
   });
 
+  describe('are told so', () => {
+    const told = (store: MemoryStore): string[] =>
+      store.events.map(
+        ({ regarding, type, message }) =>
+          `${regarding.kind} ${regarding.metadata.name} ${type} ${message}`,
+      );
+    const waiting: unknown = expect.stringMatching(
+      /^Pod web Warning namespace "blue" has the label "k8s.ovn.org\/primary-user-defined-network" and no primary network yet: create /,
+    );
+
+    test('not when their network comes right after them', async () => {
+      const [store, clock] = [new MemoryStore(), new SkippingClock()];
+      await using running = startAt(clock, store, 'node1');
+      await apply(store, node('node1'), namespace('blue'), pod('blue/web', 'node1'));
+      await running.settled();
+      clock.skip(9000);
+      await running.settled();
+      await apply(store, layer3('blue/net', '10.20.0.0/16/24'));
+      await running.settled();
+      clock.skip(60_000);
+      await running.settled();
+      expect(Object.keys(await addressesOf(store, 'blue/web'))).toHaveLength(2);
+      expect(told(store)).toEqual([]);
+    });
+
+    test.each([
+      ['node', layer3('blue/net', '10.20.0.0/16/24')],
+      ['cluster manager', layer2('blue/net', '10.20.0.0/16')],
+    ])(
+      'once, when they wait for longer, and again when their %s gives them addresses',
+      async (_name, network) => {
+        const [store, clock] = [new MemoryStore(), new SkippingClock()];
+        await using running = startAt(clock, store, 'node1');
+        await apply(store, node('node1'), namespace('blue'), pod('blue/web', 'node1'));
+        for (let seconds = 0; seconds < 60; seconds += 10) {
+          await running.settled();
+          clock.skip(10_000);
+        }
+        await running.settled();
+        expect(told(store)).toEqual([waiting]);
+        await apply(store, network);
+        await running.settled();
+        expect(told(store)).toEqual([
+          waiting,
+          'Pod web Normal has its addresses on all of its networks now: blue/net, default',
+        ]);
+      },
+    );
+
+    test("at once, where what they say can't be right, and of what harms no address", async () => {
+      const store = new MemoryStore();
+      await using running = start(store, 'node1');
+      const torn = { 'k8s.v1.cni.cncf.io/networks': '[{' };
+      const ports = { 'k8s.ovn.org/open-default-ports': '- {protocol: tcp, port: 99999}' };
+      await apply(store, node('node1'), namespace('plain', {}));
+      await apply(store, pod('plain/torn', 'node1', torn), pod('plain/ports', 'node1', ports));
+      await running.settled();
+      expect(told(store).sort()).toEqual([
+        'Pod ports Warning annotation k8s.ovn.org/open-default-ports: must be a whole number from 0 to 65535, is 99999; correct or remove the annotation',
+        expect.stringMatching(/^Pod torn Warning annotation k8s.v1.cni.cncf.io\/networks: /),
+      ]);
+      expect(await addressesOf(store, 'plain/ports')).toEqual({ default: '10.244.0.3/24' });
+    });
+  });
+
   test.each([
     ['node', pod('plain/web', 'nowhere'), 'spec.nodeName: there is no node "nowhere"'],
     ['namespace', pod('gone/web', 'node1'), 'metadata.namespace: there is no namespace "gone"'],
   ])('of an unknown %s', async (_name, object, message) => {
-    const store = new MemoryStore();
-    await using running = start(store, 'node1');
+    const [store, clock] = [new MemoryStore(), new SkippingClock()];
+    await using running = startAt(clock, store, 'node1');
     await apply(store, node('node1'), namespace('plain', {}), object);
     await running.settled();
     expect(running.problems().join()).toContain(message);
+    expect(store.events).toEqual([]);
+    clock.skip(10_000);
+    await running.settled();
     expect(store.events).toHaveLength(1);
   });
 });

@@ -513,7 +513,10 @@ describe('addresses that a pod writes itself', () => {
     const before = cluster.attachments('mallory');
     await cluster.annotate('mallory/old', { [POD_NETWORKS]: '{"default":' });
     expect(cluster.attachments('mallory')).toEqual(before);
-    expect(cluster.events('mallory/old')).toHaveLength(1);
+    expect(cluster.events('mallory/old')).toEqual([
+      expect.stringContaining('annotation k8s.ovn.org/pod-networks'),
+      'has its addresses on all of its networks now: default, mallory/net',
+    ]);
     await cluster.annotate('mallory/old', { [POD_NETWORKS]: '{}' });
     expect(cluster.attachments('mallory')).toEqual(before);
   });

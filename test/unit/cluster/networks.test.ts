@@ -22,10 +22,11 @@ import {
   remove,
   startManager,
 } from '../../support/cluster/cluster.ts';
+import { SkippingClock } from '../../support/run/skipping-clock.ts';
 import { MemoryStore } from '../../support/cluster/memory-store.ts';
 
 const noLabel = (name: string): string =>
-  `invalid primary network state for namespace "${name}": a valid primary user defined network or network attachment definition custom resource, and required namespace label "k8s.ovn.org/primary-user-defined-network" must both be present`;
+  `invalid primary network state for namespace "${name}": a valid primary user defined network or network attachment definition custom resource, and required namespace label "k8s.ovn.org/primary-user-defined-network" must both be present: the namespace lacks the label`;
 
 test('a network becomes a NAD with its identity, and the nodes get subnets', async () => {
   const store = new MemoryStore();
@@ -374,8 +375,7 @@ describe('a network that is there', () => {
     expect(await conditions(store, 'blue/net')).toContain(
       'NetworkReady=False NetworkNotInDataPlane: node2: Pending: no chassis',
     );
-    const status = { networks: [{ name: 'blue_net', state: 'Programmed' }] };
-    await store.patchStatus(zoneStatuses, 'node2', { status }, { fieldManager: 'node2' });
+    await say(store, 'node2', 'Programmed');
     await running.settled();
     expect(await conditions(store, 'blue/net')).toContain(
       'NetworkReady=True NetworkInDataPlane: Network is in the data plane of every node that uses it: [node1, node2]',
@@ -394,6 +394,29 @@ describe('a network that is there', () => {
     );
     await running.settled();
     expect(await conditions(store, 'blue/net')).toEqual([ALLOCATED, CREATED]);
+  });
+
+  test('that waits for long tells its owner, once, and when it is ready', async () => {
+    const [store, clock] = [new MemoryStore(), new SkippingClock()];
+    await using running = startManager(store, {}, {}, { clock });
+    await apply(store, node('node1'), namespace('blue'), layer3('blue/net', '10.20.0.0/16/24'));
+    await apply(store, zone('node1', 'Pending', 'waits for a gateway'));
+    await running.settled();
+    clock.skip(29_000);
+    await running.settled();
+    expect(store.events).toEqual([]);
+    for (let round = 0; round < 3; round += 1) {
+      clock.skip(30_000);
+      await running.settled();
+    }
+    await say(store, 'node1', 'Programmed');
+    await running.settled();
+    expect(
+      store.events.map(({ type, reason, message }) => `${type} ${reason}: ${message}`),
+    ).toEqual([
+      'Warning NetworkNotInDataPlane: not ready for 30 s: node1: Pending: waits for a gateway',
+      'Normal NetworkInDataPlane: Network is in the data plane of every node that uses it: [node1]',
+    ]);
   });
 
   test('is not ready before every node with a chassis has said so', async () => {
@@ -425,6 +448,14 @@ const zone = (name: string, state: NetworkState, message?: string): ZoneStatus =
     problems: [],
   },
 });
+
+const say = (store: MemoryStore, name: string, state: NetworkState): Promise<unknown> =>
+  store.patchStatus(
+    zoneStatuses,
+    name,
+    { status: { networks: [{ name: 'blue_net', state }] } },
+    { fieldManager: name },
+  );
 
 describe('a network that is deleted', () => {
   test('leaves nothing', async () => {

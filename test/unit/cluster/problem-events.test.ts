@@ -1,5 +1,5 @@
 /** What nodes refuse of a service, its owner reads in an event of the service. */
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import {
   egressFirewalls,
   egressQoSes,
@@ -8,7 +8,7 @@ import {
   services,
   zoneStatuses,
 } from '../../../src/api/kinds.ts';
-import type { KubeObject } from '../../../src/api/objects.ts';
+import type { KubeObject, ResourceKind } from '../../../src/api/objects.ts';
 import type { ZoneObjectState, ZoneProblem, ZoneStatus } from '../../../src/api/zone-status.ts';
 import { StoreError } from '../../../src/store/store.ts';
 import { apply, namespace, startManager } from '../../support/cluster/cluster.ts';
@@ -95,6 +95,21 @@ test('nodes that refuse a policy write it, too', async () => {
   await say(store, 'n1', refused('it lets nothing through', 'NetworkPolicy blue/wide'));
   await running.settled();
   expect(told(store)).toEqual(['NetworkPolicy wide Warning Refused: it lets nothing through']);
+});
+
+test("a policy that can't be read is told, by what is left of it", async () => {
+  const store = await prepared();
+  const metadata = { namespace: 'blue', name: 'torn', uid: 'u1' };
+  const get = store.get.bind(store);
+  vi.spyOn(store, 'get').mockImplementation(async (kind: ResourceKind, key: string) => {
+    if (key !== 'blue/torn') return get(kind, key);
+    throw new StoreError('invalid', 'spec: must be a map', { metadata });
+  });
+  await using running = startManager(store);
+  await say(store, 'n1', refused('spec: must be a map', 'NetworkPolicy blue/torn'));
+  await running.settled();
+  expect(told(store)).toEqual(['NetworkPolicy torn Warning Refused: spec: must be a map']);
+  expect(store.events[0]?.regarding.metadata).toEqual(metadata);
 });
 
 describe('by the states that nodes report', () => {

@@ -74,6 +74,8 @@ export interface OpenHost extends AsyncDisposable {
   /** The one of this process. */
   readonly monitor: NetworkMonitor;
   readonly sysctls: Sysctls;
+  /** Of the kernel. */
+  readonly conntrack: Conntrack;
   readonly uplink: UplinkSwitch;
   readonly chassis: ChassisDatabase;
   /** How external bridges that Heddle made go, and their uplinks have everything back; in words. */
@@ -184,6 +186,7 @@ export function openHost({
     onDrift: onWork,
     onSwitchLost,
   });
+  const conntrack = new Conntrack(openConntrackSocket);
   const uplink = uplinkSwitch(openVswitch);
   const chassis = chassisDatabase(openVswitch, () => externalIdsOf(openVswitch));
   const controller = new HostController({
@@ -196,7 +199,7 @@ export function openHost({
     healthChecks: new HealthCheckServers(events),
     connections: new ConnectionDriver(
       [
-        new Conntrack(openConntrackSocket),
+        conntrack,
         new DatapathConntrack(vswitchd, () => isUserspace(openVswitch.replica, INTEGRATION_BRIDGE)),
       ],
       onWork,
@@ -212,6 +215,7 @@ export function openHost({
     namespace,
     monitor,
     sysctls,
+    conntrack,
     uplink,
     chassis,
     removalsText: () => removalsText(bridgeRemovals({ openVswitch: uplink, namespace })),
@@ -229,6 +233,7 @@ export function openHost({
     async [Symbol.asyncDispose]() {
       await controller[Symbol.asyncDispose]();
       monitor[Symbol.dispose]();
+      await conntrack[Symbol.asyncDispose]();
       await openVswitch[Symbol.asyncDispose]();
     },
   };

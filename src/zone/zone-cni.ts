@@ -1,7 +1,6 @@
 /** The CNI plugin of a running node daemon, on its socket. */
+import { dirname, join } from 'node:path';
 import { networkAttachmentDefinitions, pods } from '../api/kinds.ts';
-import { Conntrack } from '../node/conntrack/conntrack.ts';
-import { openConntrackSocket } from '../node/linux/network-socket.ts';
 import { PodLinks } from '../cni/links/pod-links.ts';
 import { ShownConflist } from '../cni/install/shown-conflist.ts';
 import { CniPlugin } from '../cni/server/cni-plugin.ts';
@@ -12,6 +11,7 @@ import type { Logger } from '../process/logger.ts';
 import { Resources } from '../process/resources.ts';
 import { NetworkStatusWriter } from '../cni/server/network-status-writer.ts';
 import { keepPodPorts } from '../cni/server/pod-port-keeper.ts';
+import { FORGETTING, PodConnections } from '../cni/server/pod-connections.ts';
 import { PodPorts } from '../cni/server/pod-ports.ts';
 import type { ZoneRuntime } from './zone-runtime.ts';
 
@@ -43,13 +43,18 @@ export async function serveZoneCni(runtime: ZoneRuntime, log: Logger): Promise<Z
     },
     log,
   };
+  const connections = new PodConnections({
+    conntrack: runtime.host.conntrack,
+    file: join(dirname(cniSocket), FORGETTING),
+    log,
+  });
+  void connections.resume();
   const resources = new Resources();
-  const conntrack = resources.use(new Conntrack(openConntrackSocket));
   const statuses = resources.use(new NetworkStatusWriter({ ...shared, store: informers.store }));
   const plugin = new CniPlugin({
     ...shared,
     statuses,
-    conntrack,
+    connections,
     problemsOf: (object) =>
       runtime
         .problems()

@@ -18,7 +18,6 @@ import {
   type GcRequest,
 } from '../protocol/request.ts';
 import { addResult, errorResult, versionResult, type CniInterface } from '../protocol/result.ts';
-import type { Conntrack } from '../../node/conntrack/conntrack.ts';
 import type { PodLinks } from '../links/pod-links.ts';
 import type { ObjectView } from '../../store/informer.ts';
 import { awaited, isTemporary, OVERTAKEN, reasonOf } from './cni-waits.ts';
@@ -26,6 +25,7 @@ import type { ContainerTurns } from './container-turns.ts';
 import type { NetworkStatusWriter } from './network-status-writer.ts';
 import type { Logger } from '../../process/logger.ts';
 import { orGiveUp } from '../../process/waiting.ts';
+import type { PodConnections } from './pod-connections.ts';
 import type { PodPort, PodPorts } from './pod-ports.ts';
 
 export interface CniPluginOptions {
@@ -35,7 +35,7 @@ export interface CniPluginOptions {
   readonly statuses: Pick<NetworkStatusWriter, 'write'>;
   readonly ports: PodPorts;
   readonly links: PodLinks;
-  readonly conntrack: Pick<Conntrack, 'forget' | 'forgotten'>;
+  readonly connections: Pick<PodConnections, 'forget' | 'forgotten'>;
   readonly linkFactsOf: LinkFactsOf;
   /** What is known to be wrong with an object, `Pod <namespace>/<name>`. */
   readonly problemsOf: (object: string) => readonly string[];
@@ -189,7 +189,7 @@ export class CniPlugin {
       one.nadKey === DEFAULT_NAD_KEY ? one.addresses.map(withoutPrefix) : [],
     );
     try {
-      await orGiveUp(this.#options.conntrack.forgotten(addresses), signal, 'connections');
+      await orGiveUp(this.#options.connections.forgotten(addresses), signal, 'connections');
     } catch {
       throw new CniError(reasonOf(signal), CNI_CODE.tryAgainLater);
     }
@@ -300,33 +300,29 @@ export class CniPlugin {
 
   /** Ports first: what has none is out of the network, whatever becomes of its link. Without `devices` everything of the container. */
   async #remove(container: string, devices?: ReadonlySet<string>): Promise<void> {
-    const { ports, links } = this.#options;
+    const { ports, links, connections } = this.#options;
     const chosen = ({ device }: { readonly device: string }): boolean =>
       devices === undefined || devices.has(device);
     const gone = ports.list(container).filter(chosen);
-    await ports.remove(gone, devices === undefined ? container : undefined);
+    const released = this.#released(gone);
+    const removed = ports.remove(gone, devices === undefined ? container : undefined);
     // Who gets the address next waits for it, and nobody else.
-    void this.#forget(gone);
+    void connections.forget(released, removed);
+    await removed;
     const names = [...gone, ...links.list(container).filter(chosen)].map(({ name }) => name);
     await links.remove([...new Set(names)]);
   }
 
   /**
-   * Connections of addresses that others may have next, but for those that another pod has already, as that of one that completed. Those of the default network are
+   * Addresses that others may have next, but for those that another pod has already, as that of one that completed. Those of the default network are
    * the pod's alone; an address of another network may be that of a running pod on a third one, and OVN empties the zones of ports when it gives them away.
    */
-  async #forget(gone: readonly PodPort[]): Promise<void> {
-    const { conntrack, log, ports } = this.#options;
+  #released(gone: readonly PodPort[]): readonly string[] {
     const addresses = addressesOnDefault(gone);
-    if (addresses.size === 0) return;
-    try {
-      await conntrack.forget([...addresses.difference(addressesOnDefault(ports.list()))]);
-    } catch (error) {
-      log.warn(
-        { component: 'cni', error },
-        'connections of a pod that is gone stay until they time out',
-      );
-    }
+    if (addresses.size === 0) return [];
+    const names = new Set(gone.map(({ name }) => name));
+    const others = this.#options.ports.list().filter(({ name }) => !names.has(name));
+    return [...addresses.difference(addressesOnDefault(others))];
   }
 
   async #check(

@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { request, type IncomingMessage } from 'node:http';
 import {
   chmodSync,
+  existsSync,
   mkdirSync,
   readdirSync,
   readFileSync,
@@ -21,6 +22,7 @@ import {
   removeConflist,
   removePlugin,
 } from '../../../src/cni/install/plugin-files.ts';
+import { FORGETTING } from '../../../src/cni/server/pod-connections.ts';
 import { startCniNode, type CniNode, type CniNodeOptions } from '../../support/host/cni-node.ts';
 import { bound } from '../../support/run/left-behind.ts';
 import { NetworkNamespace, whyNoNamespace } from '../../support/host/network-namespace.ts';
@@ -543,7 +545,7 @@ describe.skipIf(whyNoNamespace !== undefined)('the CNI plugin', () => {
     expect(await adding).toMatchObject({ code: 0 });
   });
 
-  test('DEL forgets the connections of the address on the default network, which another pod may get, and no others', async () => {
+  test('DEL forgets the connections of the address on the default network, which another pod may get, and no others, and the next daemon those that one was killed before', async () => {
     node = await startCniNode(options);
     const track = (...words: string[]): string => {
       const { command, args } = ovsProgram('conntrack');
@@ -570,6 +572,19 @@ describe.skipIf(whyNoNamespace !== undefined)('the CNI plugin', () => {
         .map(([, source, destination]) => `${source} ${destination}`)
         .toSorted();
     await expect.poll(left).toEqual(['10.20.1.5 192.0.2.5', '10.244.1.6 192.0.2.4']);
+    await node[Symbol.asyncDispose]();
+
+    // One that never gets to it, as one that is killed once DEL was answered.
+    const never = new Promise<void>(() => undefined);
+    node = await startCniNode(options, { forget: () => never, forgotten: async () => undefined });
+    expect(await added()).toMatchObject({ code: 0 });
+    connection('10.244.1.5', '192.0.2.1');
+    expect(await call('DEL')).toMatchObject({ code: 0 });
+    await node[Symbol.asyncDispose]();
+    expect(left()).toContain('10.244.1.5 192.0.2.1');
+    node = await startCniNode(options);
+    await expect.poll(left).toEqual(['10.20.1.5 192.0.2.5', '10.244.1.6 192.0.2.4']);
+    await expect.poll(() => existsSync(join(server.folder, 'run', FORGETTING))).toBe(false);
   });
 
   test('DEL does not wait for connections to be forgotten, but who gets the address next does; one that another pod has already keeps its', async () => {
@@ -605,7 +620,7 @@ describe.skipIf(whyNoNamespace !== undefined)('the CNI plugin', () => {
     forgetting.length = 0;
     expect(await call('DEL')).toMatchObject({ code: 0 });
     expect(await ports()).not.toContain('late');
-    expect(forgetting).toEqual([[]]);
+    expect(forgetting).toEqual([]);
   });
 
   test('the plugin runs curl alone, and says so where a host has none', async () => {

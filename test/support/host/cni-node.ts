@@ -1,7 +1,8 @@
 /** The CNI plugin of a node at work, with a host of its own; and a program that does nothing else, to be killed. */
+import { dirname, join } from 'node:path';
 import type { KubeObject } from '../../../src/api/objects.ts';
 import { networkAttachmentDefinitions, pods } from '../../../src/api/kinds.ts';
-import { CniPlugin, type CniPluginOptions } from '../../../src/cni/server/cni-plugin.ts';
+import { CniPlugin } from '../../../src/cni/server/cni-plugin.ts';
 import { serveCni } from '../../../src/cni/server/cni-socket.ts';
 import { openDatabase } from '../../../src/databases/open-database.ts';
 import { hostTables } from '../../../src/zone/host.ts';
@@ -9,6 +10,7 @@ import { createLogger } from '../../../src/process/logger.ts';
 import { ContainerTurns } from '../../../src/cni/server/container-turns.ts';
 import { NetworkStatusWriter } from '../../../src/cni/server/network-status-writer.ts';
 import { keepPodPorts } from '../../../src/cni/server/pod-port-keeper.ts';
+import { FORGETTING, PodConnections } from '../../../src/cni/server/pod-connections.ts';
 import { PodPorts } from '../../../src/cni/server/pod-ports.ts';
 import { Conntrack } from '../../../src/node/conntrack/conntrack.ts';
 import { openConntrackSocket } from '../../../src/node/linux/network-socket.ts';
@@ -37,7 +39,9 @@ export interface CniNode extends AsyncDisposable {
 /** `conntrack`: what stands in for the host's own. */
 export async function startCniNode(
   { socket, ovs, host, objects, limit }: CniNodeOptions,
-  conntrack: CniPluginOptions['conntrack'] = new Conntrack(() => openConntrackSocket(host)),
+  conntrack: Pick<Conntrack, 'forget' | 'forgotten'> = new Conntrack(() =>
+    openConntrackSocket(host),
+  ),
 ): Promise<CniNode> {
   const log = createLogger('silent');
   const stopping = new AbortController();
@@ -70,12 +74,18 @@ export async function startCniNode(
     }),
     log,
   };
+  const connections = new PodConnections({
+    conntrack,
+    file: join(dirname(socket), FORGETTING),
+    log,
+  });
+  void connections.resume();
   const keeper = keepPodPorts(shared, database);
   const statuses = new NetworkStatusWriter({ ...shared, store: informers.store });
   const plugin = new CniPlugin({
     ...shared,
     statuses,
-    conntrack,
+    connections,
     problemsOf: (object) => (object === 'Pod blue/poor' ? ['no address is left'] : []),
     ...(limit === undefined ? {} : { limit }),
   });

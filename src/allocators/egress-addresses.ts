@@ -13,7 +13,7 @@ export interface EgressItem {
 /** A node that may get addresses. */
 export interface EgressNode {
   readonly name: string;
-  /** Networks of its gateway: only addresses of these are answered for there. */
+  /** Networks of its gateway and of its other network cards: only addresses of these are answered for there. */
   readonly networks: readonly Prefix[];
 }
 

@@ -10,7 +10,8 @@ import {
 } from './openflow/bridge-flows.ts';
 import { healthChecks } from './health-checks/health-checks.ts';
 import type { HostSettings } from './networks/host-network.ts';
-import { egressAddressesOnBridge } from './networks/egress-addresses.ts';
+import { egressAddressesOnHost } from './networks/egress-addresses.ts';
+import { egressCardPods, egressCards, egressToNodes } from './networks/egress-cards.ts';
 import { hostMasquerade, integrationBridge, kernelRules } from './networks/masquerade.ts';
 import { hostRoutesOfNetwork } from './networks/host-routes.ts';
 import { hostOfNetwork } from './networks/network.ts';
@@ -30,7 +31,10 @@ export const hostFeatures = (settings: HostSettings): readonly Feature<ZoneFacts
   bridgeFlowsOfNetwork,
   bridgeFlowsOfService,
   bridgeFlowsOfEgressIp,
-  egressAddressesOnBridge,
+  egressAddressesOnHost,
+  egressCards(settings),
+  egressCardPods(settings),
+  egressToNodes,
   ...nftFeatures,
   healthChecks,
   serviceConnections,

@@ -48,6 +48,11 @@ export const MARK_TO_NODE_ADDRESS = '0x3f0';
 /** Packet mark of what is to leave by a network card of its own (reference/node.md §1.2). */
 export const MARK_SECONDARY_EGRESS = 1009;
 
+/** Routing table of a network card by which pods leave with egress addresses, less the card's number, and priorities of the rules that lead there (reference/egress.md §1.11). */
+export const CARD_TABLES = 1000;
+export const RULE_EGRESS_TO_NODE = 5999;
+export const RULE_EGRESS_POD = 6000;
+
 /** Port of BFD (RFC 5881 §4), and of Geneve (RFC 8926 §3.3). */
 export const BFD_PORT = 3784;
 export const GENEVE_PORT = 6081;

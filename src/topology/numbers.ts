@@ -70,6 +70,8 @@ export const MARK_EGRESS_REPLY = 42;
 /** What pods of this node send to their gateway router on a Layer2 network. No number of ovn-kubernetes. */
 export const MARK_OWN_POD = 43;
 export const MARK_EGRESS_TO_NODE = 1008;
+/** Packet mark of what is to leave by a network card that is not the gateway's (reference/node.md §1.2). */
+export const MARK_EGRESS_BY_CARD = 1009;
 
 /** Priorities and tiers of ACLs. */
 export const ACL_CONNECT_SERVICE = 500;

@@ -4,7 +4,7 @@ import { claimedSelection } from '../desired/ovsdb/selection.ts';
 import { kernelCgroups } from '../node/nftables/cgroups.ts';
 import { ConnectionDriver } from '../node/conntrack/connection-driver.ts';
 import { Conntrack } from '../node/conntrack/conntrack.ts';
-import { openConntrackSocket } from '../node/linux/network-socket.ts';
+import { openConntrackSocket, sendFrameBy } from '../node/linux/network-socket.ts';
 import { DatapathConntrack, revalidated } from '../node/conntrack/datapath-conntrack.ts';
 import { FlowDriver } from '../node/openflow/flow-driver.ts';
 import { HealthCheckServers } from '../node/health-checks/health-check-servers.ts';
@@ -84,8 +84,11 @@ export interface OpenHost extends AsyncDisposable {
   /** What Heddle set for ovn-controller and would take back, in words. */
   chassisRemovals(): readonly string[];
   removeChassisSettings(): Promise<void>;
-  /** Has a bridge switch a frame, in hexadecimal. */
-  sendFrame(bridge: string, frame: string): Promise<void>;
+  /** Sends a frame, in hexadecimal, by a device; has the external bridge switch it. */
+  sendFrame(
+    place: { readonly device: string; readonly isBridge: boolean },
+    frame: string,
+  ): Promise<void>;
   /** Settings of Open vSwitch and OVN on this node. */
   externalIds(): OpenVswitchIds;
   /** Subscribes to changes. Throws when the kernel can't be reached. */
@@ -222,7 +225,10 @@ export function openHost({
     removeBridges: () => removeBridges({ openVswitch: uplink, namespace, sysctls }),
     chassisRemovals: () => chassisRemovals(chassis),
     removeChassisSettings: () => removeChassisSettings(chassis),
-    sendFrame: (bridge, frame) => ofctl.sendFrame(bridge, frame),
+    async sendFrame({ device, isBridge }, frame) {
+      if (isBridge) await ofctl.sendFrame(device, frame);
+      else sendFrameBy(namespace, device, frame);
+    },
     externalIds: () => externalIdsOf(openVswitch),
     start: async () => {
       if (!mayWrite) return;

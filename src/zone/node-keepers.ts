@@ -91,7 +91,7 @@ export class NodeKeepers {
         signal,
       });
     const announcements = new AddressAnnouncements({
-      send: (bridge, frame) => host.sendFrame(bridge, frame),
+      send: (place, frame) => host.sendFrame(place, frame),
       vlan: gateway.vlan,
       clock: systemClock,
       log,

@@ -219,7 +219,7 @@ export class ZoneRuntime implements AsyncDisposable {
       });
     this.#sources = [
       new NameSource({ ask: askServers, hostServers, log, onChange: onWork }),
-      ...(host === undefined || !configuration.host.hasVrfs
+      ...(host === undefined || !(configuration.host.hasVrfs || settings.features.egressIp)
         ? []
         : [
             new HostRouteSource({

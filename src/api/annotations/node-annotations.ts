@@ -37,6 +37,8 @@ export const MASQUERADE_SUBNET = 'k8s.ovn.org/node-masquerade-subnet'; // node
 export const LAYER2_TOPOLOGY_VERSION = 'k8s.ovn.org/layer2-topology-version'; // node
 /** Egress addresses that are, or may be, on the external bridge: none of the host's own. */
 export const BRIDGE_EGRESS_ADDRESSES = 'k8s.ovn.org/bridge-egress-ips'; // node
+/** The same of other network cards. */
+export const CARD_EGRESS_ADDRESSES = 'k8s.ovn.org/secondary-host-egress-ips'; // node
 const GATEWAY_MTU_SUPPORT = 'k8s.ovn.org/gateway-mtu-support'; // node
 
 // Without its subnets a node takes away what uses them: nobody should be told to remove the annotation.
@@ -187,11 +189,16 @@ export const primaryAddresses = (node: Annotated): Reading<FamilyCidrs> =>
 export const hostCidrs = (node: Annotated): Reading<readonly string[]> =>
   readAnnotation(node, HOST_CIDRS, BY_NODE, (text) => asList(parseJson(text)).map(asCidr));
 
-/** Egress addresses that the node answers for, or may. */
+/** Egress addresses that the node answers for on its external bridge, or may. */
 export const bridgeEgressAddresses = (node: Annotated): Reading<readonly string[]> =>
-  readAnnotation(node, BRIDGE_EGRESS_ADDRESSES, BY_NODE, (text) =>
-    asList(parseJson(text)).map(asAddress),
-  );
+  egressAddresses(node, BRIDGE_EGRESS_ADDRESSES);
+
+/** Egress addresses that the node answers for on other network cards, or may. */
+export const cardEgressAddresses = (node: Annotated): Reading<readonly string[]> =>
+  egressAddresses(node, CARD_EGRESS_ADDRESSES);
+
+const egressAddresses = (node: Annotated, key: string): Reading<readonly string[]> =>
+  readAnnotation(node, key, BY_NODE, (text) => asList(parseJson(text)).map(asAddress));
 
 export const formatFamilyCidrs = (cidrs: FamilyCidrs): string =>
   JSON.stringify(familyCidrsJson(cidrs));

@@ -1,10 +1,5 @@
 /** What is wrong with an EgressIP, in the reasons and texts of its events (reference/egress.md §1.1). Pure. */
-import {
-  containsAddress,
-  formatAddress,
-  parseAddress,
-  type Address,
-} from '../../allocators/addresses.ts';
+import { formatAddress, parseAddress, type Address } from '../../allocators/addresses.ts';
 import type { EgressAssignment } from '../../allocators/egress-addresses.ts';
 import type { EgressIP } from '../../api/types.ts';
 import { formatValue } from '../../api/validation/field-errors.ts';
@@ -41,22 +36,15 @@ export function egressProblems(
   { items, unassigned }: EgressAssignment,
   nodes: readonly EgressNodeFacts[],
 ): readonly EgressProblem[] {
-  const { addresses, invalid } = requestedAddresses({ spec } as EgressIP);
+  const { invalid } = requestedAddresses({ spec } as EgressIP);
   const problems = invalid.map((text): EgressProblem => ({
     reason: 'InvalidEgressIP',
     message: `egress IP: ${formatValue(text)} for object EgressIP: ${name} is not a valid IP address`,
   }));
   const homeless: string[] = [];
   for (const [address, why] of unassigned) {
-    if (why.kind === 'no-node') {
-      const card = cardOf(addresses.get(address), nodes);
-      if (card === undefined) homeless.push(address);
-      else
-        problems.push({
-          reason: 'UnsupportedRequest',
-          message: `IP: ${JSON.stringify(address)} for EgressIP: ${name} is in a network of node ${card} that its gateway is not in: this release assigns addresses of the networks of gateways alone`,
-        });
-    } else if (why.kind === 'requested')
+    if (why.kind === 'no-node') homeless.push(address);
+    else if (why.kind === 'requested')
       problems.push({
         reason: 'UnsupportedRequest',
         message: `IP: ${JSON.stringify(address)} for EgressIP: ${name} is already allocated for EgressIP: ${why.by}${why.node === undefined ? '' : ` on ${why.node}`}`,
@@ -85,16 +73,4 @@ export function egressProblems(
       message: `Not all egress IPs for EgressIP: ${name} could be assigned, please tag more nodes`,
     });
   return problems;
-}
-
-/** A labelled node that has the address's network on another of its cards, where no node has it at its gateway. */
-function cardOf(
-  address: Address | undefined,
-  nodes: readonly EgressNodeFacts[],
-): string | undefined {
-  if (address === undefined) return undefined;
-  const labelled = nodes.filter(({ isLabelled }) => isLabelled);
-  const has = (of: 'networks' | 'otherNetworks') =>
-    labelled.find((node) => node[of].some((network) => containsAddress(network, address)))?.name;
-  return has('networks') === undefined ? has('otherNetworks') : undefined;
 }

@@ -1,5 +1,6 @@
 /** What the cluster manager knows of nodes as places to leave by (reference/egress.md §1.2). Pure. */
 import {
+  bitsOf,
   formatAddress,
   lastOf,
   parseInterfaceAddress,
@@ -11,6 +12,7 @@ import {
 import { EGRESS_ASSIGNABLE_LABEL } from '../../api/annotations/network-annotations.ts';
 import {
   bridgeEgressAddresses,
+  cardEgressAddresses,
   gatewayConfig,
   hostCidrs,
   primaryAddresses,
@@ -23,10 +25,8 @@ export interface EgressNodeFacts {
   readonly name: string;
   readonly isLabelled: boolean;
   readonly isReady: boolean;
-  /** Networks of the addresses by which it is known; none for a node without a gateway. */
+  /** Networks of its addresses: of its gateway, and of its other network cards; none for a node without a gateway. */
   readonly networks: readonly Prefix[];
-  /** Networks of its other addresses. */
-  readonly otherNetworks: readonly Prefix[];
   /** Its own addresses. */
   readonly addresses: readonly string[];
   readonly nextHops: readonly string[];
@@ -34,7 +34,13 @@ export interface EgressNodeFacts {
   readonly answersFor: readonly string[];
 }
 
-const KEYS = ['node-primary-ifaddr', 'host-cidrs', 'l3-gateway-config', 'bridge-egress-ips'];
+const KEYS = [
+  'node-primary-ifaddr',
+  'host-cidrs',
+  'l3-gateway-config',
+  'bridge-egress-ips',
+  'secondary-host-egress-ips',
+];
 
 /** While they stay the same, so do the facts: nodes are written to all the time. */
 export const egressNodeTexts = (node: Node): string =>
@@ -55,9 +61,14 @@ export function egressNodeFacts(node: Node): EgressNodeFacts {
   const config = gatewayConfig(node).value;
   const gateway = config === undefined || config.mode === 'disabled' ? undefined : config;
   const primary = familyCidrs(primaryAddresses(node).value ?? {});
-  const answersFor = bridgeEgressAddresses(node).value ?? [];
+  const answersFor = [bridgeEgressAddresses, cardEgressAddresses].flatMap(
+    (read) => read(node).value ?? [],
+  );
   const all = hostCidrs(node).value ?? [];
-  const networks = gateway === undefined ? [] : parsed(primary).map(prefixOf);
+  // An address alone is of no network.
+  const networks = (gateway === undefined ? [] : parsed([...primary, ...all]))
+    .map(prefixOf)
+    .filter(({ family, length }) => length < bitsOf(family));
   const internal = (node.status?.addresses ?? []).map(({ address }) => address);
   return {
     name,
@@ -66,11 +77,6 @@ export function egressNodeFacts(node: Node): EgressNodeFacts {
       ({ type, status }) => type !== 'Ready' || status === 'True',
     ),
     networks,
-    otherNetworks: parsed(all)
-      .map(prefixOf)
-      .filter(
-        (one) => !networks.some(({ base, length }) => base === one.base && length === one.length),
-      ),
     // Whatever a node says of all addresses of its host, those that it answers for are not its own.
     addresses: [
       ...internal,

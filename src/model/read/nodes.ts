@@ -1,6 +1,7 @@
 /** Node objects → what a zone needs to know of nodes. */
 import {
   bridgeEgressAddresses,
+  cardEgressAddresses,
   CHASSIS_ID,
   chassisId,
   ENCAP_IPS,
@@ -64,7 +65,9 @@ const readLocalNode = (node: Node): ObjectReading<LocalNode> =>
       ...(gateway === undefined ? {} : { gateway }),
       primaryAddresses: withoutLength(addresses),
       gatewayMtuSupport: optional(gatewayMtuSupport(node)) ?? true,
-      egressAddresses: optional(bridgeEgressAddresses(node)) ?? [],
+      egressAddresses: [bridgeEgressAddresses, cardEgressAddresses].flatMap(
+        (read) => optional(read(node)) ?? [],
+      ),
       ...(mac === undefined ? {} : { managementPortMac: mac }),
     };
   });

@@ -17,6 +17,7 @@ import type { NetworkName } from '../model.ts';
 import type { EgressAddress, EgressIp } from '../read/egress-ips.ts';
 import { DEFAULT_NETWORK } from '../read/networks.ts';
 import type { AttachmentTables } from './attachments.ts';
+import type { HostRouteTables } from './host-routes.ts';
 import type { NamespaceTables } from './namespaces.ts';
 import type { NetworkTables } from './networks.ts';
 import type { NodeTables } from './nodes.ts';
@@ -56,9 +57,15 @@ export interface EgressPort {
   readonly isOwn: boolean;
 }
 
+/** An address of an EgressIP, and where pods leave with it. */
+export interface EgressPlace extends EgressAddress {
+  /** Device of this node that is not its gateway's, in whose network the address is. */
+  readonly card?: string;
+}
+
 /** Addresses of an EgressIP with which pods may leave: of those on this node only what is nobody else's. */
 interface EgressPlaces {
-  readonly addresses: readonly EgressAddress[];
+  readonly addresses: readonly EgressPlace[];
   /** Why others that are assigned to this node are not used. */
   readonly refusals: readonly string[];
 }
@@ -66,6 +73,14 @@ interface EgressPlaces {
 /** An EgressIP with an address on this node, and the networks whose pods it may serve. */
 interface EgressUse {
   readonly networks: readonly NetworkName[];
+}
+
+/** How a pod of the default network leaves by a network card of this node. */
+export interface CardExit {
+  /** Of the pod, without prefix length. */
+  readonly from: string;
+  readonly card: string;
+  readonly egressAddress: string;
 }
 
 export type EgressIpTables = ReturnType<typeof egressIpTables>;
@@ -79,6 +94,7 @@ const byAge = (a: EgressSelector, b: EgressSelector): number =>
 export function egressIpTables(
   known: ZoneBasis &
     NodeTables &
+    HostRouteTables &
     NamespaceTables &
     PodTables &
     NetworkTables &
@@ -103,23 +119,31 @@ export function egressIpTables(
   /** The object that an address of this node, or a mark, is of: of several the oldest. */
   const isFirst = (name: string, others: readonly EgressIp[]): boolean =>
     others.toSorted(byAge)[0]?.name === name;
-  const egressPlaces = new DerivedFacts<[egressIp: string], EgressPlaces, { refused: [] }>(
+  const egressPlaces = new DerivedFacts<
+    [egressIp: string],
+    EgressPlaces,
+    { refused: []; onCard: []; card: [device: string] }
+  >(
     'egressPlaces',
     graph,
     egressIps,
     (name) => {
-      const addresses: EgressAddress[] = [];
+      const addresses: EgressPlace[] = [];
       const refusals: string[] = [];
       for (const item of isOn ? (egressIps.part(name, 'items') ?? []) : []) {
-        const refusal = item.node === nodeName ? refusalOf(name, item.address) : undefined;
-        if (refusal === undefined) addresses.push(item);
-        else refusals.push(refusal);
+        const here = item.node === nodeName ? placeOf(name, item) : item;
+        if (typeof here === 'string') refusals.push(here);
+        else addresses.push(here);
       }
       return { addresses, refusals };
     },
     {
       object: objectOf,
-      indexes: { refused: ({ refusals }) => (refusals.length === 0 ? [] : [[]]) },
+      indexes: {
+        onCard: ({ addresses }) => (addresses.some(({ card }) => card !== undefined) ? [[]] : []),
+        refused: ({ refusals }) => (refusals.length === 0 ? [] : [[]]),
+        card: ({ addresses }) => addresses.flatMap(({ card }) => card ?? []),
+      },
     },
   );
   const egressSelectors = new DerivedFacts<[egressIp: string], EgressSelector, { all: [] }>(
@@ -215,19 +239,22 @@ export function egressIpTables(
     },
   );
 
-  /** Why an address that is assigned to this node is not used here; undefined for one that is. */
-  function refusalOf(name: string, address: string): string | undefined {
+  /** Where an address is that is assigned to this node, or why it is not used here. */
+  function placeOf(name: string, item: EgressAddress): EgressPlace | string {
+    const { address } = item;
     const family = familyOf(address);
-    const isNear = known
-      .own('gateway')
-      ?.addresses.some((own) => familyOf(own) === family && contains(canonicalCidr(own), address));
-    if (isNear !== true)
-      return `address ${address} is in no network of the gateway of node ${nodeName}`;
+    const gateway = known.own('gateway');
+    const isNear = gateway?.addresses.some(
+      (own) => familyOf(own) === family && contains(canonicalCidr(own), address),
+    );
+    const card = gateway === undefined || isNear === true ? undefined : known.hostCardOf(address);
+    if (isNear !== true && (card === undefined || card === gateway?.bridge))
+      return `address ${address} is in no network of the gateway of node ${nodeName}, nor of another network card that is up and in no VRF`;
     const owner = known.nodeAt(address);
     if (owner !== undefined) return `address ${address} is ${owner.what}`;
-    return isFirst(name, egressIps.by('address', address))
-      ? undefined
-      : `address ${address} is that of another EgressIP on node ${nodeName}`;
+    if (!isFirst(name, egressIps.by('address', address)))
+      return `address ${address} is that of another EgressIP on node ${nodeName}`;
+    return card === undefined ? item : { ...item, card };
   }
 
   function egressIpsOf(namespace: string): NamespaceEgress['egressIps'] {
@@ -257,6 +284,9 @@ export function egressIpTables(
     };
   }
 
+  const egressAddressesHere = (name: string): readonly EgressPlace[] =>
+    (egressPlaces.part(name, 'addresses') ?? []).filter(({ node }) => node === nodeName);
+
   return {
     egressIps,
     egressPlaces,
@@ -272,10 +302,20 @@ export function egressIpTables(
     },
 
     /** Addresses of an EgressIP on this node. */
-    egressAddressesHere: (name: string): readonly string[] =>
-      (egressPlaces.part(name, 'addresses') ?? [])
-        .filter(({ node }) => node === nodeName)
-        .map(({ address }) => address),
+    egressAddressesHere,
+
+    /** By which cards of this node an interface's pod leaves. */
+    cardExitsOf(...key: InterfaceKey): readonly CardExit[] {
+      const port = egressPorts.get(...key);
+      if (port?.network !== DEFAULT_NETWORK) return [];
+      const here = egressAddressesHere(port.egressIp);
+      return port.addresses.flatMap((from) => {
+        const place = here.find(({ address }) => familyOf(address) === familyOf(from));
+        return place?.card === undefined
+          ? []
+          : [{ from, card: place.card, egressAddress: place.address }];
+      });
+    },
 
     /** EgressIPs that are not, or not wholly, in force here. */
     *egressProblems(): Iterable<ModelProblem> {

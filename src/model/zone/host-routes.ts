@@ -1,10 +1,12 @@
-/** Routes of this node's host, as its kernel has them in the main table. They come from no object: a `FactSource` of the host keeps them (src/node/fact-source.ts). */
-import type { Family } from '../../allocators/addresses.ts';
+/** Routes and network cards of this node's host, as its kernel has them, routes in the main table. They come from no object: a `FactSource` of the host keeps them (src/node/fact-source.ts). */
+import { contains, familyOf, prefixLength, type Family } from '../../allocators/addresses.ts';
 import { FactTable } from '../../facts/fact-table.ts';
+import { Unreadable } from '../../facts/unreadable.ts';
+import type { PerFamily } from '../model.ts';
 import type { ZoneBasis } from './zone-basis.ts';
 
 export interface HostRoute {
-  /** With prefix length; never that of a default route. */
+  /** With prefix length. */
   readonly dst: string;
   /** What is sent there is refused. */
   readonly type?: 'unreachable';
@@ -19,13 +21,45 @@ export interface HostRoute {
 }
 
 export interface HostRoutes {
-  /** In a fixed order, of bounded number. */
+  /** In a fixed order, of bounded number; no default route. */
   readonly routes: readonly HostRoute[];
   /** Why they are not known: they could not be read since the start. */
   readonly unreadable?: string;
 }
 
+/** A device that pods may leave by with addresses of its networks, and not by the gateway: it is up, leads out of the host, and is in no VRF. */
+export interface HostCard {
+  readonly device: string;
+  /** Its number: another one when it is made anew. */
+  readonly index: number;
+  /** Networks of its addresses, with prefix length, in a fixed order. */
+  readonly networks: readonly string[];
+  /** Over it, also default ones (`default`); in a fixed order, of bounded number. */
+  readonly routes: PerFamily<readonly HostRoute[]>;
+}
+
+export type HostRouteTables = ReturnType<typeof hostRouteTables>;
+
+/** All tables are empty where nobody follows the host. */
 export function hostRouteTables({ recorder }: ZoneBasis) {
-  /** Nothing where nobody follows the host. */
-  return { hostRoutes: new FactTable<[family: Family], HostRoutes>('hostRoutes', recorder) };
+  const hostRoutes = new FactTable<[family: Family], HostRoutes>('hostRoutes', recorder);
+  const hostCards = new FactTable<[device: string], HostCard>('hostCards', recorder);
+  return {
+    hostRoutes,
+    hostCards,
+
+    /** The card in whose network an address is: of several the longest. Throws `Unreadable` where that can't be known. */
+    hostCardOf(address: string): string | undefined {
+      const reason = hostRoutes.part(familyOf(address), 'unreadable');
+      if (reason !== undefined) throw new Unreadable(`network cards of the host: ${reason}`);
+      const found = hostCards
+        .all()
+        .flatMap(({ device, networks }) =>
+          networks
+            .filter((cidr) => familyOf(cidr) === familyOf(address) && contains(cidr, address))
+            .map((cidr) => ({ device, length: prefixLength(cidr) })),
+        );
+      return found.toSorted((a, b) => b.length - a.length)[0]?.device;
+    },
+  };
 }

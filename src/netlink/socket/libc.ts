@@ -1,9 +1,10 @@
 /**
- * The few functions of the C library that netlink takes and Node.js has not, called through koffi. What crosses is numbers, and memory of
+ * The few functions of the C library that netlink, and sending frames, take and Node.js has not, called through koffi. What crosses is numbers, and memory of
  * which length and place were compared here before.
  */
 import { createRequire } from 'node:module';
 import type * as Koffi from 'koffi';
+import { LITTLE_ENDIAN } from '../wire/layout.ts';
 
 /** A function that fails gives the number of the error, negative, as the kernel's calls do. */
 export interface Libc {
@@ -11,6 +12,10 @@ export interface Libc {
   readonly socket: (protocol: number) => number;
   /** Connects to the kernel: gets an address, and takes nothing that another process sends to it alone. */
   readonly connect: (socket: number) => number;
+  /** A socket that whole frames are sent with; it receives nothing. */
+  readonly frameSocket: () => number;
+  /** Has it send on the device of this number. */
+  readonly bindToDevice: (socket: number, device: number) => number;
   readonly setOption: (socket: number, level: number, option: number, value: number) => number;
   readonly send: (socket: number, bytes: Uint8Array) => number;
   /** As `send`, in a thread of its own while the caller goes on. Which error it was is known to that thread alone: EIO stands for any. */
@@ -30,6 +35,7 @@ export interface Libc {
 /** linux/socket.h, asm-generic/fcntl.h, linux/sched.h, sys/socket.h. */
 const AF_UNIX = 1;
 const AF_NETLINK = 16;
+const AF_PACKET = 17;
 const SOCK_STREAM = 1;
 const SOCK_RAW = 3;
 const SOCK_CLOEXEC = 0o2000000;
@@ -42,6 +48,8 @@ const O_CLOEXEC = 0o2000000;
 const EINTR = 4;
 const EIO = 5;
 const SOCKADDR_LENGTH = 12;
+/** sockaddr_ll (linux/if_packet.h): family, protocol, number of the device, and more that is 0. */
+const DEVICE_LENGTH = 20;
 
 const require = createRequire(import.meta.url);
 
@@ -64,6 +72,7 @@ function load(): Libc {
   };
   const socket = bind('int socket(int domain, int type, int protocol)');
   const connect = bind('int connect(int fd, const void *address, uint32_t length)');
+  const bindSocket = bind('int bind(int fd, const void *address, uint32_t length)');
   const setsockopt = bind(
     'int setsockopt(int fd, int level, int option, const void *value, uint32_t length)',
   );
@@ -91,6 +100,14 @@ function load(): Libc {
   return {
     socket: (protocol) => socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, protocol),
     connect: (fd) => connect(fd, kernel, kernel.byteLength),
+    frameSocket: () => socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0),
+    bindToDevice: (fd, device) => {
+      const address = new Uint8Array(DEVICE_LENGTH);
+      const view = new DataView(address.buffer);
+      view.setUint16(0, AF_PACKET, LITTLE_ENDIAN);
+      view.setInt32(Uint32Array.BYTES_PER_ELEMENT, device, LITTLE_ENDIAN);
+      return bindSocket(fd, address, address.byteLength);
+    },
     setOption: (fd, level, option, value) =>
       setsockopt(fd, level, option, Int32Array.of(value), Int32Array.BYTES_PER_ELEMENT),
     send: (fd, bytes) => send(fd, bytes, bytes.byteLength, MSG_DONTWAIT | MSG_NOSIGNAL),

@@ -12,9 +12,12 @@ import type { EgressAddressOnHost } from './node-facts.ts';
 const REPEATS = [0, 500, 1500, 3500, 7500] as const;
 
 export interface AddressAnnouncementsOptions {
-  /** Sends a frame, in hexadecimal, into the network of a bridge. */
-  readonly send: (bridge: string, frame: string) => Promise<void>;
-  /** VLAN of the gateway; 0 for none. */
+  /** Sends a frame, in hexadecimal, into the network of the external bridge, or of another device. */
+  readonly send: (
+    place: Pick<EgressAddressOnHost, 'device' | 'isBridge'>,
+    frame: string,
+  ) => Promise<void>;
+  /** VLAN of the gateway; 0 for none. Other devices are in theirs. */
   readonly vlan: number;
   readonly clock: Clock;
   readonly log: Pick<Log, 'warn'>;
@@ -47,12 +50,12 @@ export class AddressAnnouncements {
         this.#known.set(place, this.#announce(one, one.mac));
   }
 
-  #announce({ address, device }: EgressAddressOnHost, mac: string): () => void {
+  #announce({ address, device, isBridge }: EgressAddressOnHost, mac: string): () => void {
     const { send, vlan, clock, log } = this.#options;
-    const frame = announcementOf(address, mac, vlan);
+    const frame = announcementOf(address, mac, isBridge ? vlan : 0);
     const cancels = REPEATS.map((after) =>
       clock.after(after, () => {
-        send(device, frame).catch((error: unknown) =>
+        send({ device, isBridge }, frame).catch((error: unknown) =>
           log.warn({ address, device, error: errorText(error) }, 'address not announced'),
         );
       }),

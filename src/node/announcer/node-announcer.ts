@@ -1,12 +1,15 @@
 /** Keeps the annotations of the node's own Node as the host is: what other nodes, and this one's zone, know of it. */
-import { withoutPrefix } from '../../allocators/addresses.ts';
+import { canonicalCidr, contains, familyOf, withoutPrefix } from '../../allocators/addresses.ts';
 import { annotationOf, v4First } from '../../api/annotations/annotations.ts';
 import {
   BRIDGE_EGRESS_ADDRESSES,
   bridgeEgressAddresses,
+  CARD_EGRESS_ADDRESSES,
   CHASSIS_ID,
+  gatewayConfig,
   primaryAddresses,
 } from '../../api/annotations/node-annotations.ts';
+import { familyCidrs } from '../../api/nad/network-config.ts';
 import { egressIPs, nodes as nodeKind } from '../../api/kinds.ts';
 import type { EgressIP, Node } from '../../api/types.ts';
 import type { ZoneProblem } from '../../api/zone-status.ts';
@@ -175,15 +178,26 @@ export class NodeAnnouncer {
     const host = { ...local, ...readHostState(namespace) };
     const found = nodeAnnotations(host, { ...this.#options, knownBy: knownAddresses(object) });
     if (found.kind === 'awaited') return this.#wait(found.message);
-    const onHost = egressAddressesOn(host.devices, this.#options.settings);
+    const own = { kind: 'Node', metadata: { name: node, annotations: found.annotations } };
+    const gateway = gatewayConfig(own).value;
+    const onHost = egressAddressesOn(
+      host.devices,
+      gateway?.mode === 'disabled' ? undefined : gateway?.bridge,
+      this.#options.settings,
+    );
     this.#options.onEgressAddresses?.(onHost);
-    const egress = this.#egressAddresses(
-      object,
-      onHost.map(({ address }) => address),
+    const networks = familyCidrs(primaryAddresses(own).value ?? {}).map(canonicalCidr);
+    const egress = this.#egressAddresses(object, onHost, (address) =>
+      networks.some((cidr) => familyOf(cidr) === familyOf(address) && contains(cidr, address)),
     );
     const annotations: Readonly<Record<string, string | undefined>> = {
       ...found.annotations,
-      [BRIDGE_EGRESS_ADDRESSES]: egress.length === 0 ? undefined : JSON.stringify(egress),
+      ...Object.fromEntries(
+        Object.entries(egress).map(([key, addresses]) => [
+          key,
+          addresses.length === 0 ? undefined : JSON.stringify(addresses),
+        ]),
+      ),
     };
     const chassis = annotationOf(object, CHASSIS_ID);
     if (chassis !== undefined && chassis !== annotations[CHASSIS_ID]) {
@@ -215,7 +229,8 @@ export class NodeAnnouncer {
       log.info({ node, annotations: changed.map(([key]) => key) }, 'facts of the node written');
     }
     this.#say(undefined);
-    return { after: egress.length > this.#assigned().length ? LETTING_GO : RESYNC };
+    const known = new Set(Object.values(egress).flat());
+    return { after: known.size > this.#assigned().length ? LETTING_GO : RESYNC };
   }
 
   /** Those that EgressIPs give to this node. */
@@ -230,10 +245,24 @@ export class NodeAnnouncer {
   }
 
   /** Those, before the host has them; and others until neither the host nor OVN has them any more. In an order that does not follow from when which came. */
-  #egressAddresses(node: Node, here: readonly string[]): readonly string[] {
+  #egressAddresses(
+    node: Node,
+    onHost: readonly EgressAddressOnHost[],
+    isOfGateway: (address: string) => boolean,
+  ): Readonly<Record<string, readonly string[]>> {
     const { egressAddressesInUse = () => [] } = this.#options;
     const inUse = egressAddressesInUse() ?? bridgeEgressAddresses(node).value ?? [];
-    return v4First([...new Set([...this.#assigned(), ...here, ...inUse])].toSorted());
+    const assigned = this.#assigned();
+    const sorted = (addresses: readonly string[]): readonly string[] =>
+      v4First([...new Set(addresses)].toSorted());
+    const here = (ofBridge: boolean): readonly string[] => [
+      ...assigned.filter((address) => isOfGateway(address) === ofBridge),
+      ...onHost.filter(({ isBridge }) => isBridge === ofBridge).map(({ address }) => address),
+    ];
+    return {
+      [BRIDGE_EGRESS_ADDRESSES]: sorted([...here(true), ...inUse]),
+      [CARD_EGRESS_ADDRESSES]: sorted(here(false)),
+    };
   }
 
   #wait(message: string): Again {

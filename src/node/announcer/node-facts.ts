@@ -197,11 +197,15 @@ export interface EgressAddressOnHost {
   /** Without prefix length. */
   readonly address: string;
   readonly device: string;
+  /** The external bridge. */
+  readonly isBridge: boolean;
   readonly mac: string | undefined;
 }
 
+/** `bridge`: the external one. */
 export function egressAddressesOn(
   devices: readonly HostDevice[],
+  bridge: string | undefined,
   settings: ClusterSettings,
 ): readonly EgressAddressOnHost[] {
   const excluded = excludedBy(settings);
@@ -212,7 +216,7 @@ export function egressAddressesOn(
         const parsed = isOurs === true ? parseInterfaceAddress(address) : undefined;
         return parsed === undefined || excluded.some((prefix) => containsAddress(prefix, parsed))
           ? []
-          : [{ address: formatAddress(parsed), device, mac }];
+          : [{ address: formatAddress(parsed), device, isBridge: device === bridge, mac }];
       }),
     );
 }

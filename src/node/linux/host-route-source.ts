@@ -1,5 +1,5 @@
-/** Keeps the fact of which routes the host has, as the kernel announces them. */
-import { links, routes } from 'rtnetlink-ts';
+/** Keeps the facts of which routes and network cards the host has, as the kernel announces them. */
+import { addresses, links, routes } from 'rtnetlink-ts';
 import { FAMILIES } from '../../allocators/addresses.ts';
 import { errorText } from '../../api/error-text.ts';
 import type { ZoneProblem } from '../../api/zone-status.ts';
@@ -10,7 +10,7 @@ import { WorkQueue } from '../../store/work-queue.ts';
 import type { FactSource } from '../fact-source.ts';
 import { isManagementDevice } from '../names.ts';
 import { MAIN_TABLE, PROTOCOLS_OF_HOST } from '../numbers.ts';
-import { chooseHostRoutes, isHostRoute, MOST_HOST_ROUTES } from './host-routes.ts';
+import { chooseHostCards, chooseHostRoutes, isCardRoute, MOST_HOST_ROUTES } from './host-routes.ts';
 import type { NetworkMonitor } from './network-monitor.ts';
 import { openRouteSocket } from './network-socket.ts';
 import type { Stale } from './stale.ts';
@@ -62,7 +62,7 @@ export class HostRouteSource implements FactSource {
         if (mayTakeRoutes(stale)) look();
       },
       onRoute: (route) => {
-        if (isHostRoute(route)) look();
+        if (isCardRoute(route)) look();
       },
     });
     try {
@@ -93,9 +93,20 @@ export class HostRouteSource implements FactSource {
       const all = PROTOCOLS_OF_HOST.flatMap((protocol) =>
         socket.dump(routes({ family, protocol, table: MAIN_TABLE })),
       );
-      return { family, ...chooseHostRoutes(all, devices) };
+      return { family, all, ...chooseHostRoutes(all, devices) };
     });
+    const cards = chooseHostCards(
+      devices,
+      socket.dump(addresses()),
+      read.flatMap(({ all }) => all),
+    );
     let hasChanged = false;
+    const gone = new Set([...facts.hostCards.keys()].map(([device]) => device));
+    for (const card of cards) {
+      gone.delete(card.device);
+      if (facts.hostCards.put(card.device, card)) hasChanged = true;
+    }
+    for (const device of gone) if (facts.hostCards.delete(device)) hasChanged = true;
     for (const { family, routes: chosen } of read)
       if (facts.hostRoutes.put(family, { routes: chosen })) hasChanged = true;
     const tooMany = read.find(({ found }) => found > MOST_HOST_ROUTES);

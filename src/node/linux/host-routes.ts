@@ -1,9 +1,24 @@
-/** Which routes of the host's main table networks have in their tables, too. Pure. */
-import { HOP_FLAG, ROUTE_TYPE, type Hop, type Link, type Route } from 'rtnetlink-ts';
-import { familyOf, type Family } from '../../allocators/addresses.ts';
-import type { HostRoute } from '../../model/zone/host-routes.ts';
+/** Which routes of the host's main table networks, and network cards, have in their tables, too. Pure. */
+import {
+  ADDRESS_FLAG,
+  HOP_FLAG,
+  ROUTE_TYPE,
+  type Address,
+  type Hop,
+  type Link,
+  type Route,
+} from 'rtnetlink-ts';
+import {
+  bitsOf,
+  familyOf,
+  formatPrefix,
+  parsePrefix,
+  type Family,
+} from '../../allocators/addresses.ts';
+import type { HostCard, HostRoute } from '../../model/zone/host-routes.ts';
+import { DEFAULT_ROUTE } from '../host-rows.ts';
 import { isManagementDevice } from '../names.ts';
-import { MAIN_TABLE, PROTOCOLS_OF_HOST } from '../numbers.ts';
+import { MAIN_TABLE, PROTOCOL, PROTOCOLS_OF_HOST } from '../numbers.ts';
 import { DEFAULTS } from './linux-found.ts';
 import { isAskable } from './network-socket.ts';
 
@@ -24,12 +39,13 @@ const NOWHERE: readonly number[] = [
 /** Each device has it by itself. */
 const LINK_LOCAL = /^fe80:/;
 
-/** True for a route that may be one of those. */
-export const isHostRoute = ({ table, protocol, destination }: Route): boolean =>
-  table === MAIN_TABLE &&
-  PROTOCOLS_OF_HOST.includes(protocol) &&
-  !DEFAULTS.includes(destination) &&
-  !LINK_LOCAL.test(destination);
+/** True for a route that may be one of a network card. */
+export const isCardRoute = ({ table, protocol, destination }: Route): boolean =>
+  table === MAIN_TABLE && PROTOCOLS_OF_HOST.includes(protocol) && !LINK_LOCAL.test(destination);
+
+/** True for a route that may be one of networks. */
+const isHostRoute = (route: Route): boolean =>
+  isCardRoute(route) && !DEFAULTS.includes(route.destination);
 
 /** Devices that lead out of the host, or to what it has there: not into a network, and not into a VRF of anybody. */
 function usableDevices(links: readonly Link[]): ReadonlyMap<number, string> {
@@ -63,7 +79,10 @@ function hostRoute(
   { family, type, destination: dst, metric, metrics: { mtu }, hops }: Route,
   devices: ReadonlyMap<number, string>,
 ): HostRoute | undefined {
-  const common = { dst, ...(metric === undefined ? {} : { metric }) };
+  const common = {
+    dst: DEFAULTS.includes(dst) ? DEFAULT_ROUTE : dst,
+    ...(metric === undefined ? {} : { metric }),
+  };
   if (NOWHERE.includes(type)) return { ...common, type: 'unreachable' };
   const hop = type === ROUTE_TYPE.unicast ? usableHop(hops, family, devices) : undefined;
   const dev = devices.get(hop?.device ?? 0);
@@ -82,11 +101,17 @@ const placeOf = ({ via, dst, metric = 0 }: HostRoute): string =>
   `${via === undefined ? 0 : 1} ${dst} ${metric}`;
 
 /** `routes` of one family, `links` of all devices. The same in whatever order the kernel has routes of several destinations. */
-export function chooseHostRoutes(routes: readonly Route[], links: readonly Link[]): ChosenRoutes {
-  const devices = usableDevices(links);
+export const chooseHostRoutes = (routes: readonly Route[], links: readonly Link[]): ChosenRoutes =>
+  chooseRoutes(routes.filter(isHostRoute), usableDevices(links));
+
+/** Routes that lead out by one of `devices`, or nowhere. */
+function chooseRoutes(
+  routes: readonly Route[],
+  devices: ReadonlyMap<number, string>,
+): ChosenRoutes {
   const chosen = new Map<string, HostRoute>();
   for (const route of routes) {
-    const found = isHostRoute(route) ? hostRoute(route, devices) : undefined;
+    const found = hostRoute(route, devices);
     // Of several with one destination and metric the kernel goes by the first.
     const key = `${route.destination} ${route.metric ?? 0}`;
     if (found !== undefined && !chosen.has(key)) chosen.set(key, found);
@@ -96,4 +121,47 @@ export function chooseHostRoutes(routes: readonly Route[], links: readonly Link[
     .sort((a, b) => (a.place < b.place ? -1 : 1))
     .map(({ route }) => route);
   return { routes: sorted.slice(0, MOST_HOST_ROUTES), found: sorted.length };
+}
+
+/** An address by which nobody is sure to be reached. */
+const UNUSABLE = ADDRESS_FLAG.tentative | ADDRESS_FLAG.dadFailed;
+
+/** Devices by which pods may leave with egress addresses, each with its routes. `routes` of both families. */
+export function chooseHostCards(
+  links: readonly Link[],
+  addresses: readonly Address[],
+  routes: readonly Route[],
+): readonly HostCard[] {
+  const names = usableDevices(links.filter(({ isUp }) => isUp));
+  const networks = Map.groupBy(
+    addresses.filter(({ flags, protocol }) => (flags & UNUSABLE) === 0 && protocol !== PROTOCOL),
+    ({ device }) => device,
+  );
+  return [...names].flatMap(([index, device]): readonly HostCard[] => {
+    const found = (networks.get(index) ?? []).flatMap(({ address }) => networkOf(address));
+    if (found.length === 0) return [];
+    const ofFamily = (family: Family): readonly HostRoute[] =>
+      chooseRoutes(
+        routes.filter((route) => route.family === family && isCardRoute(route)),
+        new Map([[index, device]]),
+      ).routes.filter(({ dev }) => dev === device);
+    return [
+      {
+        device,
+        index,
+        networks: [...new Set(found)].sort(),
+        routes: { v4: ofFamily('v4'), v6: ofFamily('v6') },
+      },
+    ];
+  });
+}
+
+/** The network of an address; none for one that is alone, and for those that each device has by itself. */
+function networkOf(address: string): readonly string[] {
+  const network = parsePrefix(address);
+  return network === undefined ||
+    network.length === bitsOf(network.family) ||
+    LINK_LOCAL.test(address)
+    ? []
+    : [formatPrefix(network)];
 }

@@ -100,18 +100,19 @@ const EVERY_BIT = 0xffff_ffff;
 
 /** Undefined for a rule with more to it than ours ever have: it is not one of ours. */
 export function foundRule(rule: Rule): Found<RuleColumns> | undefined {
-  const { family, priority, action, table, destination, mark = 0, mask = EVERY_BIT } = rule;
+  const { family, priority, action, table, source, destination, mark = 0, mask = EVERY_BIT } = rule;
   const hasMore =
     rule.hasMore ||
     rule.isInverted ||
     action !== TO_TABLE ||
     mask !== EVERY_BIT ||
-    (rule.source ?? rule.inputDevice ?? rule.outputDevice) !== undefined;
+    (rule.inputDevice ?? rule.outputDevice) !== undefined;
   if (hasMore) return undefined;
   return {
     columns: {
       family,
       priority,
+      ...(source === undefined ? {} : { from: source }),
       ...(destination === undefined ? {} : { to: destination }),
       ...(mark === 0 ? {} : { fwmark: `0x${mark.toString(16)}` }),
       ...(rule.isL3mdev ? { l3mdev: true } : {}),

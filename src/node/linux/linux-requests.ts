@@ -68,6 +68,7 @@ const newRule = ({
   family,
   priority,
   fwmark,
+  from,
   to,
   l3mdev = false,
   table,
@@ -79,6 +80,7 @@ const newRule = ({
   protocol: isKernels === true ? PROTOCOL_KERNEL : PROTOCOL,
   ...(table === undefined ? {} : { table }),
   ...(fwmark === undefined ? {} : { mark: Number(fwmark) }),
+  ...(from === undefined ? {} : { source: from.includes('/') ? from : asHost(from) }),
   ...(to === undefined ? {} : { destination: to.includes('/') ? to : asHost(to) }),
 });
 

@@ -46,6 +46,7 @@ export interface RuleColumns {
   readonly priority: number;
   /** Lower-case hexadecimal with `0x`. */
   readonly fwmark?: string;
+  readonly from?: string;
   readonly to?: string;
   readonly l3mdev?: boolean;
   readonly table?: number;
@@ -132,10 +133,18 @@ export function routeArguments(route: RouteColumns): string[] {
 }
 
 /** The rule in the syntax of ip(8), without its protocol. */
-export function ruleArguments({ priority, fwmark, to, l3mdev, table }: RuleColumns): string[] {
+export function ruleArguments({
+  priority,
+  fwmark,
+  from,
+  to,
+  l3mdev,
+  table,
+}: RuleColumns): string[] {
   return [
     'priority',
     String(priority),
+    ...(from === undefined ? [] : ['from', asHostIfBare(from)]),
     ...(to === undefined ? [] : ['to', asHostIfBare(to)]),
     ...(fwmark === undefined ? [] : ['fwmark', fwmark]),
     ...(l3mdev === true ? ['l3mdev'] : []),

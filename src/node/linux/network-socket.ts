@@ -6,6 +6,7 @@ import {
   getNeighbour,
   NetlinkError,
   NetlinkSocket,
+  sendFrame,
   type Link,
   type LinkReference,
   type Neighbour,
@@ -34,6 +35,14 @@ export const openConntrackSocket = (path?: string): NetlinkSocket =>
 /** To links, addresses, routes, rules and neighbours. Throws NetlinkError. */
 export const openRouteSocket = (path: string | undefined): NetlinkSocket =>
   withNamespace(path, (options) => new NetlinkSocket('route', options));
+
+/** Sends a frame, in hexadecimal, by a device. Throws NetlinkError. */
+export function sendFrameBy(path: string | undefined, device: string, frame: string): void {
+  using socket = openRouteSocket(path);
+  const index = linkOf(socket, device)?.index;
+  if (index === undefined) throw new Error(`there is no device ${device}`);
+  withNamespace(path, (options) => sendFrame(index, Buffer.from(frame, 'hex'), options));
+}
 
 /** At most IFNAMSIZ (linux/if.h), without the zero at its end. */
 const PLAIN = /^[\w.@+%=-]{1,15}$/;

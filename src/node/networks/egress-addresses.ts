@@ -1,26 +1,26 @@
-/** Addresses of EgressIPs on the external bridge, where the kernel answers for them (reference/egress.md §1.10). */
+/** Addresses of EgressIPs on the external bridge and on other network cards, where the kernel answers for them (reference/egress.md §1.10, §1.11). */
 import { asHost, familyOf } from '../../allocators/addresses.ts';
 import { feature } from '../../desired/features.ts';
 import type { ZoneFacts } from '../../model/zone/zone.ts';
 import { HostRows } from '../host-rows.ts';
 
-export const egressAddressesOnBridge = feature({
+export const egressAddressesOnHost = feature({
   name: 'host/egress-addresses',
   over: (facts: ZoneFacts) => facts.egressIps.bucket('here'),
   objects: (_facts, [egressIp]) => [`EgressIP ${egressIp}`],
   rules: {
     'egress-address': {
-      text: 'The external bridge has the addresses of EgressIPs on this node, as soon as everybody can know that they are none of the host.',
-      source: 'reference/egress.md §1.10',
+      text: 'The external bridge, or the network card in whose network they are, has the addresses of EgressIPs on this node, as soon as everybody can know that they are none of the host.',
+      source: 'reference/egress.md §1.10, §1.11',
     },
   },
   claims: [],
   build(facts, [egressIp], out) {
-    const dev = facts.own('gateway')?.bridge;
-    if (dev === undefined) return;
+    const bridge = facts.own('gateway')?.bridge;
+    if (bridge === undefined) return;
     const rows = new HostRows(out, `EgressIP ${egressIp}`, 'egress-address');
     const told = facts.own('egressAddresses');
-    for (const address of facts.egressAddressesHere(egressIp)) {
+    for (const { address, card: dev = bridge } of facts.egressAddressesHere(egressIp)) {
       if (!told.includes(address)) {
         out.waitFor(
           `the annotation of node ${facts.nodeName} that names egress address ${address}`,

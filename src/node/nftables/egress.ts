@@ -1,11 +1,12 @@
 /** Where egress services and egress addresses hook in: chains that do nothing while their maps are empty and nobody marks (reference/node.md §3.1, §3.7). */
 import { familyOf } from '../../allocators/addresses.ts';
 import { ONE } from '../../facts/keys.ts';
-import type { Feature } from '../../desired/features.ts';
+import { feature, type Feature } from '../../desired/features.ts';
 import type { ZoneFacts } from '../../model/zone/zone.ts';
 import { DEFAULT_NETWORK } from '../../model/read/networks.ts';
 import { clusterFamilies } from '../../model/rules/network-addresses.ts';
-import { ipWord, NftRows } from './nft-rows.ts';
+import { FORWARDED } from './management-port-forward.ts';
+import { concatenated, ipWord, NftRows, quoted } from './nft-rows.ts';
 import { ofFamily } from './ruleset.ts';
 import { MARK_SECONDARY_EGRESS, MARK_TO_NODE_ADDRESS } from '../numbers.ts';
 import { SETTINGS } from '../../desired/rows.ts';
@@ -13,6 +14,7 @@ import { SETTINGS } from '../../desired/rows.ts';
 const SERVICES = 'egress-services';
 const SERVICE_SNAT = 'egress-service-snat';
 const ADDRESSES = 'egress-ip-snat';
+const LEFT_WITH = 'egress-ip-addresses';
 const CONNECTIONS = 'egress-ip-connmark';
 const LEAKS = 'egress-ip-sec-filter';
 /** nft lists marks that are compared as decimal numbers. */
@@ -36,8 +38,8 @@ export const egressChains: Feature<ZoneFacts> = {
       source: 'reference/node.md §3.7, LGW connmark',
     },
     'egress-leaks': {
-      text: "What was to leave by another network card and still has a pod's address is dropped.",
-      source: 'reference/node.md §3.7, leak guard',
+      text: 'What was to leave by another network card with an egress address leaves with one or not at all, also what belongs to a connection that was translated otherwise before.',
+      source: 'reference/node.md §3.7, leak guard; reference/egress.md §1.13, G2',
     },
   },
   claims: [],
@@ -59,7 +61,8 @@ export const egressChains: Feature<ZoneFacts> = {
     if (!egressIp) return;
     const addresses = by('egress-addresses');
     addresses.chain(ADDRESSES);
-    for (const family of families) addresses.set(ADDRESSES, family);
+    for (const family of families)
+      for (const set of [ADDRESSES, LEFT_WITH] as const) addresses.set(set, family);
     addresses.rules(
       ADDRESSES,
       ...families.map((family) => {
@@ -80,6 +83,7 @@ export const egressChains: Feature<ZoneFacts> = {
 };
 
 function buildLeaks(rows: NftRows, facts: ZoneFacts): void {
+  const families = clusterFamilies(facts.settings);
   rows.chain(LEAKS);
   const subnets = facts.networks.part(DEFAULT_NETWORK, 'subnets') ?? [];
   rows.rules(
@@ -88,5 +92,60 @@ function buildLeaks(rows: NftRows, facts: ZoneFacts): void {
       ({ cidr }) =>
         `${ipWord(familyOf(cidr))} saddr ${cidr} meta mark ${MARK_SECONDARY_EGRESS} drop`,
     ),
+    ...families.map((family) => {
+      const ip = ipWord(family);
+      return `ct original ${ip} saddr . oifname @${ofFamily(FORWARDED, family)} oifname . ${ip} saddr != @${ofFamily(LEFT_WITH, family)} drop`;
+    }),
   );
 }
+
+/** A pod that leaves by a network card of this node. */
+export const egressCardPod = feature({
+  name: 'nft/egress-card-pod',
+  over: ({ egressPorts }: ZoneFacts) => egressPorts,
+  objects(facts, key) {
+    const egressIp = facts.egressPorts.peek(...key)?.egressIp;
+    return egressIp === undefined ? undefined : [`EgressIP ${egressIp}`];
+  },
+  rules: {
+    'egress-pod': {
+      text: 'A pod with an egress address on another network card leaves by that card with it.',
+      source: 'reference/egress.md §1.11',
+    },
+  },
+  claims: [],
+  build(facts, key, out) {
+    const egressIp = facts.egressPorts.part(key, 'egressIp');
+    if (egressIp === undefined) return;
+    const rows = new NftRows(out, `EgressIP ${egressIp}`, 'egress-pod');
+    for (const { from, card, egressAddress } of facts.cardExitsOf(...key)) {
+      const element = concatenated(from, quoted(card));
+      const family = familyOf(from);
+      rows.element({ set: ofFamily(ADDRESSES, family), element, value: egressAddress });
+      rows.element({ set: ofFamily(FORWARDED, family), element });
+    }
+  },
+});
+
+/** Its addresses on network cards of this node. */
+export const egressCardAddresses = feature({
+  name: 'nft/egress-card-address',
+  over: (facts: ZoneFacts) => facts.egressIps.bucket('here'),
+  objects: (_facts, [egressIp]) => [`EgressIP ${egressIp}`],
+  rules: {
+    'egress-address': {
+      text: 'A network card is left with its own egress addresses.',
+      source: 'reference/egress.md §1.11',
+    },
+  },
+  claims: [],
+  build(facts, [egressIp], out) {
+    const rows = new NftRows(out, `EgressIP ${egressIp}`, 'egress-address');
+    for (const { address, card } of facts.egressAddressesHere(egressIp))
+      if (card !== undefined)
+        rows.element({
+          set: ofFamily(LEFT_WITH, familyOf(address)),
+          element: concatenated(quoted(card), address),
+        });
+  },
+});

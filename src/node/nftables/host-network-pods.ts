@@ -11,7 +11,7 @@ import { isDefault } from '../../model/rules/names.ts';
 import { clusterFamilies, hasGateway } from '../../model/rules/network-addresses.ts';
 import { podCgroup, PODS_CGROUP } from './cgroup-names.ts';
 import { MANAGEMENT_DEVICES, managementDevice } from '../names.ts';
-import { ipWord, NftRows } from './nft-rows.ts';
+import { ipWord, NftRows, quoted } from './nft-rows.ts';
 import { ofFamily, type ChainName } from './ruleset.ts';
 import { DEFAULT_NETWORK_ID, packetMark, POD_LINK_GROUP } from '../numbers.ts';
 import { SETTINGS } from '../../desired/rows.ts';
@@ -115,7 +115,7 @@ export const networkHostPods = feature({
     rows.rule(text, { chain, text, order: LAST });
     rows.element({
       set: PORTS,
-      element: managementDevice(network.id),
+      element: quoted(managementDevice(network.id)),
       value: `jump ${chain}`,
     });
   },

@@ -10,7 +10,7 @@ import type { ZoneFacts } from '../../model/zone/zone.ts';
 import { isDefault } from '../../model/rules/names.ts';
 import { clusterFamilies, hasGateway } from '../../model/rules/network-addresses.ts';
 import { MANAGEMENT_DEVICES, managementDevice } from '../names.ts';
-import { concatenated, ipWord, NftRows } from './nft-rows.ts';
+import { concatenated, ipWord, NftRows, quoted } from './nft-rows.ts';
 import { ofFamily } from './ruleset.ts';
 import {
   DEFAULT_NETWORK_ID,
@@ -23,6 +23,8 @@ import { SETTINGS } from '../../desired/rows.ts';
 const CHAIN = 'mgmtport-forward';
 /** Addresses that networks have on the host, by its ports on them. */
 const OWN = 'udn-forwarded';
+/** Pods that the host forwards from, each with the network card. */
+export const FORWARDED = 'egress-ip-forwarded';
 const own = (family: Family): string => ofFamily(OWN, family);
 
 /** What matches packets from the host's port on the default network. */
@@ -62,8 +64,12 @@ export const managementPortForward: Feature<ZoneFacts> = {
       source: 'reference/node.md §3.9, §1.1',
     },
     'default-network': {
-      text: 'In shared gateway mode the host forwards from the default network what is for a service by a node port or external address, replies to what it translated, and what egress marked: pods leave by their gateway router.',
+      text: 'In shared gateway mode the host forwards from the default network what is for a service by a node port or external address, replies to what it translated, and what egress sends to nodes: pods leave by their gateway router.',
       source: 'reference/node.md §3.9',
+    },
+    'egress-cards': {
+      text: 'What a pod with an egress address on a network card sends is forwarded by that card alone.',
+      source: 'reference/egress.md §1.11, §1.13, G3',
     },
   },
   claims: [],
@@ -86,11 +92,22 @@ export const managementPortForward: Feature<ZoneFacts> = {
     for (const family of families)
       add(networks, `meta sdifname . ${ipWord(family)} saddr @${own(family)} accept`);
     add(networks, `${FROM_NETWORKS} drop`);
+    if (facts.settings.features.egressIp) {
+      const cards = new NftRows(out, SETTINGS, 'egress-cards');
+      for (const family of families) {
+        cards.set(FORWARDED, family);
+        add(
+          cards,
+          `${FROM_DEFAULT} ct direction original ${ipWord(family)} saddr . oifname @${ofFamily(FORWARDED, family)} accept`,
+        );
+      }
+      add(cards, `${FROM_DEFAULT} meta mark ${MARK_SECONDARY_EGRESS} drop`);
+    }
     if (facts.own('gateway')?.mode !== 'shared') return;
     for (const passes of [
       'ct status dnat',
       ...ANSWERS,
-      ...[Number(MARK_TO_NODE_ADDRESS), MARK_SECONDARY_EGRESS].map((mark) => `meta mark ${mark}`),
+      `meta mark ${Number(MARK_TO_NODE_ADDRESS)}`,
     ])
       add(pods, `${FROM_DEFAULT} ${passes} accept`);
     add(pods, `${FROM_DEFAULT} drop`);
@@ -118,7 +135,7 @@ export const networkForward = feature({
       if (address !== undefined)
         rows.element({
           set: own(family),
-          element: concatenated(managementDevice(network.id), address),
+          element: concatenated(quoted(managementDevice(network.id)), address),
         });
     }
   },

@@ -63,6 +63,9 @@ export const objectOfComment = (comment: string | undefined): string =>
 /** Parts of a set's elements, in the syntax of nft(8). */
 export const concatenated = (...parts: readonly (string | number)[]): string => parts.join(' . ');
 
+/** The name of a device as a part of an element: of some, such as `all`, nft has another meaning. */
+export const quoted = (device: string): string => `"${device}"`;
+
 /** The family as rules name it. */
 export const ipWord = (family: Family): 'ip' | 'ip6' => (family === 'v4' ? 'ip' : 'ip6');
 

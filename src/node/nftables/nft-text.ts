@@ -100,6 +100,7 @@ function keyText(key: Json | undefined, types: readonly string[]): string {
   return parts
     .map((part, index) => {
       const text = operand(part);
+      if (types[index] === 'ifname') return `"${text}"`;
       return types[index] === 'inet_proto' ? (PROTOCOLS[text] ?? text) : text;
     })
     .join(' . ');
@@ -194,8 +195,10 @@ function operand(json: Json | undefined): string {
       const key = word(object(value)['key']);
       return UNQUALIFIED.has(key) ? key : `meta ${key}`;
     }
-    case 'ct':
-      return `ct ${word(object(value)['key'])}`;
+    case 'ct': {
+      const { dir, key } = object(value);
+      return `ct ${dir === undefined ? '' : `${word(dir)} `}${word(key)}`;
+    }
     case 'concat':
       return array(value).map(operand).join(' . ');
     case 'prefix': {

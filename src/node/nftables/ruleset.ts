@@ -309,6 +309,14 @@ export const SETS = {
     value: ['address'],
     meaning: 'pods with an egress address on another network card',
   },
+  'egress-ip-forwarded': {
+    type: ['address', 'ifname'],
+    meaning: 'these pods, with the card by which the host forwards what they send',
+  },
+  'egress-ip-addresses': {
+    type: ['ifname', 'address'],
+    meaning: 'cards, with the egress addresses that what is so forwarded leaves with',
+  },
 } as const satisfies Readonly<Record<string, DeclaredSet>>;
 
 export type SetName = keyof typeof SETS;

@@ -106,6 +106,9 @@ export const bridgeFlowsOfEgressIp = feature({
       .filter((network) => !isDefault(network))
       .map((network) => bridgeNetwork(facts, on, network));
     const rows = new FlowRows(out, on.name, `EgressIP ${egressIp}`);
-    egressFlows(rows, on, networks, mark, facts.egressAddressesHere(egressIp));
+    const addresses = facts
+      .egressAddressesHere(egressIp)
+      .flatMap(({ address, card }) => (card === undefined ? [address] : []));
+    egressFlows(rows, on, networks, mark, addresses);
   },
 });

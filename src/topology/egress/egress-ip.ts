@@ -19,13 +19,19 @@ import {
   clusterFamilies,
   hasGateway,
   joinSubnet,
+  nodeRanges,
   transitLink,
 } from '../../model/rules/network-addresses.ts';
-import type { EgressPort } from '../../model/zone/egress-ips.ts';
+import type { EgressPlace, EgressPort } from '../../model/zone/egress-ips.ts';
 import type { ZoneFacts } from '../../model/zone/zone.ts';
 import { routerOf } from '../connect/connect-rows.ts';
 import { networkObjects, networkOf, networkRank } from '../networks/network-feature.ts';
-import { POLICY_EGRESS_ARRIVAL, POLICY_EGRESS_MARK, POLICY_EGRESS_REROUTE } from '../numbers.ts';
+import {
+  MARK_EGRESS_BY_CARD,
+  POLICY_EGRESS_ARRIVAL,
+  POLICY_EGRESS_MARK,
+  POLICY_EGRESS_REROUTE,
+} from '../numbers.ts';
 import { ADDRESS_SET_CLAIM, addAddressSet, egressIpPods } from '../rows/address-sets.ts';
 import { OBJECT_ID, objectIds, OWNER_TYPE_ID, type ExternalIds } from '../rows/object-ids.ts';
 import { identifiedPolicyKey } from '../rows/row-keys.ts';
@@ -82,6 +88,10 @@ export const egressPods = feature({
       text: 'On other networks the gateway router marks what leaves, and the bridge gives it the address of the mark.',
       source: 'reference/topology.md §18.1',
     },
+    'by-card': {
+      text: "What leaves by another network card than the gateway's goes to the host, by its port on the network.",
+      source: 'reference/topology.md §18.1',
+    },
     arrival: {
       text: 'Of what other nodes send here to leave, that of pods with an address here passes.',
       source: 'reference/topology.md §18.1',
@@ -103,40 +113,44 @@ export const egressPods = feature({
         `egressIP ${port.egressIp} object must contain a mark for user defined networks: its pods there send nothing out`,
       );
     const places = isMarkless ? [] : (facts.egressPlaces.part(port.egressIp, 'addresses') ?? []);
+    const isUsable = ({ card }: EgressPlace): boolean => card === undefined || isDefault(network);
+    if (!places.every(isUsable))
+      out.problem(
+        object,
+        `egress IP assigned to a host secondary interface for a user defined network (network name ${network.name}) is unsupported: pods there send nothing out by this node; choose an address in a network of its gateway`,
+      );
     for (const address of port.addresses) {
-      const ofFamily = places.filter((place) => familyOf(place.address) === familyOf(address));
-      if (port.isOwn)
-        addReroute(
-          rows,
-          facts,
-          network,
-          port,
-          address,
-          ofFamily.map(({ node }) => node),
-        );
+      const ofFamily = places.filter(
+        (place) => familyOf(place.address) === familyOf(address) && isUsable(place),
+      );
       const here = ofFamily.find(({ node }) => node === facts.nodeName);
-      if (here !== undefined) addExit(rows, facts, network, port, address, here.address, mark);
+      if (port.isOwn) addReroute(rows.by('reroute'), facts, network, port, address, ofFamily);
+      else if (here?.card !== undefined)
+        addReroute(rows.by('by-card'), facts, network, port, address, [here]);
+      if (here !== undefined && here.card === undefined)
+        addExit(rows, facts, network, port, address, here.address, mark);
     }
   },
 });
 
 function addReroute(
-  all: Rows,
+  rows: Rows,
   facts: ZoneFacts,
   network: Network,
   port: EgressPort,
   address: string,
-  nodes: readonly string[],
+  places: readonly EgressPlace[],
 ): void {
   const ids = policyIds(POLICY_EGRESS_REROUTE, port, address);
-  const nexthops = nodes.flatMap((node) => nextHop(facts, network, node, address) ?? []).sort();
+  const nexthops = places.flatMap((place) => nextHop(facts, network, place, address) ?? []).sort();
+  const isByCard = places.some(({ card }) => card !== undefined);
   const { router } = routerOf(network, facts.nodeName);
   const family = familyOf(address);
   // Pods of another family than the cluster's have no set.
   const sets = clusterFamilies(facts.settings).includes(family)
     ? [new RowReference('Address_Set', egressIpPods(family, network.name).name)]
     : [];
-  all.by('reroute').naming(
+  rows.naming(
     sets,
     'Logical_Router_Policy',
     rerouteKey(port, address),
@@ -144,20 +158,25 @@ function addReroute(
       priority: POLICY_EGRESS_REROUTE,
       match: fromPod(address),
       ...(nexthops.length === 0 ? { action: 'drop' } : { action: 'reroute', nexthops }),
+      // Tunnels don't carry it to the gateways of other nodes.
+      ...(isByCard ? { options: { pkt_mark: String(MARK_EGRESS_BY_CARD) } } : {}),
       external_ids: ids,
     },
     holds('Logical_Router', router, 'policies'),
   );
 }
 
-/** Address by which the network's router reaches the gateway router of a node; undefined for a node that is not known. */
+/** Address by which the network's router reaches the gateway router of a node, or this one's host; undefined for a node that is not known. */
 function nextHop(
   facts: ZoneFacts,
   network: Network,
-  node: string,
+  { node, card }: EgressPlace,
   address: string,
 ): string | undefined {
   const family = familyOf(address);
+  if (card !== undefined)
+    return nodeRanges(facts.subnetsOn(network.name, node)).find((range) => range.family === family)
+      ?.management;
   const isHere = node === facts.nodeName;
   const id = isHere ? facts.own('id') : facts.remoteNodes.part(node, 'id');
   if (id === undefined) return undefined;

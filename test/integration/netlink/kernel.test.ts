@@ -36,11 +36,13 @@ import {
   ROUTE_GROUP,
   routes,
   rules,
+  sendFrame,
   setFeatures,
   setLink,
   type Request,
   type RouteEvent,
 } from '../../../src/netlink/index.ts';
+import { announcementOf } from '../../../src/node/announcer/address-announcements.ts';
 import { ovsProgram } from '../../support/host/ovs-programs.ts';
 import { NetworkNamespace, whyNoNamespace } from '../../support/host/network-namespace.ts';
 import { until } from '../../support/run/until.ts';
@@ -107,6 +109,20 @@ describe.skipIf(withoutNamespace)('the kernel', () => {
     expect(() => change({ 'no-such-feature': true })).toThrow(/device \d+: no-such-feature on: /);
     expect(() => generic.get(genericFamily('no-such-family'))).toThrow(
       /no-such-family of generic netlink: no such file/,
+    );
+  });
+
+  test('a frame is sent by a device as it is, and refused by none', () => {
+    using remote = new NetlinkSocket('route', { namespace: other });
+    const e0 = remote.get(getLink('e0')).index;
+    there.sysctls.write('net/ipv4/conf/e0/arp_accept', '1');
+    remote.change(setLink('e0', { isUp: true }));
+    remote.change(addAddress({ device: e0, address: '10.9.0.2/24' }));
+    const frame = announcementOf('10.9.0.50', MAC, 0);
+    sendFrame(h0(), Buffer.from(frame, 'hex'), { namespace });
+    expect(there.ip('neighbour show dev e0')).toContain(`10.9.0.50 lladdr ${MAC}`);
+    expect(() => sendFrame(4711, Buffer.from(frame, 'hex'), { namespace })).toThrow(
+      'send a frame by device 4711',
     );
   });
 

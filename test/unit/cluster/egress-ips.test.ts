@@ -144,7 +144,7 @@ test('owners are told once what is wrong, and what is right is assigned all the 
   await apply(
     store,
     egressIp('one', '172.18.0.100'),
-    egressIp('two', '172.18.0.101', '172.18.0.100', '172.18.0.3', 'here', '10.9.0.100'),
+    egressIp('two', '172.18.0.101', '172.18.0.100', '172.18.0.3', 'here'),
     egressIp('far', '192.0.2.1'),
   );
   await running.settled();
@@ -153,7 +153,6 @@ test('owners are told once what is wrong, and what is right is assigned all the 
     'two Warning InvalidEgressIP: egress IP: "here" for object EgressIP: two is not a valid IP address',
     'two Warning UnsupportedRequest: IP: "172.18.0.100" for EgressIP: two is already allocated for EgressIP: one on n1',
     'two Warning EgressIPConflict: Egress IP two with IP 172.18.0.3 is conflicting with a host (n2) IP address and will not be assigned',
-    'two Warning UnsupportedRequest: IP: "10.9.0.100" for EgressIP: two is in a network of node n1 that its gateway is not in: this release assigns addresses of the networks of gateways alone',
     'far Warning NoMatchingNodeFound: No matching nodes found, which can host any of the egress IPs: [192.0.2.1] for object EgressIP: far',
   ];
   expect(told(store)).toEqual(expect.arrayContaining(expected));
@@ -162,6 +161,26 @@ test('owners are told once what is wrong, and what is right is assigned all the 
   await running.settled();
   expect(told(store)).toHaveLength(expected.length);
   expect(running.manager.problems().map(({ object }) => object)).toContain('EgressIP far');
+});
+
+test('an address in a network of another network card is assigned, and comes to another node when nobody answers for it there', async () => {
+  const store = await prepared('n1', 'n2');
+  await using running = startManager(store);
+  await apply(store, egressIp('card', '10.9.0.100', '10.9.0.255'));
+  await running.settled();
+  expect(await itemsOf(store, 'card')).toEqual(['10.9.0.100 n1']);
+  expect(told(store).join()).toContain('10.9.0.255 is conflicting with');
+  const annotate = (annotations: Record<string, string>): Promise<Node> =>
+    store.patch(nodes, 'n1', { metadata: { annotations } }, { fieldManager: 'node' });
+  await annotate({
+    'k8s.ovn.org/secondary-host-egress-ips': '["10.9.0.100"]',
+    'k8s.ovn.org/host-cidrs': '["172.18.0.2/16"]',
+  });
+  await running.settled();
+  expect(await itemsOf(store, 'card')).toEqual([]);
+  await annotate({ 'k8s.ovn.org/secondary-host-egress-ips': '[]' });
+  await running.settled();
+  expect(await itemsOf(store, 'card')).toEqual(['10.9.0.100 n2']);
 });
 
 test('without nodes to leave by its owner learns which label they need', async () => {

@@ -205,7 +205,7 @@ describe('the node daemon', () => {
     expect(JSON.stringify(manifests)).not.toContain('"privileged":');
     expect(container('node').securityContext).toEqual({
       readOnlyRootFilesystem: true,
-      capabilities: { drop: ['ALL'], add: ['DAC_OVERRIDE', 'NET_ADMIN', 'SYS_ADMIN'] },
+      capabilities: { drop: ['ALL'], add: ['DAC_OVERRIDE', 'NET_ADMIN', 'NET_RAW', 'SYS_ADMIN'] },
       seccompProfile: { type: 'RuntimeDefault' },
       appArmorProfile: { type: 'Unconfined' },
     });

@@ -4,15 +4,16 @@ import { resolve } from 'node:path';
 import { expect, test } from 'vitest';
 import { notProgrammed } from '../../../src/api/unprogrammed.ts';
 import type { KubeObject } from '../../../src/api/objects.ts';
-import { egressProblems } from '../../../src/cluster/egress/egress-ip-outcome.ts';
-import { egressNodeFacts } from '../../../src/cluster/egress/egress-nodes.ts';
 import { parseManifest } from '../../../src/api/validation/manifest.ts';
 import { zoneFacts } from '../../../src/model/zone/zone.ts';
 import { ObjectIntake } from '../../../src/model/zone/intake.ts';
 import { whyNotRendered } from '../../../src/model/rules/rendering.ts';
 import { DEFAULT_SETTINGS } from '../../../src/model/settings.ts';
+import { egressPods } from '../../../src/topology/egress/egress-ip.ts';
+import { builtUnits } from '../../support/zone/built-rows.ts';
 import { pod } from '../../support/zone/pods.ts';
 import { adminPolicy } from '../../support/zone/policed-zone.ts';
+import { bluePod, exampleZone, factsOf } from '../../support/zone/zones.ts';
 import { feed } from '../../support/zone/zone-objects.ts';
 
 const TOPOLOGY = readFileSync(resolve(import.meta.dirname, '../../../docs/topology.md'), 'utf8');
@@ -79,29 +80,34 @@ const SAID: Readonly<Record<string, () => readonly (string | undefined)[]>> = {
   'DHCP for virtual machines': () =>
     problemsOf(machine()).filter((message) => message.includes('DHCP')),
   EgressService: () => ['EgressService'].map(notProgrammed),
-  'EgressIPs in networks of other network cards': () =>
-    egressProblems(
-      {
-        apiVersion: 'k8s.ovn.org/v1',
-        kind: 'EgressIP',
-        metadata: { name: 'a' },
-        spec: { egressIPs: ['10.9.0.5'], namespaceSelector: {} },
-      },
-      { items: [], unassigned: new Map([['10.9.0.5', { kind: 'no-node' }]]) },
-      [
-        egressNodeFacts({
-          apiVersion: 'v1',
-          kind: 'Node',
-          metadata: {
-            name: 'a',
-            labels: { 'k8s.ovn.org/egress-assignable': '' },
-            annotations: { 'k8s.ovn.org/host-cidrs': '["10.9.0.2/24"]' },
-          },
-        }),
+  'EgressIPs in networks of other network cards': () => {
+    const address = '10.9.0.50';
+    const facts = factsOf({
+      ...exampleZone,
+      attachments: [bluePod],
+      pods: [{ namespace: 'blue', name: 'pod1', node: 'ovn-worker', labels: {}, namedPorts: [] }],
+      egressIps: [
+        {
+          name: 'a',
+          created: '',
+          namespaceSelector: {},
+          podSelector: {},
+          mark: 50_000,
+          families: ['v4'],
+          items: [{ node: 'ovn-worker', address }],
+          isHere: true,
+        },
       ],
-    )
-      .filter(({ reason }) => reason === 'UnsupportedRequest')
-      .map(({ message }) => message),
+    });
+    facts.hostCards.put('eth1', {
+      device: 'eth1',
+      index: 7,
+      networks: ['10.9.0.0/24'],
+      routes: {},
+    });
+    facts.refresh(0);
+    return builtUnits(facts, [egressPods]).flatMap(({ problems }) => problems);
+  },
   'EgressFirewalls with wildcards': () =>
     problemsOf({
       apiVersion: 'k8s.ovn.org/v1',

@@ -31,6 +31,8 @@ function kernelOf(...answers: readonly Answer[]): { library: Libc; sent: number[
   const library: Libc = {
     socket: () => openSync('/dev/null', 'r'),
     connect: () => 0,
+    frameSocket: () => openSync('/dev/null', 'r'),
+    bindToDevice: () => 0,
     setOption: () => 0,
     send: (_, bytes) => {
       const [message] = readMessages(bytes);

@@ -163,6 +163,38 @@ describe.skipIf(whyNoNamespace !== undefined)('what a node tells the cluster of 
     expect(await annotation('host-cidrs')).toBe('["172.18.0.3/16"]');
   });
 
+  test('names those of other network cards apart', async () => {
+    await configure();
+    namespace.ip('link add name eth1 type bridge');
+    namespace.ip('address add 10.9.0.3/24 dev eth1');
+    await objects.objects.create(
+      egressIPs,
+      {
+        apiVersion: 'k8s.ovn.org/v1',
+        kind: 'EgressIP',
+        metadata: { name: 'out' },
+        spec: { egressIPs: ['172.18.0.50', '10.9.0.50'], namespaceSelector: {} },
+      },
+      { fieldManager: 'user' },
+    );
+    const assign = (...addresses: readonly string[]): Promise<unknown> =>
+      objects.objects.patchStatus(
+        egressIPs,
+        'out',
+        { status: { items: addresses.map((egressIP) => ({ node: 'n1', egressIP })) } },
+        { fieldManager: 'm' },
+      );
+    await assign('172.18.0.50', '10.9.0.50');
+    await expect.poll(() => annotation('secondary-host-egress-ips'), SOON).toBe('["10.9.0.50"]');
+    expect(await annotation('bridge-egress-ips')).toBe('["172.18.0.50"]');
+    namespace.ip('address add 10.9.0.50/32 dev eth1 proto 85');
+    await expect.poll(() => onHost, SOON).toEqual(['10.9.0.50 eth1']);
+    expect(await annotation('host-cidrs')).toBe('["10.9.0.3/24","172.18.0.3/16"]');
+    await assign('172.18.0.50');
+    namespace.ip('address delete 10.9.0.50/32 dev eth1');
+    await expect.poll(() => annotation('secondary-host-egress-ips'), SOON).toBeUndefined();
+  });
+
   test('is written when all of it is known, and follows the host and Open vSwitch', async () => {
     await expect.poll(problem, SOON).toContain('Open vSwitch is not started');
     await vsctl('init');

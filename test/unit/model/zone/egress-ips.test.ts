@@ -68,7 +68,7 @@ describe('of several EgressIPs', () => {
     const copy = egressIp('copy');
     const facts = factsOf(zoneWith(copy, old));
     expect([facts.egressMarkOf('z-old'), facts.egressMarkOf('copy')]).toEqual([50_000, undefined]);
-    expect(facts.egressAddressesHere('z-old')).toEqual(['172.18.0.200']);
+    expect(facts.egressAddressesHere('z-old')).toEqual([{ node: HERE, address: '172.18.0.200' }]);
     expect(facts.egressAddressesHere('copy')).toEqual([]);
   });
 });
@@ -108,6 +108,51 @@ test.each([
   facts.refresh(0);
   expect(facts.egressAddressesHere('out')).toEqual([]);
   expect([...facts.egressProblems()].map(({ message }) => message).join()).toContain(reason);
+});
+
+describe('an address in a network of another network card', () => {
+  const ETH1 = { device: 'eth1', index: 7, networks: ['10.9.0.0/24'], routes: {} };
+  const out = (address: string) =>
+    factsOf(zoneWith(egressIp('out', { items: [{ node: HERE, address }] })));
+
+  test('is at that card: the one with the longest network', () => {
+    const facts = out('10.9.0.100');
+    facts.hostCards.put('eth2', { ...ETH1, device: 'eth2', networks: ['10.0.0.0/8'] });
+    facts.hostCards.put('eth1', ETH1);
+    facts.refresh(0);
+    expect(facts.egressAddressesHere('out').map(({ card }) => card)).toEqual(['eth1']);
+    expect(facts.egressPlaces.keysBy('card', 'eth1')).toEqual(['out']);
+    expect([...facts.egressProblems()]).toEqual([]);
+    // When it goes, and the other one with it, the object is told.
+    facts.hostCards.delete('eth1');
+    facts.refresh(0);
+    expect(facts.egressAddressesHere('out').map(({ card }) => card)).toEqual(['eth2']);
+    facts.hostCards.delete('eth2');
+    facts.refresh(0);
+    expect(facts.egressAddressesHere('out')).toEqual([]);
+    expect([...facts.egressProblems()].map(({ message }) => message).join()).toContain(
+      'nor of another network card',
+    );
+  });
+
+  test('is never at a card where the gateway has its network, nor at the bridge', () => {
+    const facts = out('172.18.0.200');
+    facts.hostCards.put('eth1', { ...ETH1, networks: ['172.18.0.0/24'] });
+    facts.refresh(0);
+    expect(facts.egressAddressesHere('out').map(({ card }) => card)).toEqual([undefined]);
+    const bridge = facts.own('gateway')?.bridge ?? '';
+    const other = out('10.9.0.100');
+    other.hostCards.put(bridge, { ...ETH1, device: bridge });
+    other.refresh(0);
+    expect(other.egressAddressesHere('out')).toEqual([]);
+  });
+
+  test('can not be told before cards can be read', () => {
+    const facts = out('10.9.0.100');
+    facts.hostRoutes.put('v4', { routes: [], unreadable: 'no socket' });
+    facts.refresh(0);
+    expect([...facts.graph.failures()].map(({ table }) => table)).toContain('egressPlaces');
+  });
 });
 
 test('networks whose pods may leave here are used here', () => {

@@ -37,15 +37,15 @@ test('an address that comes is announced several times; one that goes no more', 
   const sent: string[] = [];
   const stop = new AbortController();
   const announcements = new AddressAnnouncements({
-    send: async (bridge, frame) => {
-      sent.push(`${bridge} ${frame.slice(-8)}`);
+    send: async ({ device }, frame) => {
+      sent.push(`${device} ${frame.slice(-8)}`);
     },
     vlan: 0,
     clock,
     log: silent,
     signal: stop.signal,
   });
-  const at = (address: string) => ({ address, device: 'br-ex', mac: MAC });
+  const at = (address: string) => ({ address, device: 'br-ex', isBridge: true, mac: MAC });
   announcements.update([at('172.18.0.50')]);
   await clock.advance(1000);
   announcements.update([at('172.18.0.50'), at('172.18.0.51')]);

@@ -212,8 +212,9 @@ test('addresses of EgressIPs are none of the host, wherever they are; what is ma
     { name: 'ovn-k8s-mp1', mac: undefined, addresses: [ours('10.40.0.2/24')] },
   ];
   expect(written({ ...host, devices })).toEqual(written());
-  expect(egressAddressesOn(devices, DEFAULT_SETTINGS).map(({ address }) => address)).toEqual([
-    '172.18.0.50',
-    'fd00::50',
-  ]);
+  expect(
+    egressAddressesOn(devices, 'br-ex', DEFAULT_SETTINGS).map(
+      ({ address, isBridge }) => `${address} ${isBridge}`,
+    ),
+  ).toEqual(['172.18.0.50 true', 'fd00::50 true']);
 });

@@ -1,6 +1,18 @@
-import { HOP_FLAG, ROUTE_TYPE, type Hop, type Link, type Route } from 'rtnetlink-ts';
+import {
+  ADDRESS_FLAG,
+  HOP_FLAG,
+  ROUTE_TYPE,
+  type Address,
+  type Hop,
+  type Link,
+  type Route,
+} from 'rtnetlink-ts';
 import { describe, expect, test } from 'vitest';
-import { chooseHostRoutes, MOST_HOST_ROUTES } from '../../../../src/node/linux/host-routes.ts';
+import {
+  chooseHostCards,
+  chooseHostRoutes,
+  MOST_HOST_ROUTES,
+} from '../../../../src/node/linux/host-routes.ts';
 
 const link = (index: number, name: string, more: Partial<Link> = {}): Link =>
   ({ index, name, ...more }) as Link;
@@ -158,5 +170,60 @@ describe('routes of the host that networks have too', () => {
     expect(one.routes).toHaveLength(MOST_HOST_ROUTES);
     expect(one.routes[0]).toEqual({ dst: '172.20.0.0/16', dev: 'eth1' });
     expect(chooseHostRoutes([connected, ...many.toReversed()], LINKS)).toEqual(one);
+  });
+});
+
+describe('network cards of the host', () => {
+  const address = (device: number, text: string, more: Partial<Address> = {}): Address =>
+    ({ device, address: text, flags: 0, protocol: 0, ...more }) as Address;
+  const up = LINKS.map((one) => ({ ...one, isUp: one.name !== 'eth3' }));
+  const cards = (addresses: readonly Address[], ...routes: readonly Route[]) =>
+    chooseHostCards(up, addresses, routes);
+
+  test('have the networks of their addresses, and the routes over them, default ones too', () => {
+    expect(
+      cards(
+        [
+          address(3, '10.9.0.2/24'),
+          address(3, '10.9.0.3/24', { flags: ADDRESS_FLAG.secondary }),
+          address(3, 'fd09::2/64'),
+          address(3, 'fe80::1/64'),
+          address(3, '10.9.9.9/32'),
+        ],
+        route('10.9.0.0/24', [hop(3)], { protocol: 2, preferredSource: '10.9.0.2' }),
+        route('0.0.0.0/0', [hop(2, '172.18.0.1'), hop(3, '10.9.0.1')]),
+        route('10.99.0.0/16', [hop(2, '172.18.0.1')]),
+        route('::/0', [hop(3, 'fd09::1')], { metric: 1024 }),
+        route('fe80::/64', [hop(3)], { protocol: 2 }),
+        route('10.98.0.0/16', [], { type: ROUTE_TYPE.unreachable }),
+      ),
+    ).toEqual([
+      {
+        device: 'eth1',
+        index: 3,
+        networks: ['10.9.0.0/24', 'fd09::/64'],
+        routes: {
+          v4: [
+            { dst: '10.9.0.0/24', dev: 'eth1' },
+            { dst: 'default', dev: 'eth1', via: '10.9.0.1' },
+          ],
+          v6: [{ dst: 'default', dev: 'eth1', via: 'fd09::1', metric: 1024 }],
+        },
+      },
+    ]);
+  });
+
+  test('are not ports on networks, devices in VRFs, or those that are down or have no network that is sure', () => {
+    expect(
+      cards([
+        address(1, '127.0.0.1/8'),
+        address(4, '10.244.0.2/24'),
+        address(5, '10.20.0.2/24'),
+        address(7, '10.7.0.2/24'),
+        address(10, '10.10.0.2/24'),
+        address(3, '10.9.0.50/32', { protocol: 85 }),
+        address(3, 'fd09::2/64', { flags: ADDRESS_FLAG.tentative }),
+      ]),
+    ).toEqual([]);
   });
 });

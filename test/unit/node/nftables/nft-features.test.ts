@@ -79,6 +79,8 @@ test('egress services and egress addresses find their chains and maps (reference
   expect(chain('egress-ip-sec-filter')).toEqual([
     'ip saddr 10.244.0.0/16 meta mark 1009 drop',
     'ip6 saddr fd00:10:244::/48 meta mark 1009 drop',
+    'ct original ip saddr . oifname @egress-ip-forwarded-v4 oifname . ip saddr != @egress-ip-addresses-v4 drop',
+    'ct original ip6 saddr . oifname @egress-ip-forwarded-v6 oifname . ip6 saddr != @egress-ip-addresses-v6 drop',
   ]);
   expect(chain('egress-ip-connmark')).toEqual([
     'meta mark 0 meta mark set ct mark',
@@ -136,9 +138,12 @@ describe("the host's ports on networks", () => {
       'meta sdifname . ip saddr @udn-forwarded-v4 accept',
       'meta sdifname . ip6 saddr @udn-forwarded-v6 accept',
       `${networks} drop`,
+      'iifname "ovn-k8s-mp0" ct direction original ip saddr . oifname @egress-ip-forwarded-v4 accept',
+      'iifname "ovn-k8s-mp0" ct direction original ip6 saddr . oifname @egress-ip-forwarded-v6 accept',
+      'iifname "ovn-k8s-mp0" meta mark 1009 drop',
     ]);
-    expect(elements('udn-forwarded-v4')).toEqual(['ovn-k8s-mp1 . 169.254.0.12']);
-    expect(elements('udn-forwarded-v6')).toEqual(['ovn-k8s-mp1 . fd69::c']);
+    expect(elements('udn-forwarded-v4')).toEqual(['"ovn-k8s-mp1" . 169.254.0.12']);
+    expect(elements('udn-forwarded-v6')).toEqual(['"ovn-k8s-mp1" . fd69::c']);
   });
 
   test('forward of the default network, in shared gateway mode, what is for services, replies to that, and egress', () => {
@@ -151,7 +156,6 @@ describe("the host's ports on networks", () => {
       `${own} ct state related ct status snat accept`,
       `${own} ct state related ct status dnat accept`,
       `${own} meta mark 1008 accept`,
-      `${own} meta mark 1009 accept`,
       `${own} drop`,
     ]);
   });
@@ -364,7 +368,7 @@ describe("pods on the host's network (reference/node.md §3.8)", () => {
     expect(last).toBe(
       'oifname "ovn-k8s-mp*" oifname != "ovn-k8s-mp0" socket cgroupv2 level 2 "kubepods" drop',
     );
-    expect(elements('udn-host-ports')).toEqual(['ovn-k8s-mp1 : jump udn-host-services-0x1001']);
+    expect(elements('udn-host-ports')).toEqual(['"ovn-k8s-mp1" : jump udn-host-services-0x1001']);
   });
 
   test('of a namespace with a primary network they reach its services, and those of no other', () => {

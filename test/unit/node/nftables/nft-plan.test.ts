@@ -155,6 +155,21 @@ describe('what versions of nft list in different words is the same', () => {
     expect(ruleText([{ match }])).toBe(text);
   });
 
+  test('names of devices in elements, which may be words of nft', () => {
+    expect(elementText({ concat: ['10.0.0.1', 'all'] }, ['ipv4_addr', 'ifname'])).toEqual({
+      element: '10.0.0.1 . "all"',
+    });
+  });
+
+  test('what a connection began with', () => {
+    const left = {
+      concat: [{ ct: { key: 'ip saddr', dir: 'original' } }, { meta: { key: 'oifname' } }],
+    };
+    expect(ruleText([{ match: { op: '==', left, right: '@a' } }])).toBe(
+      'ct original ip saddr . oifname @a',
+    );
+  });
+
   test('an element with a comment, and a protocol without a name', () => {
     const types = ['inet_proto', 'inet_service'];
     expect(

@@ -189,3 +189,36 @@ test('rows that give packets an address are known by their ids and our mark', ()
 });
 
 const plainAddress = bluePodDefault.addresses[0]?.split('/')[0] ?? '';
+
+describe('an address at another network card', () => {
+  const CARD = { node: HERE.node, address: '10.9.0.100' } as const;
+  const ETH1 = { device: 'eth1', index: 7, networks: ['10.9.0.0/24'], routes: {} };
+  const withCard = (zone: Zone): readonly string[] => {
+    const facts = factsOf(zone);
+    facts.hostCards.put('eth1', ETH1);
+    facts.refresh(0);
+    return builtUnits(facts, [egressPods]).flatMap(({ rows }) =>
+      rows.map(({ columns: { priority, match, action, nexthops = '', options } }) => {
+        const { pkt_mark: mark = '' } = (options ?? {}) as Record<string, string>;
+        return [priority, match, action, nexthops, mark].map(String).join(' ').trim();
+      }),
+    );
+  };
+
+  test('leads pods of this node, and of others, to the host', () => {
+    expect(withCard(zoneWith(plainPod, [CARD]))).toEqual([
+      `100 ip4.src == ${plainAddress} reroute 10.244.0.2 1009`,
+    ]);
+    expect(withCard(zoneWith(plainPod, [CARD, THERE]))).toEqual([
+      `100 ip4.src == ${plainAddress} reroute 10.244.0.2,100.88.0.3 1009`,
+    ]);
+    expect(withCard(zoneWith(plainPod, [CARD], {}, false))).toEqual([
+      '100 ip4.src == 10.244.1.5 reroute 10.244.0.2 1009',
+    ]);
+  });
+
+  test('is not for networks of users yet: their pods send nothing out by it', () => {
+    expect(withCard(zoneWith(bluePod, [CARD]))).toEqual(['100 ip4.src == 103.103.0.3 drop']);
+    expect(withCard(zoneWith(bluePod, [CARD], {}, false))).toEqual([]);
+  });
+});

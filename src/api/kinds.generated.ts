@@ -126,6 +126,10 @@ export interface ClusterNetworkConnectFields {
       readonly status: 'True' | 'False' | 'Unknown';
       readonly type: string;
     }[];
+    readonly tunnelKey?: number;
+    readonly networks?: number;
+    readonly nodes?: string;
+    readonly reason?: string;
   };
 }
 
@@ -211,6 +215,9 @@ export interface ClusterUserDefinedNetworkFields {
       readonly status: 'True' | 'False' | 'Unknown';
       readonly type: string;
     }[];
+    readonly networkID?: number;
+    readonly nodes?: string;
+    readonly reason?: string;
     readonly refusedSubnets?: readonly string[];
   };
 }
@@ -486,6 +493,9 @@ export interface OVNSecondaryNetworkFields {
       readonly status: 'True' | 'False' | 'Unknown';
       readonly type: string;
     }[];
+    readonly networkID?: number;
+    readonly nodes?: string;
+    readonly reason?: string;
   };
 }
 
@@ -526,6 +536,9 @@ export interface UserDefinedNetworkFields {
       readonly status: 'True' | 'False' | 'Unknown';
       readonly type: string;
     }[];
+    readonly networkID?: number;
+    readonly nodes?: string;
+    readonly reason?: string;
     readonly refusedSubnets?: readonly string[];
   };
 }
@@ -542,6 +555,10 @@ export interface ZoneStatusFields {
     }[];
     readonly used?: readonly string[];
     readonly ready?: boolean;
+    readonly programmed?: string;
+    readonly problemCount?: number;
+    readonly version?: string;
+    readonly ovnVersion?: string;
     readonly unreached?: readonly string[];
     readonly connects?: readonly {
       readonly name: string;

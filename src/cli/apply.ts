@@ -122,6 +122,7 @@ async function apply(configuration: ZoneConfiguration, options: ApplyOptions): P
         problems: runtime.problems(),
         waiting: runtime.waiting(),
         notes: runtime.notes(),
+        ovnVersion: runtime.ovnVersion,
       }),
       signal,
     ),

@@ -62,6 +62,7 @@ function daemonView(runtime: ZoneRuntime, { notReady, ...loops }: DaemonState): 
             problems: runtime.problems(),
             waiting: runtime.waiting(),
             notes: runtime.notes(),
+            ovnVersion: runtime.ovnVersion,
             message: notReady(),
             reach: runtime.chassisReach(),
           }),

@@ -82,6 +82,7 @@ export class StatusPass {
       problems,
       waiting,
       notes: runtime.notes(),
+      ovnVersion: runtime.ovnVersion,
       message,
       reach: runtime.chassisReach(),
     });

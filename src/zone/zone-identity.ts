@@ -29,6 +29,13 @@ export function zoneIdentity(
   };
 }
 
+/** Release of the ovn-northd that works on the database, as it writes it there (`25.03.0`); undefined before it did. */
+export function northdRelease(northbound: ReplicaView): string | undefined {
+  const [global] = northbound.hasColumn('NB_Global', 'options') ? northbound.rows('NB_Global') : [];
+  const version = global && mapOf(global, 'options').get('northd_internal_version');
+  return typeof version === 'string' ? version.split('-')[0]?.slice(0, 64) : undefined;
+}
+
 /** True if Northbound alone tells that it is the node's: it has the node's name, or nothing in it. */
 export const isKnownByNorthbound = (node: string, northbound: ReplicaView): boolean => {
   const { name } = zoneIdentity(northbound, undefined);

@@ -50,6 +50,7 @@ import { ZoneController, type NetworkWritten } from './zone-controller.ts';
 import {
   foreignDatabase,
   isKnownByNorthbound,
+  northdRelease,
   unfitSchema,
   zoneIdentity,
 } from './zone-identity.ts';
@@ -411,6 +412,11 @@ export class ZoneRuntime implements AsyncDisposable {
   /** Whether packets can leave for other nodes; undefined where that can't be seen. */
   chassisReach(): ChassisReach | undefined {
     return this.controller.isStarted ? this.#keepers?.reach() : undefined;
+  }
+
+  /** Release of the ovn-northd of this zone; undefined before it has worked on the database. */
+  get ovnVersion(): string | undefined {
+    return northdRelease(this.northbound.replica);
   }
 
   /** What somebody else set on this node, and stays. */

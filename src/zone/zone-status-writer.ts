@@ -14,30 +14,42 @@ import type { ChassisReach } from '../node/chassis/chassis-watch.ts';
 import { objectStates } from './object-states.ts';
 import type { ZoneController } from './zone-controller.ts';
 import type { ZoneProgress } from './zone-progress.ts';
+import { VERSION } from '../process/version.ts';
 import { errorText } from '../api/error-text.ts';
 
 /** All but the time of writing. What is absent is not known yet: what was reported before stands. */
 export type ZoneReport = Pick<
   ZoneStatusContent,
-  'message' | 'problems' | 'objects' | 'notes' | 'unreached'
+  | 'message'
+  | 'problems'
+  | 'problemCount'
+  | 'objects'
+  | 'notes'
+  | 'unreached'
+  | 'version'
+  | 'ovnVersion'
 > &
-  Partial<Pick<ZoneStatusContent, 'networks' | 'used' | 'ready' | 'connects'>>;
+  Partial<Pick<ZoneStatusContent, 'networks' | 'used' | 'programmed' | 'ready' | 'connects'>>;
 
 /** What the parts of a zone say of it. */
 export interface ZoneSources {
-  readonly controller: ZoneController;
+  readonly controller: Pick<ZoneController, 'hasWritten' | 'objectOf'> & {
+    readonly progress: Pick<ZoneProgress, 'networks' | 'connects'>;
+  };
   readonly problems: readonly ZoneProblem[];
   /** Those of the problems that are over as soon as something is allocated. */
   readonly waiting?: readonly ZoneProblem[];
   readonly notes?: readonly ZoneProblem[];
   /** Why nothing works, if so. */
   readonly message?: string | undefined;
+  /** Release of ovn-northd, once it is known. */
+  readonly ovnVersion?: string | undefined;
   /** Whether packets can leave for other nodes, where that can be seen. */
   readonly reach?: ChassisReach | undefined;
 }
 
 /** What is known of the zone, for the cluster manager and for people. */
-export function zoneReport({ controller, reach, ...sources }: ZoneSources): ZoneReport {
+export function zoneReport({ controller, reach, ovnVersion, ...sources }: ZoneSources): ZoneReport {
   const message = sources.message === undefined ? undefined : visibleText(sources.message);
   const visible = (problem: ZoneProblem): ZoneProblem => ({
     ...problem,
@@ -49,21 +61,27 @@ export function zoneReport({ controller, reach, ...sources }: ZoneSources): Zone
   const networks = controller.progress.networks().map(withVisibleMessage);
   const connects = controller.progress.connects().map(withVisibleMessage);
   const used = networks.filter(({ state }) => state !== 'Unused');
+  const programmed = used.filter(({ state }) => state === 'Programmed');
   const ready =
     message === undefined &&
     reach?.message === undefined &&
-    used.every(({ state }) => state === 'Programmed');
+    problems.length === 0 &&
+    programmed.length === used.length;
   return {
     ...(message === undefined ? {} : { message, ready }),
     ...(controller.hasWritten
       ? {
           networks,
           used: used.map(({ name }) => name),
+          programmed: `${programmed.length}/${used.length}`,
           ready,
           connects,
         }
       : {}),
     problems,
+    problemCount: problems.length,
+    version: VERSION,
+    ...(ovnVersion === undefined ? {} : { ovnVersion }),
     objects: objectStates({
       problems,
       waiting: (sources.waiting ?? []).map(visible),
@@ -82,6 +100,9 @@ const withVisibleMessage = <T extends { readonly message?: string }>(part: T): T
 
 /** Milliseconds after which the written status is checked, and what was refused is sent again. */
 const RECHECK = 30_000;
+
+/** Milliseconds after which a status is written anew although nothing changed, as a kubelet does: its age says when the daemon was seen. */
+const RENEWAL = 300_000;
 
 /** What a status may grow to: an API server refuses objects of more than 1.5 MiB. */
 const LIMITS = { problems: 500, objects: 200, message: 1024, objectMessage: 256 };
@@ -152,6 +173,7 @@ export class ZoneStatusWriter {
   /** What was written last, and the version that the store gave it. */
   #written: { readonly report: ZoneReport; readonly version: string | undefined } | undefined;
   #seenAt = 0;
+  #writtenAt = 0;
   /** Values that were refused, by part, since the last attempt with all. */
   #refused = new Map<string, { readonly value: unknown; readonly message: string }>();
   /** Why the last attempt failed as a whole, if it did. */
@@ -186,7 +208,8 @@ export class ZoneStatusWriter {
   ): Promise<void> {
     const found = await this.#store.get(zoneStatuses, this.#node, signal);
     if (found?.status === undefined) return;
-    const { observedAt: _observedAt, ...report } = found.status;
+    const { observedAt, ...report } = found.status;
+    this.#writtenAt = Date.parse(observedAt);
     this.#written = { report, version: found.metadata.resourceVersion };
     this.#seenAt = this.#now().getTime();
     const programmed = (entries: readonly ZoneNetworkStatus[] = []): readonly string[] =>
@@ -214,8 +237,10 @@ export class ZoneStatusWriter {
   }
 
   async #write(report: ZoneReport, signal: AbortSignal): Promise<void> {
-    const isDue = this.#now().getTime() - this.#seenAt >= RECHECK;
-    const isWritten = isDeepStrictEqual(this.#written?.report, report);
+    const now = this.#now().getTime();
+    const isDue = now - this.#seenAt >= RECHECK;
+    const isOld = !(now - this.#writtenAt < RENEWAL);
+    const isWritten = !isOld && isDeepStrictEqual(this.#written?.report, report);
     if (isWritten && (!isDue || (this.#refused.size === 0 && (await this.#isUntouched(signal)))))
       return;
     // A merge patch keeps what it doesn't name: a message that is over is taken away by null, networks that are not known yet stay.
@@ -234,6 +259,7 @@ export class ZoneStatusWriter {
     });
     this.#written = { report, version: written.metadata.resourceVersion };
     this.#seenAt = this.#now().getTime();
+    this.#writtenAt = this.#seenAt;
   }
 
   /** Each part for itself. Throws `refusal` when none is taken. */

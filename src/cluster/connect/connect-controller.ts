@@ -307,6 +307,7 @@ export class ConnectController {
     const { informers, store } = this.#options;
     const { name } = connect.metadata;
     const current = conditionsOf(connect);
+    const [tunnelKey] = this.#options.registry.tunnelKeys.keysOf(ownerOf(name));
     const accepted: StatedCondition =
       problem === undefined ? ACCEPTED : { type: 'Accepted', status: 'False', ...problem };
     const ready = readyInZones(
@@ -328,7 +329,13 @@ export class ConnectController {
         {
           conditions: [accepted, ...ready],
           removed,
-          fields: { status: connectStatus(accepted, ready) },
+          fields: {
+            status: connectStatus(accepted, ready),
+            tunnelKey: tunnelKey ?? null,
+            networks: this.#allocations.get(name)?.held().size ?? 0,
+            nodes: `${ready.filter(({ status }) => status === 'True').length}/${ready.length}`,
+            reason: [accepted, ...ready].find(({ status }) => status !== 'True')?.reason ?? null,
+          },
         },
         signal,
       );

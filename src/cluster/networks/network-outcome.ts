@@ -118,6 +118,19 @@ export interface ZoneReport {
   readonly message?: string;
 }
 
+/** `2/3`: nodes whose data plane has the network, of those that use it; undefined while no node has reported it. */
+export function nodesText(reports: readonly ZoneReport[]): string | undefined {
+  if (reports.every(({ state }) => state === undefined)) return undefined;
+  const using = reports.filter(({ state }) => state !== 'Unused');
+  return `${using.filter(({ state }) => state === 'Programmed').length}/${using.length}`;
+}
+
+/** Reason of the first condition that is not as it should be. */
+export const reasonOf = (conditions: readonly StatedCondition[]): string | undefined =>
+  conditions.find(
+    ({ type, status }) => status === (type === 'PrimaryNetworkConflict' ? 'True' : 'False'),
+  )?.reason;
+
 /** A condition's message has an end (32,768 characters), a cluster's nodes may not. */
 const NODES_NAMED = 20;
 
@@ -142,7 +155,7 @@ export function networkReady(reports: readonly ZoneReport[]): StatedCondition | 
       reason: 'NetworkInDataPlane',
       message:
         users.length === 0
-          ? 'Network is known to every node, and none uses it yet.'
+          ? 'No node uses the network yet: a node gets its rows with the first pod on it.'
           : `Network is in the data plane of every node that uses it: [${named}]${andMore(users.length)}`,
     };
   }

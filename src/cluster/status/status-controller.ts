@@ -22,6 +22,8 @@ import {
   networkAllocationSucceeded,
   networkCreated,
   networkReady,
+  nodesText,
+  reasonOf,
   primaryNetworkConflict,
   transportAccepted,
   type NetworkOutcome,
@@ -160,7 +162,9 @@ export class StatusController {
     }
     if (object === undefined || outcome === undefined) return;
     const created = networkCreated(object.kind, outcome);
-    const ready = networkReady(this.#reportsOf(networkOf(object)));
+    const network = networkOf(object);
+    const reported = this.#reportsOf(network);
+    const ready = networkReady(reported);
     const conditions = [
       created,
       transportAccepted(object),
@@ -185,6 +189,9 @@ export class StatusController {
           fields: {
             ...(isCluster ? { activeNamespaces: outcome.ready } : {}),
             refusedSubnets: refusedSubnetsOf(outcome),
+            networkID: this.#options.registry.network(network)?.id ?? null,
+            nodes: nodesText(reported) ?? null,
+            reason: reasonOf(conditions) ?? null,
           },
         },
         signal,

@@ -28,11 +28,13 @@ const AGE = 'Age .metadata.creationTimestamp date';
 const NETWORK_CONDITIONS = [
   "Created .status.conditions[?(@.type=='NetworkCreated')].status string",
   "Ready .status.conditions[?(@.type=='NetworkReady')].status string",
+  'Nodes .status.nodes string',
+  'Reason .status.reason string',
 ];
 const NETWORK_COLUMNS = [
   'Topology .spec..topology string',
   'Role .spec..role string',
-  'Subnets .spec..subnets string',
+  'ID .status.networkID integer',
   ...NETWORK_CONDITIONS,
   AGE,
 ];
@@ -67,10 +69,12 @@ describe('a CRD', () => {
       ['v1'],
       true,
       [
-        "Connectivity .spec['connectivity','connectivityEnabled'] string",
-        'Subnets .spec.connectSubnets string',
+        'ID .status.tunnelKey integer',
+        'Networks .status.networks integer',
         "Accepted .status.conditions[?(@.type=='Accepted')].status string",
         'Status .status.status string',
+        'Nodes .status.nodes string',
+        'Reason .status.reason string',
         AGE,
       ],
     ],
@@ -132,8 +136,12 @@ describe('a CRD', () => {
       ['v1alpha1'],
       true,
       [
-        'Networks .status.used string',
+        'Networks .status.programmed string',
+        'Problems .status.problemCount integer',
         'Ready .status.ready boolean',
+        'Version .status.version string',
+        'OVN .status.ovnVersion string',
+        'Last Seen .status.observedAt date',
         'Unreached .status.unreached string',
         'Message .status.message string',
         AGE,

@@ -375,8 +375,15 @@ describe('a network that is there', () => {
     expect(await conditions(store, 'blue/net')).toContain(
       'NetworkReady=False NetworkNotInDataPlane: node2: Pending: no chassis',
     );
+    const shown = async (): Promise<unknown> => {
+      const { networkID, nodes, reason } =
+        (await store.get(userDefinedNetworks, 'blue/net'))?.status ?? {};
+      return { networkID, nodes, reason };
+    };
+    expect(await shown()).toEqual({ networkID: 1, nodes: '1/2', reason: 'NetworkNotInDataPlane' });
     await say(store, 'node2', 'Programmed');
     await running.settled();
+    expect(await shown()).toEqual({ networkID: 1, nodes: '2/2' });
     expect(await conditions(store, 'blue/net')).toContain(
       'NetworkReady=True NetworkInDataPlane: Network is in the data plane of every node that uses it: [node1, node2]',
     );

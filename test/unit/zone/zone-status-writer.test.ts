@@ -1,14 +1,21 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { zoneStatuses } from '../../../src/api/kinds.ts';
-import { ZoneStatusWriter, type ZoneReport } from '../../../src/zone/zone-status-writer.ts';
+import { VERSION } from '../../../src/process/version.ts';
+import {
+  zoneReport,
+  ZoneStatusWriter,
+  type ZoneReport,
+  type ZoneSources,
+} from '../../../src/zone/zone-status-writer.ts';
 import { delegatingStore } from '../../../src/store/delegating-store.ts';
 import { StoreError, type Store } from '../../../src/store/store.ts';
 import { MemoryStore } from '../../support/cluster/memory-store.ts';
 
+const NOTHING = { problems: [], problemCount: 0, version: VERSION };
 const REPORT: ZoneReport = {
+  ...NOTHING,
   networks: [{ name: 'blue_blue', state: 'Programmed' }],
   connects: [],
-  problems: [],
 };
 const { signal } = new AbortController();
 
@@ -23,6 +30,69 @@ test('is written once for each change of what is reported', async () => {
   expect(store.writes.length).toBe(length + 1);
 });
 
+test('is written again after five minutes, so that its age says when the daemon was seen', async () => {
+  const store = new MemoryStore();
+  let now = 0;
+  const options = { now: () => new Date(now) };
+  const writer = new ZoneStatusWriter(store, 'n1', options);
+  const writtenAt = async (): Promise<number> =>
+    Date.parse((await store.get(zoneStatuses, 'n1'))?.status?.observedAt ?? '');
+  await writer.write(REPORT, signal);
+  now = 299_000;
+  await writer.write(REPORT, signal);
+  expect(await writtenAt()).toBe(0);
+  // Also by a process that came later.
+  const next = new ZoneStatusWriter(store, 'n1', options);
+  await next.resume({ rememberProgrammed: () => undefined }, signal);
+  await next.write(REPORT, signal);
+  expect(await writtenAt()).toBe(0);
+  now = 300_000;
+  await next.write(REPORT, signal);
+  expect(await writtenAt()).toBe(300_000);
+});
+
+describe('a report', () => {
+  const report = (
+    networks: ReturnType<ZoneSources['controller']['progress']['networks']>,
+    sources: Partial<ZoneSources> = {},
+  ): ZoneReport =>
+    zoneReport({
+      controller: {
+        hasWritten: true,
+        objectOf: (name) => `UserDefinedNetwork ${name}`,
+        progress: { networks: () => networks, connects: () => [] },
+      },
+      problems: [],
+      ...sources,
+    });
+
+  test('counts the networks in the data plane of those that are used, and problems', () => {
+    expect(
+      report(
+        [
+          { name: 'a', state: 'Programmed' },
+          { name: 'b', state: 'Committed' },
+          { name: 'c', state: 'Unused' },
+        ],
+        { ovnVersion: '25.03.0' },
+      ),
+    ).toMatchObject({
+      programmed: '1/2',
+      problemCount: 0,
+      ready: false,
+      version: VERSION,
+      ovnVersion: '25.03.0',
+    });
+  });
+
+  test('says that a node is not ready while there is a problem', () => {
+    const networks = [{ name: 'a', state: 'Programmed' }] as const;
+    expect(report(networks)).toMatchObject({ ready: true, problemCount: 0 });
+    const problems = [{ object: 'Pod blue/web', message: 'waits' }];
+    expect(report(networks, { problems })).toMatchObject({ ready: false, problemCount: 1 });
+  });
+});
+
 test('what is not known yet stays as the process before reported it, and is not written again', async () => {
   const store = new MemoryStore();
   await new ZoneStatusWriter(store, 'n1').write(REPORT, signal);
@@ -33,7 +103,7 @@ test('what is not known yet stays as the process before reported it, and is not 
   expect(programmed).toEqual(['blue_blue']);
   await writer.write(REPORT, signal);
   expect(store.writes.length).toBe(length);
-  await writer.write({ message: 'no connection', problems: [] }, signal);
+  await writer.write({ ...NOTHING, message: 'no connection' }, signal);
   expect((await store.get(zoneStatuses, 'n1'))?.status).toMatchObject({
     ...REPORT,
     message: 'no connection',
@@ -42,7 +112,7 @@ test('what is not known yet stays as the process before reported it, and is not 
 
 test('the first report of a node has lists of networks and connections, known or not', async () => {
   const store = new MemoryStore();
-  await new ZoneStatusWriter(store, 'n1').write({ message: 'no connection', problems: [] }, signal);
+  await new ZoneStatusWriter(store, 'n1').write({ ...NOTHING, message: 'no connection' }, signal);
   expect((await store.get(zoneStatuses, 'n1'))?.status).toMatchObject({
     networks: [],
     connects: [],
@@ -57,7 +127,7 @@ test('an object without a status, left by a daemon that was killed, gets all tha
     { apiVersion: 'k8s.ovn.org/v1alpha1', kind: 'ZoneStatus', metadata: { name: 'n1' } },
     { fieldManager: 'heddle-node-n1' },
   );
-  await new ZoneStatusWriter(store, 'n1').write({ message: 'no connection', problems: [] }, signal);
+  await new ZoneStatusWriter(store, 'n1').write({ ...NOTHING, message: 'no connection' }, signal);
   expect((await store.get(zoneStatuses, 'n1'))?.status).toMatchObject({
     networks: [],
     connects: [],

@@ -15,6 +15,8 @@ export interface EgressNode {
   readonly name: string;
   /** Networks of its gateway and of its other network cards: only addresses of these are answered for there. */
   readonly networks: readonly Prefix[];
+  /** False for one that keeps what it has. */
+  readonly takesMore: boolean;
 }
 
 /** An object with addresses to assign. */
@@ -95,7 +97,9 @@ export function assignEgressAddresses(
         });
       else {
         const answering = answeredBy(address);
-        const possible = sorted.filter((node) => hosts(node, parsed) && isFree(request, node.name));
+        const possible = sorted.filter(
+          (node) => node.takesMore && hosts(node, parsed) && isFree(request, node.name),
+        );
         const chosen =
           possible.find(({ name }) => answering.includes(name)) ??
           least(possible, ({ name }) => loads.get(name) ?? 0);

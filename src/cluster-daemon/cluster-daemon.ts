@@ -8,6 +8,7 @@ import type { Configuration } from '../settings/configuration.ts';
 import { systemClock } from '../store/clock.ts';
 import type { ConversionWebhook } from './conversion-webhook.ts';
 import { parseBindAddress } from '../process/bind-address.ts';
+import { egressProbing } from '../process/egress-probing.ts';
 import { serveHealth } from '../process/health.ts';
 import type { Logger } from '../process/logger.ts';
 import { registerBuild } from '../process/build-metrics.ts';
@@ -74,6 +75,7 @@ export async function runCluster(
     log,
     metrics: registry,
     onEventDropped: registerDroppedEvents(registry),
+    egressProbing: egressProbing(configuration.settings.egressHealth),
     signal,
   });
   const registers = [registry];

@@ -9,6 +9,7 @@ import type { Failure, WorkQueue } from '../store/work-queue.ts';
 import type { Batch } from '../store/batch.ts';
 import { ConnectController } from './connect/connect-controller.ts';
 import { EgressIpController } from './egress/egress-ip-controller.ts';
+import type { EgressProbing } from './egress/egress-reachability.ts';
 import { EndpointMirrorController } from './endpoints/endpoint-mirror-controller.ts';
 import { EventWriter, objectOfEvent, type DropLimit } from '../store/event-writer.ts';
 import { IdentityController } from './networks/identity-controller.ts';
@@ -46,6 +47,8 @@ export interface ClusterManagerOptions {
   /** Where the manager's metrics are registered. */
   readonly metrics?: Registry;
   readonly onEventDropped?: (limit: DropLimit) => void;
+  /** How nodes are asked whether they may have egress addresses; without it they are taken to be well. */
+  readonly egressProbing?: EgressProbing | undefined;
   /** Stops the manager. */
   readonly signal: AbortSignal;
 }
@@ -173,7 +176,12 @@ export class ClusterManager {
     });
     this.#connects = new ConnectController({ ...common, whenIdle, absentDaemon });
     this.#mirrors = new EndpointMirrorController(common);
-    this.#egressIps = new EgressIpController({ ...common, absentDaemon });
+    this.#egressIps = new EgressIpController({
+      ...common,
+      absentDaemon,
+      probing: options.egressProbing,
+      isLeading: () => this.#leads(),
+    });
     this.#objectStates = new ObjectStatesController(common);
     this.#queues = new Map([
       [this.#networks.queue, objectOfNetworkObject],
@@ -251,6 +259,16 @@ export class ClusterManager {
     return this.#leadership !== undefined;
   }
 
+  /** The same, also in a process that was suspended past the end. */
+  #leads(): boolean {
+    try {
+      this.#leadership?.assert();
+    } catch {
+      return false;
+    }
+    return this.isLeading;
+  }
+
   /** True while another manager is known to lead. */
   get isWaitingToLead(): boolean {
     return this.#isWaiting;
@@ -293,7 +311,7 @@ export class ClusterManager {
     this.#statuses.follow();
     this.#connects.follow();
     this.#mirrors.follow();
-    this.#egressIps.follow();
+    this.#egressIps.follow(signal);
     this.#objectStates.follow();
     this.#heartbeats.follow(signal);
     const stopBatches = (): void => {

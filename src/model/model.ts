@@ -154,6 +154,14 @@ export interface AllowedDefaultService {
   readonly clusterIps: readonly string[];
 }
 
+/** How nodes that may have egress addresses are asked whether they are well (docs/decisions/egress-health.md). */
+interface EgressHealthSettings {
+  /** Milliseconds that a node may be silent; 0: it is not asked. */
+  readonly timeout: number;
+  /** Where nodes answer; 0: it is enough that the node is there. */
+  readonly port: number;
+}
+
 interface FeatureFlags {
   readonly egressIp: boolean;
   readonly egressFirewall: boolean;
@@ -197,6 +205,7 @@ export interface ClusterSettings {
   readonly masqueradeSubnets: PerFamily<string>;
   readonly mtu: number;
   readonly features: FeatureFlags;
+  readonly egressHealth: EgressHealthSettings;
   readonly policies: PolicySettings;
   /** e.g. `32768-60999`; empty leaves NAT.external_port_range empty. */
   readonly ephemeralPortRange: string;

@@ -394,6 +394,15 @@ function clusterSettings(read: Read, kernelPortRange = ''): ClusterSettings {
       ),
       multicast: read('enable-multicast', boolean, defaults.features.multicast),
     },
+    egressHealth: {
+      timeout:
+        read(
+          'egressip-reachability-total-timeout',
+          integer(0, 3600),
+          defaults.egressHealth.timeout / 1000,
+        ) * 1000,
+      port: read('egressip-node-healthcheck-port', integer(0, 65_535), defaults.egressHealth.port),
+    },
     policies: {
       passesIcmp: read('allow-icmp-network-policy', boolean, defaults.policies.passesIcmp),
       allowsStateless: read('enable-stateless-netpol', boolean, defaults.policies.allowsStateless),

@@ -185,6 +185,20 @@ export const OPTIONS = [
   ),
   option('enable-egress-ip', 'cluster', 'BOOL', 'prepare networks for EgressIP', 'true'),
   option(
+    'egressip-reachability-total-timeout',
+    'cluster',
+    'SECONDS',
+    'a node that does not answer for this long loses its egress addresses to others; 0: nodes are not asked',
+    '1',
+  ),
+  option(
+    'egressip-node-healthcheck-port',
+    'cluster',
+    'PORT',
+    'where nodes answer at their management addresses; 0: it is enough that the node is there',
+    '9107',
+  ),
+  option(
     'enable-egress-firewall',
     'cluster',
     'BOOL',

@@ -2,6 +2,7 @@
  * One zone at work: objects, the cluster manager beside them, the node's pod addresses, the zone's databases. Commands
  * open it, wait for what they need, and let the zone controller do the rest.
  */
+import { randomUUID } from 'node:crypto';
 import { ClusterManager } from '../cluster/manager.ts';
 import { readUnderlayDevices } from '../node/chassis/underlay-state.ts';
 import { NodePodAddresses } from '../addresses/node-pod-addresses.ts';
@@ -32,6 +33,7 @@ import { openHost, type OpenHost } from './host.ts';
 import type { HostChange } from '../node/node-agent.ts';
 import { askServers, hostServers } from '../node/dns/dns-query.ts';
 import { NameSource } from '../node/dns/name-source.ts';
+import { EgressLeaseSource } from '../node/egress-lease/egress-lease-source.ts';
 import type { FactSource } from '../node/fact-source.ts';
 import { ConnectionTables } from '../node/conntrack/connection-tables.ts';
 import { HostRouteSource } from '../node/linux/host-route-source.ts';
@@ -41,6 +43,8 @@ import {
   underlayReport,
   type UnderlayReport,
 } from '../node/chassis/underlay-report.ts';
+import { egressProbing } from '../process/egress-probing.ts';
+import { GrpcHealthClient, serveGrpcHealth } from '../process/grpc-health.ts';
 import type { Logger } from '../process/logger.ts';
 import { objectSource, openStore, type OpenObjects } from '../settings/object-store.ts';
 import { NodeKeepers } from './node-keepers.ts';
@@ -231,10 +235,14 @@ export class ZoneRuntime implements AsyncDisposable {
               onChange: onWork,
             }),
           ]),
+      ...(host === undefined || mode !== 'write' ? [] : this.#egressLease(onWork)),
     ];
     const makeManager = (): ClusterManager =>
       new ClusterManager({
         ...common,
+        // Where hosts are left alone nobody answers; a plan is made as if all did.
+        egressProbing:
+          host === undefined || mode !== 'write' ? undefined : egressProbing(settings.egressHealth),
         settings: {
           cluster: settings,
           ...configuration.manager,
@@ -263,6 +271,25 @@ export class ZoneRuntime implements AsyncDisposable {
     this.#running = Promise.all(
       tasks.map((task) => task.catch((error: unknown) => this.#failed(error))),
     );
+  }
+
+  /** Where nodes are asked, and have egress addresses for so long as they are. */
+  #egressLease(onChange: () => void): readonly FactSource[] {
+    const { node, settings } = this.configuration;
+    const { timeout, port } = settings.egressHealth;
+    if (timeout === 0 || port === 0 || !settings.features.egressIp) return [];
+    return [
+      new EgressLeaseSource({
+        node,
+        nodes: this.informers.of(nodes),
+        timeout,
+        serve: (host, answer) => serveGrpcHealth({ host, port, answer }),
+        connect: (addresses) => new GrpcHealthClient(addresses, port),
+        run: randomUUID(),
+        log: this.#options.log,
+        onChange,
+      }),
+    ];
   }
 
   /** Opens the objects and begins to connect to the databases. */

@@ -6,6 +6,7 @@ import {
   assignEgressAddresses,
   type EgressAssignment,
   type EgressItem,
+  type EgressNode,
   type EgressRequest,
 } from '../../allocators/egress-addresses.ts';
 import { IdAllocator } from '../../allocators/ids.ts';
@@ -21,11 +22,17 @@ import { egressIPs } from '../../api/kinds.ts';
 import { oldestFirst } from '../../api/order.ts';
 import type { EgressIP, Node } from '../../api/types.ts';
 import type { Clock } from '../../store/clock.ts';
+import type { Log } from '../../store/log.ts';
 import { StoreError, type Store } from '../../store/store.ts';
 import { CONFLICT_DELAY, WorkQueue, type Again, type Failure } from '../../store/work-queue.ts';
 import type { ClusterInformers } from '../informers.ts';
 import type { AbsentDaemon } from '../nodes/node-heartbeats.ts';
 import { WRITERS, type ClusterManagerSettings } from '../settings.ts';
+import {
+  EgressReachability,
+  type EgressProbing,
+  type Reachability,
+} from './egress-reachability.ts';
 import {
   EGRESS_IPS_OFF,
   egressProblems,
@@ -45,6 +52,11 @@ export interface EgressIpOptions {
   readonly settings: Pick<ClusterManagerSettings, 'cluster'>;
   /** Whether nobody does what the manager asks of a node. */
   readonly absentDaemon: (node: string) => AbsentDaemon | undefined;
+  /** How nodes are asked whether they are well; absent where they are taken for it. */
+  readonly probing: EgressProbing | undefined;
+  /** False once another manager may lead. */
+  readonly isLeading: () => boolean;
+  readonly log: Log;
   readonly clock: Clock;
   readonly onFailure: (failure: Failure) => void;
 }
@@ -74,9 +86,25 @@ export class EgressIpController {
   #isStale = true;
   /** What each object was told last. */
   readonly #told = new Map<string, ReadonlySet<string>>();
+  /** The node that has each address, as decided last. */
+  #nodeOf: ReadonlyMap<string, string> = new Map();
+  readonly #reachability: EgressReachability | undefined;
+  #moved = 0;
 
   constructor(options: EgressIpOptions) {
     this.#options = options;
+    const { probing, informers, clock, log } = options;
+    this.#reachability =
+      probing === undefined || !options.settings.cluster.features.egressIp
+        ? undefined
+        : new EgressReachability({
+            ...probing,
+            nodes: informers.nodes,
+            mayAcknowledge: (name) => options.isLeading() && this.#hasNothingOfOthers(name),
+            clock,
+            log,
+            onChange: () => this.#decideAnew(),
+          });
     this.queue = new WorkQueue({
       reconcile: (name, signal) => this.#reconcile(name, signal),
       onFailure: options.onFailure,
@@ -91,8 +119,9 @@ export class EgressIpController {
       this.#adoptMark(egressIp);
   }
 
-  follow(): void {
+  follow(signal: AbortSignal): void {
     const { egressIps, nodes } = this.#options.informers;
+    this.#reachability?.follow(signal);
     // Nothing is decided before all nodes are known.
     for (const node of nodes.list()) this.#takeNode(node.metadata.name, node);
     nodes.onChange(({ key, after }) => {
@@ -129,6 +158,23 @@ export class EgressIpController {
     let count = 0;
     for (const { assignment } of this.#decisions.values()) count += assignment.items.length;
     return count;
+  }
+
+  /** Nodes of which it was found that they are not reached, and addresses that went from one node to another. */
+  get counts(): { readonly unreached: number; readonly moved: number } {
+    return { unreached: this.#reachability?.lost ?? 0, moved: this.#moved };
+  }
+
+  #reach(name: string): Reachability {
+    return this.#reachability?.of(name) ?? 'reached';
+  }
+
+  /** False for a node that answers, or answered last, for an address that another one has: it must not have it once more. */
+  #hasNothingOfOthers(name: string): boolean {
+    if (this.#isStale) this.#decide();
+    return (this.#nodes.get(name)?.facts.answersFor ?? []).every(
+      (address) => (this.#nodeOf.get(address) ?? name) === name,
+    );
   }
 
   /** True if it is another place to leave by than it was. */
@@ -170,10 +216,13 @@ export class EgressIpController {
           before?.uid === uid && before !== undefined ? before.assignment.items : itemsOf(egressIp),
       };
     });
-    // Who is not ready, and has nobody who would do what is asked, is not asked.
+    // Who is not ready, and has nobody who would do what is asked, is not asked; nor who has let go by himself.
     const answering = Map.groupBy(
       nodes
-        .filter(({ name, isReady }) => isReady || absentDaemon(name) === undefined)
+        .filter(
+          ({ name, isReady }) =>
+            (isReady || absentDaemon(name) === undefined) && this.#reach(name) !== 'gone',
+        )
         .flatMap(({ name, answersFor }) => answersFor.map((address) => ({ name, address }))),
       ({ address }) => address,
     );
@@ -181,13 +230,22 @@ export class EgressIpController {
     const assignments = assignEgressAddresses(
       requests,
       settings.cluster.features.egressIp
-        ? nodes.filter(({ isLabelled, isReady }) => isLabelled && isReady)
+        ? nodes.flatMap((node) => this.#egressNode(node) ?? [])
         : [],
       {
         ownerOf: (address) => owners.get(address),
         answeredBy: (address) => (answering.get(address) ?? []).map(({ name }) => name),
       },
     );
+    const nodeOf = new Map(
+      [...assignments.values()].flatMap(({ items }) =>
+        items.map(({ address, node }): [string, string] => [address, node]),
+      ),
+    );
+    for (const [address, node] of this.#nodeOf)
+      if (nodeOf.get(address) !== node && requests.some((one) => one.addresses.has(address)))
+        this.#moved += 1;
+    this.#nodeOf = nodeOf;
     this.#decisions = new Map(
       objects.map((egressIp): [string, Decision] => {
         const { name, uid } = egressIp.metadata;
@@ -198,6 +256,14 @@ export class EgressIpController {
         return [name, { uid, assignment, problems }];
       }),
     );
+  }
+
+  /** As a place for addresses; undefined for a node that is to have none. */
+  #egressNode({ name, networks, isLabelled, isReady }: EgressNodeFacts): EgressNode | undefined {
+    const reach = this.#reach(name);
+    return isLabelled && isReady && (reach === 'reached' || reach === 'unknown')
+      ? { name, networks, takesMore: reach === 'reached' }
+      : undefined;
   }
 
   async #reconcile(name: string, signal: AbortSignal): Promise<Again | void> {

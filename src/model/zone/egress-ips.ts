@@ -17,6 +17,7 @@ import type { NetworkName } from '../model.ts';
 import type { EgressAddress, EgressIp } from '../read/egress-ips.ts';
 import { DEFAULT_NETWORK } from '../read/networks.ts';
 import type { AttachmentTables } from './attachments.ts';
+import type { EgressLeaseTables } from './egress-lease.ts';
 import type { HostRouteTables } from './host-routes.ts';
 import type { NamespaceTables } from './namespaces.ts';
 import type { NetworkTables } from './networks.ts';
@@ -99,7 +100,8 @@ export function egressIpTables(
     PodTables &
     NetworkTables &
     ReachTables &
-    AttachmentTables,
+    AttachmentTables &
+    EgressLeaseTables,
 ) {
   const { graph, recorder, settings, nodeName, namespaces, pods } = known;
   const isOn = settings.features.egressIp;
@@ -131,7 +133,10 @@ export function egressIpTables(
       const addresses: EgressPlace[] = [];
       const refusals: string[] = [];
       for (const item of isOn ? (egressIps.part(name, 'items') ?? []) : []) {
-        const here = item.node === nodeName ? placeOf(name, item) : item;
+        const isHere = item.node === nodeName;
+        // Another node may have it by now.
+        if (isHere && isLost()) continue;
+        const here = isHere ? placeOf(name, item) : item;
         if (typeof here === 'string') refusals.push(here);
         else addresses.push(here);
       }
@@ -238,6 +243,16 @@ export function egressIpTables(
       },
     },
   );
+
+  /** True if this node may have no egress addresses. Throws `Unreadable` while that is not known. */
+  function isLost(): boolean {
+    const state = known.egressLease.get()?.state;
+    if (state === 'unknown')
+      throw new Unreadable(
+        `it is not known yet whether node ${nodeName} may have egress addresses`,
+      );
+    return state === 'lost';
+  }
 
   /** Where an address is that is assigned to this node, or why it is not used here. */
   function placeOf(name: string, item: EgressAddress): EgressPlace | string {

@@ -13,6 +13,7 @@ import { hostRouteTables } from './host-routes.ts';
 import { multicastTables } from './multicast.ts';
 import { namedPortTables } from './named-ports.ts';
 import { firewallTables } from './egress-firewalls.ts';
+import { egressLeaseTables } from './egress-lease.ts';
 import { egressIpTables } from './egress-ips.ts';
 import { externalRouteTables } from './external-routes.ts';
 import { groupTables } from './namespace-groups.ts';
@@ -38,6 +39,7 @@ function tablesOf(nodeName: string, settings: ClusterSettings, options: Renderin
     ...basis,
     ...nodeTables(basis),
     ...hostRouteTables(basis),
+    ...egressLeaseTables(basis),
     ...namespaceTables(basis),
     ...podTables(basis),
   };

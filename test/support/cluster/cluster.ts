@@ -60,7 +60,7 @@ export function startManager(
   store: Store,
   changes: Partial<ClusterManagerSettings> = {},
   cluster: Partial<ClusterSettings> = {},
-  options: Pick<ClusterManagerOptions, 'metrics' | 'clock'> = {},
+  options: Pick<ClusterManagerOptions, 'metrics' | 'clock' | 'egressProbing'> = {},
 ): RunningManager {
   const controller = new AbortController();
   const { signal } = controller;

@@ -94,6 +94,7 @@ export const ipv4Settings: ClusterSettings = {
   masqueradeSubnets: { v4: '169.254.0.0/17' },
   mtu: 1400,
   features: { egressIp: true, egressFirewall: true, externalRoutes: true, multicast: false },
+  egressHealth: { timeout: 1000, port: 9107 },
   policies: {
     passesIcmp: false,
     allowsStateless: false,

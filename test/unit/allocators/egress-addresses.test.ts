@@ -16,6 +16,7 @@ const node = (name: string, ...networks: readonly string[]): EgressNode => ({
   networks: (networks.length === 0 ? ['172.18.0.0/16'] : networks).flatMap(
     (network) => parsePrefix(network) ?? [],
   ),
+  takesMore: true,
 });
 const request = (
   name: string,

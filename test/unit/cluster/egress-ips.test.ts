@@ -2,6 +2,8 @@
 import { expect, test } from 'vitest';
 import { egressIPs, nodes } from '../../../src/api/kinds.ts';
 import type { EgressIP, Node } from '../../../src/api/types.ts';
+import type { NodeAnswer } from '../../../src/cluster/egress/egress-reachability.ts';
+import { ManualClock } from '../../support/run/manual-clock.ts';
 import { StoreError } from '../../../src/store/store.ts';
 import { apply, node, startManager, testSettings } from '../../support/cluster/cluster.ts';
 import { MemoryStore } from '../../support/cluster/memory-store.ts';
@@ -237,4 +239,54 @@ test('where EgressIPs are off nothing is assigned, and their owners are told', a
   await running.settled();
   expect(await itemsOf(store, 'out')).toEqual([]);
   expect(told(store)).toEqual([expect.stringContaining('EgressIPs are off (enable-egress-ip)')]);
+});
+
+test('addresses of a node that falls silent go to another one, and it has none again before it knows', async () => {
+  const store = await prepared('n1', 'n2');
+  const clock = new ManualClock();
+  const silentNodes = new Set<string>();
+  const seen = new Map<string, string | undefined>();
+  const connect = ([address = '']: readonly string[]) => ({
+    async check(token: string | undefined): Promise<NodeAnswer> {
+      const name = address === '10.244.0.2' ? 'n1' : 'n2';
+      if (silentNodes.has(name)) return { kind: 'silent', why: 'late' };
+      seen.set(name, token);
+      return { kind: 'serving', metadata: { token: name, age: 0 } };
+    },
+    [Symbol.dispose]: () => undefined,
+  });
+  await using running = startManager(
+    store,
+    {},
+    {},
+    { clock, egressProbing: { timeout: 1000, connect } },
+  );
+  await running.manager.started;
+  const pass = async (milliseconds: number): Promise<void> => {
+    for (let at = 0; at < milliseconds; at += 50) {
+      await clock.advance(50);
+      await new Promise((resolve) => {
+        setImmediate(resolve);
+      });
+    }
+  };
+  await pass(3000);
+  await apply(store, egressIp('out', '172.18.0.100'));
+  await pass(500);
+  expect(await itemsOf(store, 'out')).toEqual(['172.18.0.100 n1']);
+  await answersFor(store, 'n1', '172.18.0.100');
+  silentNodes.add('n1');
+  await pass(1200);
+  expect(await itemsOf(store, 'out')).toEqual(['172.18.0.100 n1']);
+  await pass(500);
+  expect(await itemsOf(store, 'out')).toEqual(['172.18.0.100 n2']);
+  // It is there again, and says that it answers for what it had: nothing that it answers is acknowledged.
+  silentNodes.clear();
+  await pass(1000);
+  expect(seen.get('n1')).toBeUndefined();
+  expect(seen.get('n2')).toBe('n2');
+  await answersFor(store, 'n1');
+  await pass(1000);
+  expect(seen.get('n1')).toBe('n1');
+  expect(await itemsOf(store, 'out')).toEqual(['172.18.0.100 n2']);
 });

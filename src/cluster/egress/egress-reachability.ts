@@ -1,0 +1,221 @@
+/**
+ * Which nodes are reached, as far as egress addresses go (reference/egress.md §1.5). Each node is asked at its own pace, whatever the others do.
+ * A question acknowledges the answer before, and the node keeps its addresses for a time after an answer that was acknowledged: once that is over, and the
+ * manager has heard at least half of the egress nodes all the time, one that is silent is known to have let them go.
+ */
+import { annotationOf } from '../../api/annotations/annotations.ts';
+import {
+  BRIDGE_EGRESS_ADDRESSES,
+  CARD_EGRESS_ADDRESSES,
+} from '../../api/annotations/node-annotations.ts';
+import type { Node } from '../../api/types.ts';
+import {
+  egressHealthTimes,
+  healthAddresses,
+  isEgressNode,
+  type EgressHealthTimes,
+} from '../../model/rules/egress-health.ts';
+import { pause, type Clock } from '../../store/clock.ts';
+import type { ObjectView } from '../../store/informer.ts';
+import type { Log } from '../../store/log.ts';
+
+/** What a node answered; `metadata` of one that has its addresses only for so long as it is heard. */
+export type NodeAnswer =
+  | {
+      readonly kind: 'serving';
+      readonly metadata: { readonly token: string; readonly age: number } | undefined;
+    }
+  /** It is there, and nobody serves the port; or nothing came in time. */
+  | { readonly kind: 'refused' | 'silent'; readonly why: string };
+
+interface AskedNode extends Disposable {
+  /** `seen`: the token of the answer that is acknowledged. `timeout` in milliseconds. */
+  check(seen: string | undefined, timeout: number): Promise<NodeAnswer>;
+}
+
+export interface EgressProbing {
+  /** Milliseconds that a node may be silent (egressip-reachability-total-timeout). */
+  readonly timeout: number;
+  /** Opens what a node is asked by, at its management addresses. */
+  readonly connect: (addresses: readonly string[]) => AskedNode;
+}
+
+/**
+ * `reached`: it may get addresses. `unknown`: it keeps what it has and gets none. `unreached`: it is to have none, and answers for those that it had until
+ * it says otherwise. `gone`: it has none any more.
+ */
+export type Reachability = 'reached' | 'unknown' | 'unreached' | 'gone';
+
+export interface EgressReachabilityOptions extends EgressProbing {
+  readonly nodes: ObjectView<Node>;
+  /** False for a node that may keep nothing: it has been taken for gone, and does not know it yet. */
+  readonly mayAcknowledge: (node: string) => boolean;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly onChange: () => void;
+}
+
+interface Probed {
+  readonly addresses: string;
+  readonly asked: AskedNode;
+  readonly ended: AbortController;
+  readonly since: number;
+  isCounted: boolean;
+  token: string | undefined;
+  answeredAt: number | undefined;
+  refusedAt: number | undefined;
+  /** It has its addresses only while it is heard. */
+  lets: boolean;
+  /** Since when it has been heard without a gap; it is one of those that are sure of a manager. */
+  steadySince: number | undefined;
+  state: Reachability;
+}
+
+export class EgressReachability {
+  readonly #options: EgressReachabilityOptions;
+  readonly #times: EgressHealthTimes;
+  readonly #probed = new Map<string, Probed>();
+  #signal = AbortSignal.abort();
+  #lost = 0;
+
+  constructor(options: EgressReachabilityOptions) {
+    this.#options = options;
+    this.#times = egressHealthTimes(options.timeout);
+  }
+
+  /** Asks until the signal aborts. */
+  follow(signal: AbortSignal): void {
+    this.#signal = signal;
+    const stop = this.#options.nodes.onChange(({ key, after }) => this.#take(key, after));
+    signal.addEventListener(
+      'abort',
+      () => {
+        stop();
+        for (const name of this.#probed.keys()) this.#end(name);
+      },
+      { once: true },
+    );
+  }
+
+  of(node: string): Reachability {
+    return this.#probed.get(node)?.state ?? 'unknown';
+  }
+
+  /** How often nodes were found not to be reached. */
+  get lost(): number {
+    return this.#lost;
+  }
+
+  #take(name: string, node: Node | undefined): void {
+    if (this.#signal.aborted) return;
+    const addresses = node === undefined ? [] : healthAddresses(node);
+    const isCounted = node !== undefined && isEgressNode(node);
+    // One that has addresses is asked until it has let them go.
+    const isAsked =
+      isCounted ||
+      (node !== undefined &&
+        [BRIDGE_EGRESS_ADDRESSES, CARD_EGRESS_ADDRESSES].some(
+          (key) => annotationOf(node, key) !== undefined,
+        ));
+    const known = this.#probed.get(name);
+    if (known !== undefined) {
+      known.isCounted = isCounted;
+      if (isAsked && known.addresses === addresses.join()) return;
+      this.#end(name);
+    }
+    if (!isAsked || addresses.length === 0) return;
+    const { clock, connect } = this.#options;
+    const probed: Probed = {
+      addresses: addresses.join(),
+      asked: connect(addresses),
+      ended: new AbortController(),
+      since: clock.monotonic(),
+      isCounted,
+      token: undefined,
+      answeredAt: undefined,
+      refusedAt: undefined,
+      lets: true,
+      steadySince: undefined,
+      state: 'unknown',
+    };
+    this.#probed.set(name, probed);
+    void this.#run(name, probed);
+  }
+
+  #end(name: string): void {
+    const probed = this.#probed.get(name);
+    this.#probed.delete(name);
+    probed?.ended.abort();
+    probed?.asked[Symbol.dispose]();
+  }
+
+  /** Questions go out at their pace whether or not those before are answered yet. */
+  async #run(name: string, probed: Probed): Promise<void> {
+    const { clock } = this.#options;
+    const { signal } = probed.ended;
+    while (!signal.aborted) {
+      void this.#ask(name, probed);
+      await pause(clock, this.#times.interval, signal);
+      if (!signal.aborted) this.#judge(name, probed);
+    }
+  }
+
+  async #ask(name: string, probed: Probed): Promise<void> {
+    const { clock, mayAcknowledge } = this.#options;
+    const seen = mayAcknowledge(name) ? probed.token : undefined;
+    const answer = await probed.asked.check(seen, this.#times.recent);
+    if (probed.ended.signal.aborted) return;
+    const now = clock.monotonic();
+    if (answer.kind === 'serving') {
+      const { metadata } = answer;
+      probed.token = metadata?.token;
+      probed.lets = metadata !== undefined;
+      // Where others would find that it is not asked it is not counted on.
+      const { gap } = this.#times;
+      const isSteady = metadata !== undefined && metadata.age <= gap;
+      const hasGap = now - (probed.answeredAt ?? -Infinity) > gap;
+      if (!isSteady) probed.steadySince = undefined;
+      else if (probed.steadySince === undefined || hasGap) probed.steadySince = now;
+      probed.answeredAt = now;
+      this.#judge(name, probed);
+    } else if (answer.kind === 'refused') probed.refusedAt = now;
+  }
+
+  #judge(name: string, probed: Probed): void {
+    const { clock, log, onChange } = this.#options;
+    const state = this.#stateOf(name, probed, clock.monotonic());
+    const before = probed.state;
+    if (state === before) return;
+    probed.state = state;
+    const isLost = state === 'gone' || state === 'unreached';
+    if (isLost && before !== 'gone' && before !== 'unreached') this.#lost += 1;
+    if (isLost) log.warn({ node: name, state }, 'node not reached');
+    else log.info({ node: name, state }, 'reachability of a node');
+    onChange();
+  }
+
+  #stateOf(name: string, probed: Probed, now: number): Reachability {
+    const { answeredAt, refusedAt = -Infinity, since, lets } = probed;
+    const { lease, gone } = this.#times;
+    // One that is not acknowledged uses nothing that it is given.
+    if (answeredAt !== undefined && now - answeredAt < lease)
+      return this.#options.mayAcknowledge(name) ? 'reached' : 'unknown';
+    // Its daemon is gone, or starts: whoever was to let go of addresses can't. What it has stays.
+    if (refusedAt > (answeredAt ?? since)) return 'unknown';
+    if (now - (answeredAt ?? since) < gone)
+      return probed.state === 'reached' ? 'reached' : 'unknown';
+    if (!lets) return 'unreached';
+    return this.#hearsHalf(now) ? 'gone' : 'unknown';
+  }
+
+  /** Of the egress nodes, and for so long that none of them can have found itself not asked. */
+  #hearsHalf(now: number): boolean {
+    const { lease, gap } = this.#times;
+    const counted = [...this.#probed.values()].filter(({ isCounted }) => isCounted);
+    const heard = counted.filter(
+      ({ answeredAt = -Infinity, steadySince = Infinity }) =>
+        now - answeredAt <= gap && now - steadySince >= lease,
+    );
+    return 2 * heard.length >= counted.length;
+  }
+}

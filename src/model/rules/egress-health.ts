@@ -1,0 +1,86 @@
+/**
+ * When nodes may have egress addresses, as the cluster manager and the nodes themselves judge it (docs/decisions/egress-health.md): the manager asks each
+ * node again and again, and acknowledges each answer with its next question. Pure; times in milliseconds, each on the clock of who compares them.
+ */
+import { managementAddress } from '../../allocators/node-addresses.ts';
+import { formatAddress, parsePrefix } from '../../allocators/addresses.ts';
+import { EGRESS_ASSIGNABLE_LABEL } from '../../api/annotations/network-annotations.ts';
+import { nodeSubnets } from '../../api/annotations/node-annotations.ts';
+import type { Node } from '../../api/types.ts';
+
+export interface EgressHealthTimes {
+  /** A node is asked this often. */
+  readonly interval: number;
+  /** A node may have addresses this long after its last answer that was acknowledged. */
+  readonly lease: number;
+  /** After this time without an answer its addresses are given to others: it has let them go. */
+  readonly gone: number;
+  /** A node whose last answer that was acknowledged is older is asked by no manager. */
+  readonly unasked: number;
+  /** A node is steadily heard while its answers, and that of them which was acknowledged last, are no further apart: so no other node finds it unasked. */
+  readonly gap: number;
+  /** What a node learned of others counts this long. */
+  readonly recent: number;
+}
+
+/** `timeout`: how long a node may be silent (egressip-reachability-total-timeout). */
+export const egressHealthTimes = (timeout: number): EgressHealthTimes => ({
+  interval: 0.15 * timeout,
+  lease: timeout,
+  gone: timeout + LETTING_GO,
+  unasked: 0.6 * timeout,
+  gap: 0.3 * timeout,
+  recent: 0.5 * timeout,
+});
+
+/** A node that may have addresses no more has none of them after this time. */
+const LETTING_GO = 300;
+
+export const isEgressNode = ({ metadata: { labels = {} } }: Node): boolean =>
+  Object.hasOwn(labels, EGRESS_ASSIGNABLE_LABEL);
+
+const DEFAULT_NETWORK = 'default';
+
+/** Of objects that were read: nodes are looked at all the time, and their annotations are long. */
+const read = new WeakMap<Node, readonly string[]>();
+
+/** Where a node is asked: its management addresses on the default network, v4 first. */
+export function healthAddresses(node: Node): readonly string[] {
+  const before = read.get(node);
+  if (before !== undefined) return before;
+  const addresses = (nodeSubnets(node).value?.get(DEFAULT_NETWORK) ?? []).flatMap((cidr) => {
+    const subnet = parsePrefix(cidr);
+    return subnet === undefined ? [] : [formatAddress(managementAddress(subnet))];
+  });
+  read.set(node, addresses);
+  return addresses;
+}
+
+/** What another node answered of itself. */
+export interface NodeAge {
+  /** Of its last answer that was acknowledged, when it was asked. */
+  readonly age: number;
+  /** When it was asked. */
+  readonly at: number;
+}
+
+/**
+ * Whether a node keeps its addresses. One that a manager has heard does. One that none has heard does while most egress nodes are no more heard than it is: then there
+ * is no manager that could give the addresses to others, as one does so only while at least half of them are heard.
+ */
+export function keepsAddresses(
+  age: number,
+  now: number,
+  {
+    isCounted,
+    others,
+  }: { readonly isCounted: boolean; readonly others: readonly (NodeAge | undefined)[] },
+  { lease, unasked, recent }: EgressHealthTimes,
+): boolean {
+  if (age < lease) return true;
+  const own = isCounted ? 1 : 0;
+  const unheard = others.filter(
+    (other) => other !== undefined && other.age >= unasked && now - other.at <= recent,
+  ).length;
+  return 2 * (own + unheard) > own + others.length;
+}

@@ -1,0 +1,215 @@
+/** Answers who asks whether this node is well, and keeps the fact of whether it may have egress addresses (docs/decisions/egress-health.md). */
+import { errorText } from '../../api/error-text.ts';
+import type { Node } from '../../api/types.ts';
+import type { ZoneProblem } from '../../api/zone-status.ts';
+import {
+  egressHealthTimes,
+  healthAddresses,
+  isEgressNode,
+  keepsAddresses,
+  type EgressHealthTimes,
+  type NodeAge,
+} from '../../model/rules/egress-health.ts';
+import type { EgressLeaseState } from '../../model/zone/egress-lease.ts';
+import type { ZoneFacts } from '../../model/zone/zone.ts';
+import type { HealthAnswer, HealthMetadata } from '../../process/grpc-health.ts';
+import { pause, type Clock } from '../../store/clock.ts';
+import type { ObjectView } from '../../store/informer.ts';
+import type { Log } from '../../store/log.ts';
+import type { FactSource } from '../fact-source.ts';
+import { EgressLease } from './egress-lease.ts';
+
+/** One who is asked. */
+interface Asked extends Disposable {
+  check(seen: string | undefined, timeout: number): Promise<HealthAnswer>;
+}
+
+export interface EgressLeaseSourceOptions {
+  readonly node: string;
+  readonly nodes: ObjectView<Node>;
+  /** Milliseconds that a node may be silent. */
+  readonly timeout: number;
+  /** Answers at an address; rejects when it can't be had. */
+  readonly serve: (
+    address: string,
+    answer: (seen: string | undefined) => HealthMetadata,
+  ) => Promise<Disposable>;
+  readonly connect: (addresses: readonly string[]) => Asked;
+  /** Of this process alone. */
+  readonly run: string;
+  readonly log: Log;
+  /** Called when facts or problems are others. */
+  readonly onChange: () => void;
+}
+
+interface Peer {
+  readonly addresses: string;
+  readonly asked: Asked;
+  seen: NodeAge | undefined;
+}
+
+/** Of the lease: others are asked when so much of it is over, and again after this much. */
+const ASK_AT = 0.85;
+const ASK_AGAIN = 0.25;
+/** Milliseconds for which the address of a management port that comes up is not missed. */
+const MISSED_AFTER = 10_000;
+
+export class EgressLeaseSource implements FactSource {
+  readonly #options: EgressLeaseSourceOptions;
+  readonly #times: EgressHealthTimes;
+  readonly #lease: EgressLease;
+  readonly #servers = new Map<string, Disposable>();
+  readonly #peers = new Map<string, Peer>();
+  #askedAt = -Infinity;
+  #unserved: { readonly since: number; readonly why: string } | undefined;
+  #problems: readonly ZoneProblem[] = [];
+
+  constructor(options: EgressLeaseSourceOptions) {
+    this.#options = options;
+    this.#times = egressHealthTimes(options.timeout);
+    this.#lease = new EgressLease(options.run);
+  }
+
+  async start(facts: ZoneFacts, clock: Clock, signal: AbortSignal): Promise<void> {
+    const { onChange } = this.#options;
+    const startedAt = clock.monotonic();
+    this.#put(facts, 'unknown');
+    try {
+      while (!signal.aborted) {
+        await this.#listen(clock);
+        const now = clock.monotonic();
+        const state = this.#stateNow(facts, clock, now - startedAt, now);
+        const isNew = this.#put(facts, state);
+        const saysMore = this.#say(facts, state, now);
+        if (isNew || saysMore) onChange();
+        await pause(clock, this.#times.interval / 4, signal);
+      }
+    } finally {
+      for (const server of this.#servers.values()) server[Symbol.dispose]();
+      for (const { asked } of this.#peers.values()) asked[Symbol.dispose]();
+    }
+  }
+
+  problems(): readonly ZoneProblem[] {
+    return this.#problems;
+  }
+
+  #put(facts: ZoneFacts, state: EgressLeaseState): boolean {
+    if (!facts.egressLease.put([], { state })) return false;
+    const { log, node } = this.#options;
+    if (state === 'lost')
+      log.warn({ node }, 'no cluster manager asks: egress addresses are let go');
+    else log.info({ node, state }, 'egress addresses');
+    return true;
+  }
+
+  async #listen(clock: Clock): Promise<void> {
+    const { node, nodes, serve } = this.#options;
+    const object = nodes.get(node);
+    const wanted = object === undefined ? [] : healthAddresses(object);
+    for (const [address, server] of this.#servers)
+      if (!wanted.includes(address)) {
+        this.#servers.delete(address);
+        server[Symbol.dispose]();
+      }
+    let why: string | undefined;
+    for (const address of wanted) {
+      if (this.#servers.has(address)) continue;
+      try {
+        const server = await serve(address, (seen) => this.#answer(seen, clock.monotonic()));
+        this.#servers.set(address, server);
+      } catch (error) {
+        why = errorText(error);
+      }
+    }
+    this.#unserved =
+      why === undefined ? undefined : { since: this.#unserved?.since ?? clock.monotonic(), why };
+  }
+
+  #answer(seen: string | undefined, now: number): HealthMetadata {
+    this.#lease.acknowledge(seen, now);
+    return { token: this.#lease.token(now), age: this.#lease.age(now) };
+  }
+
+  /** What others say lets a node keep what it has, never have it again: a manager alone knows what it gave to others meanwhile. */
+  #stateNow(facts: ZoneFacts, clock: Clock, running: number, now: number): EgressLeaseState {
+    const before = facts.egressLease.peek()?.state ?? 'unknown';
+    if (this.#lease.age(now) < this.#times.lease) {
+      this.#isKept(facts, clock, now);
+      return 'held';
+    }
+    // A manager that is there has asked by then.
+    const isEarly = before === 'unknown' && running < 2 * this.#times.lease;
+    return this.#isKept(facts, clock, now) || isEarly ? before : 'lost';
+  }
+
+  #isKept(facts: ZoneFacts, clock: Clock, now: number): boolean {
+    const { node, nodes } = this.#options;
+    const age = this.#lease.age(now);
+    if (age < ASK_AT * this.#times.lease) return true;
+    const counted = nodes.list().filter(isEgressNode);
+    const others = counted.filter(({ metadata }) => metadata.name !== node);
+    // Without addresses there is nothing to keep.
+    if (facts.egressIps.keysBy('here').length > 0) this.#ask(others, clock, now);
+    return keepsAddresses(
+      age,
+      now,
+      {
+        isCounted: others.length < counted.length,
+        others: others.map(({ metadata }) => this.#peers.get(metadata.name)?.seen),
+      },
+      this.#times,
+    );
+  }
+
+  /** Asks all others how long they have not been heard; what they say is there at one of the next looks. */
+  #ask(others: readonly Node[], clock: Clock, now: number): void {
+    if (now - this.#askedAt < ASK_AGAIN * this.#times.lease) return;
+    this.#askedAt = now;
+    const names = new Set(others.map(({ metadata }) => metadata.name));
+    for (const [name, { asked }] of this.#peers)
+      if (!names.has(name)) {
+        asked[Symbol.dispose]();
+        this.#peers.delete(name);
+      }
+    for (const other of others) {
+      const { name } = other.metadata;
+      const addresses = healthAddresses(other);
+      if (addresses.length === 0) continue;
+      let peer = this.#peers.get(name);
+      if (peer?.addresses !== addresses.join()) {
+        peer?.asked[Symbol.dispose]();
+        const asked = this.#options.connect(addresses);
+        peer = { addresses: addresses.join(), asked, seen: undefined };
+        this.#peers.set(name, peer);
+      }
+      void this.#askOne(peer, clock.monotonic());
+    }
+  }
+
+  async #askOne(peer: Peer, at: number): Promise<void> {
+    const answer = await peer.asked.check(undefined, this.#times.recent);
+    if (answer.kind === 'serving' && answer.metadata !== undefined)
+      peer.seen = { age: answer.metadata.age, at };
+  }
+
+  /** True if it is another than before. */
+  #say(facts: ZoneFacts, state: EgressLeaseState, now: number): boolean {
+    const object = `Node ${this.#options.node}`;
+    const found: ZoneProblem[] = [];
+    if (state === 'lost' && facts.egressIps.keysBy('here').length > 0)
+      found.push({
+        object,
+        message:
+          'no cluster manager asks this node for its health, and most other egress nodes are asked, or do not answer: it has let its egress addresses go, so that no other node has them at the same time; see that the node is reached at its management addresses (egressip-node-healthcheck-port)',
+      });
+    if (this.#unserved !== undefined && now - this.#unserved.since > MISSED_AFTER)
+      found.push({
+        object,
+        message: `can't be asked for its health: ${this.#unserved.why}; end what has the port, or set egressip-node-healthcheck-port`,
+      });
+    const isNew = JSON.stringify(found) !== JSON.stringify(this.#problems);
+    this.#problems = found;
+    return isNew;
+  }
+}

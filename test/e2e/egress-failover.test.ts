@@ -1,0 +1,176 @@
+/** Egress addresses of nodes that lose their wire, their tunnels or their daemon: with packets, and with what kernels say of their addresses. */
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { parseAllDocuments } from 'yaml';
+import { probe, type Endpoint } from '../../src/lab/connectivity.ts';
+import { outputInside } from '../../src/lab/exec.ts';
+import { manifestsFolder, OUTSIDE } from '../../src/lab/node-facts.ts';
+import { serveOutward } from '../../src/lab/outward.ts';
+import { SERVER_PORT } from '../../src/lab/pods.ts';
+import { stopDaemon } from '../support/lab/lab-daemons.ts';
+import { testLab, whyNoLab, type TestLab } from '../support/lab/lab.ts';
+import { manifestsText, podOn, spaceObjects } from '../support/lab/network-spaces.ts';
+import { Tenants } from '../support/lab/tenants.ts';
+import { ownFolder } from '../support/run/left-behind.ts';
+
+const SOON = { timeout: 60_000, interval: 200 };
+const EGRESS = '172.18.0.60';
+const HEALTH_PORT = 9107;
+const NODES = ['n1', 'n2'] as const;
+type NodeName = (typeof NODES)[number];
+
+describe.skipIf(whyNoLab !== undefined)(
+  `egress addresses of nodes that fail${whyNoLab === undefined ? '' : ` (${whyNoLab})`}`,
+  () => {
+    const folder = ownFolder('heddle-egress-failover');
+    let lab: TestLab;
+    let tenants: Tenants;
+    let ends: readonly Endpoint[];
+
+    const on = (node: NodeName, ...words: readonly string[]): Promise<string> =>
+      outputInside(lab.record, ['on', node, ...words]);
+    const label = (...labelled: readonly NodeName[]): void => {
+      const path = join(manifestsFolder(lab.record.name), 'nodes.yaml');
+      const nodes = parseAllDocuments(readFileSync(path, 'utf8')).map(
+        (document) => document.toJS() as { metadata: { name: NodeName } },
+      );
+      writeFileSync(
+        path,
+        manifestsText(
+          nodes.map(({ metadata: { name }, ...node }) => ({
+            ...node,
+            metadata: {
+              name,
+              labels: {
+                'kubernetes.io/hostname': name,
+                ...(labelled.includes(name) ? { 'k8s.ovn.org/egress-assignable': '' } : {}),
+              },
+            },
+          })),
+        ),
+      );
+    };
+    /** As whom the host outside sees the pods of the first node. */
+    const seen = async (): Promise<readonly (string | undefined)[]> => {
+      const near = ends.filter(({ node }) => node === 'n1');
+      const results = await probe(
+        lab.record,
+        near.map(({ namespace }) => ({
+          from: namespace,
+          to: OUTSIDE.v4,
+          port: SERVER_PORT,
+          ping: false,
+        })),
+        1,
+      );
+      return near.map((_, index) => results[index]?.answer?.peer);
+    };
+    /** Has kernels say from now on when they get and lose the address. */
+    const watch = async (): Promise<void> => {
+      for (const node of NODES)
+        await on(
+          node,
+          'sh',
+          '-c',
+          `ip -ts -4 monitor address > /tmp/addresses-${node} 2>&1 & echo $! > /tmp/monitor-${node}`,
+        );
+    };
+    /** `n1 came`, `n2 went`, by the clock that both share, with milliseconds since the first. */
+    const moves = async (): Promise<readonly { readonly what: string; readonly at: number }[]> => {
+      const found: { what: string; at: number }[] = [];
+      for (const node of NODES) {
+        const lines = await on(node, 'cat', `/tmp/addresses-${node}`);
+        for (const line of lines.split('\n')) {
+          const [, time] = /^\[([^\]]+)\]/.exec(line) ?? [];
+          if (time === undefined || !line.includes(`${EGRESS}/32`)) continue;
+          const what = line.includes('Deleted') ? 'went' : 'came';
+          found.push({ what: `${node} ${what}`, at: Date.parse(`${time}Z`) });
+        }
+      }
+      return found.toSorted((a, b) => a.at - b.at);
+    };
+    const has = async (node: NodeName): Promise<boolean> =>
+      (await on(node, 'ip', '-o', 'addr')).includes(`${EGRESS}/32`);
+    /** Nobody asks the second node, nor does it ask anybody, for its health; all else goes on. */
+    const cut = async (): Promise<void> => {
+      await on('n2', 'nft', 'add table inet cut');
+      for (const hook of ['input', 'output']) {
+        await on(
+          'n2',
+          'nft',
+          `add chain inet cut ${hook} { type filter hook ${hook} priority -500; }`,
+        );
+        for (const port of ['dport', 'sport'])
+          await on('n2', 'nft', `add rule inet cut ${hook} tcp ${port} ${HEALTH_PORT} drop`);
+      }
+    };
+    const heal = (): Promise<string> => on('n2', 'nft', 'delete table inet cut');
+    const atSecond = async (): Promise<void> => {
+      label('n2');
+      await expect.poll(() => has('n2'), SOON).toBe(true);
+      label('n1', 'n2');
+      await expect.poll(seen, SOON).toEqual([EGRESS, EGRESS]);
+    };
+
+    beforeAll(async () => {
+      writeFileSync(
+        join(folder, 'objects.yaml'),
+        manifestsText([
+          ...(['plain', 'flat'] as const).flatMap((namespace) => [
+            ...spaceObjects(namespace, { leaves: 'fixed' }),
+            podOn('n1', namespace, 'near'),
+            podOn('n2', namespace, 'far'),
+          ]),
+          {
+            apiVersion: 'k8s.ovn.org/v1',
+            kind: 'EgressIP',
+            metadata: { name: 'fixed' },
+            spec: { egressIPs: [EGRESS], namespaceSelector: { matchLabels: { leaves: 'fixed' } } },
+          },
+        ]),
+      );
+      lab = await testLab('e2e-egress-failover', { nodes: 2, families: 'dual' });
+      tenants = new Tenants(lab.record, { folder });
+      await tenants.start();
+      // Who started first manages the cluster, and goes on.
+      await stopDaemon(lab.record, 'n2');
+      await tenants.start();
+      await serveOutward(lab.record);
+      ends = await tenants.endpoints();
+    }, 120_000);
+    afterAll(async () => {
+      rmSync(folder, { recursive: true });
+      await lab[Symbol.asyncDispose]();
+    });
+
+    test('an address stays while both nodes are well', async () => {
+      await atSecond();
+    });
+
+    test('a node that the manager does not reach lets its address go before the other one has it, and gets it no more', async () => {
+      await watch();
+      // It goes on answering on the wire, for whatever it has.
+      await cut();
+      await expect.poll(() => has('n1'), SOON).toBe(true);
+      await expect.poll(seen, SOON).toEqual([EGRESS, EGRESS]);
+      const found = await moves();
+      expect(found.map(({ what }) => what)).toEqual(['n2 went', 'n1 came']);
+      await heal();
+      await expect.poll(seen, SOON).toEqual([EGRESS, EGRESS]);
+      expect(await has('n2')).toBe(false);
+    });
+
+    test('a node that loses its wire is followed by the other one', async () => {
+      await atSecond();
+      await expect.poll(() => has('n1'), SOON).toBe(false);
+      const bridges = (await on('n2', 'ovs-vsctl', 'list-br')).split('\n');
+      const bridge = bridges.find((name) => name !== '' && name !== 'br-int') ?? '';
+      const ports = (await on('n2', 'ovs-vsctl', 'list-ports', bridge)).split('\n');
+      const wire = ports.find((port) => port !== '' && !port.startsWith('patch-')) ?? '';
+      await on('n2', 'ip', 'link', 'set', wire, 'down');
+      await expect.poll(seen, { ...SOON, interval: 50 }).toEqual([EGRESS, EGRESS]);
+      await on('n2', 'ip', 'link', 'set', wire, 'up');
+    });
+  },
+);

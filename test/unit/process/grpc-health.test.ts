@@ -1,0 +1,133 @@
+/** Health checks of gRPC over HTTP/2, with a server and who asks it. */
+import { connect, type ClientHttp2Session } from 'node:http2';
+import { connect as connectTcp, createServer, type AddressInfo } from 'node:net';
+import { expect, test } from 'vitest';
+import { egressProbing } from '../../../src/process/egress-probing.ts';
+import { GrpcHealthClient, serveGrpcHealth } from '../../../src/process/grpc-health.ts';
+
+const HOST = '127.0.0.1';
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => {
+    server.listen(0, HOST, resolve);
+  });
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => {
+    server.close(resolve);
+  });
+  return port;
+}
+
+/** What a client of gRPC gets for a message of a method. */
+async function call(
+  session: ClientHttp2Session,
+  path: string,
+  message: Buffer,
+): Promise<{ readonly status: unknown; readonly body: string }> {
+  const stream = session.request({
+    ':method': 'POST',
+    ':path': path,
+    'content-type': 'application/grpc',
+    te: 'trailers',
+  });
+  let status: unknown;
+  const note = (headers: Record<string, unknown>): void => {
+    status = headers['grpc-status'] ?? status;
+  };
+  stream.on('response', note);
+  stream.on('trailers', note);
+  stream.end(message);
+  const chunks: Buffer[] = [];
+  for await (const chunk of stream) chunks.push(chunk as Buffer);
+  return { status, body: Buffer.concat(chunks).toString('hex') };
+}
+const named = (service: string): Buffer =>
+  Buffer.concat([
+    Buffer.from([0, 0, 0, 0, service.length + 2, 0x0a, service.length]),
+    Buffer.from(service),
+  ]);
+
+test('a node answers that it serves, and is told which answer came', async () => {
+  const port = await freePort();
+  const seen: (string | undefined)[] = [];
+  using _server = await serveGrpcHealth({
+    host: HOST,
+    port,
+    answer: (token) => {
+      seen.push(token);
+      return { token: `t${seen.length}`, age: seen.length === 1 ? Infinity : 7 };
+    },
+  });
+  using client = new GrpcHealthClient([HOST], port);
+  expect(await client.check(undefined, 5000)).toEqual({
+    kind: 'serving',
+    metadata: { token: 't1', age: Infinity },
+  });
+  expect(await client.check('t1', 5000)).toEqual({
+    kind: 'serving',
+    metadata: { token: 't2', age: 7 },
+  });
+  expect(seen).toEqual([undefined, 't1']);
+});
+
+test('any client of gRPC is answered; other services and methods are not there', async () => {
+  const port = await freePort();
+  using _server = await serveGrpcHealth({
+    host: HOST,
+    port,
+    answer: () => ({ token: 't', age: 0 }),
+  });
+  const session = connect(`http://${HOST}:${port}`);
+  const check = '/grpc.health.v1.Health/Check';
+  const serving = { status: '0', body: '00000000020801' };
+  expect(await call(session, check, named('Service_Egress_IP'))).toEqual(serving);
+  expect(await call(session, check, Buffer.alloc(5))).toEqual(serving);
+  expect(await call(session, check, named('other'))).toEqual({ status: '5', body: '' });
+  expect(await call(session, '/a.B/C', named('x'))).toEqual({ status: '12', body: '' });
+  await expect(call(session, check, Buffer.alloc(100_000))).rejects.toThrow('CALM');
+  session.destroy();
+});
+
+test('who sends what is not HTTP/2 loses his connection, and others are answered', async () => {
+  const port = await freePort();
+  using _server = await serveGrpcHealth({
+    host: HOST,
+    port,
+    answer: () => ({ token: 't', age: 0 }),
+  });
+  const socket = connectTcp(port, HOST);
+  socket.on('error', () => undefined);
+  socket.write('GET / HTTP/1.1\r\n\r\n');
+  await new Promise((resolve) => {
+    socket.once('close', resolve);
+    socket.resume();
+  });
+  using client = new GrpcHealthClient([HOST], port);
+  expect((await client.check(undefined, 5000)).kind).toBe('serving');
+});
+
+test('a port that nobody serves refuses, one that says nothing is silent, and the next address is tried', async () => {
+  const port = await freePort();
+  using client = new GrpcHealthClient([HOST, '::1'], port);
+  expect((await client.check(undefined, 5000)).kind).toBe('refused');
+  const server = createServer(() => undefined);
+  await new Promise<void>((resolve) => {
+    server.listen(port, HOST, resolve);
+  });
+  using silent = new GrpcHealthClient([HOST, '127.0.0.2'], port);
+  expect((await silent.check(undefined, 100)).kind).toBe('silent');
+  using _answers = await serveGrpcHealth({
+    host: '127.0.0.2',
+    port,
+    answer: () => ({ token: 't', age: 0 }),
+  });
+  expect((await silent.check(undefined, 5000)).kind).toBe('serving');
+  server.close();
+});
+
+test('where nodes answer nothing it is enough that they are there; with no time nobody is asked', async () => {
+  expect(egressProbing({ timeout: 0, port: 9107 })).toBeUndefined();
+  using plain = egressProbing({ timeout: 1000, port: 0 })?.connect([HOST]);
+  expect(await plain?.check(undefined, 5000)).toEqual({ kind: 'serving', metadata: undefined });
+});

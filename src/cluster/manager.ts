@@ -201,6 +201,7 @@ export class ClusterManager {
         cudns: () => informers.cudns.list(),
         connects: () => informers.connects.list(),
         annotations: () => this.#nodes.annotationUsage(),
+        egressIps: () => ({ assigned: this.#egressIps.assigned, ...this.#egressIps.counts }),
         absentDaemons: () => this.#heartbeats.absentees().length,
         heartbeatAges: () => this.#heartbeats.ages(),
         subnets: () =>

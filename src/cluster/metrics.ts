@@ -27,6 +27,12 @@ export interface MetricSources {
   readonly subnets: () => readonly SubnetUsage[];
   /** Share of the room for annotations that each node has in use, from 0 to 1. */
   readonly annotations: () => ReadonlyMap<string, number>;
+  /** Egress addresses that nodes have; how many moved, and how often nodes were found not to be reached, since the start. */
+  readonly egressIps: () => {
+    readonly assigned: number;
+    readonly moved: number;
+    readonly unreached: number;
+  };
   /** How many nodes have no daemon any more. */
   readonly absentDaemons: () => number;
   /** Milliseconds since the daemon of each node was heard last. */
@@ -107,6 +113,29 @@ export function registerMetrics(registry: Registry, sources: MetricSources): voi
       },
     );
   }
+  gauge('num_egress_ips', 'Egress addresses that nodes have.', [], (metric) => {
+    metric.set(sources.egressIps().assigned);
+  });
+  const counter = (name: string, help: string, value: () => number): Counter =>
+    new Counter({
+      name: `${PREFIX}${name}`,
+      help,
+      registers,
+      collect() {
+        this.reset();
+        this.inc(value());
+      },
+    });
+  counter(
+    'egress_ips_rebalance_total',
+    'Egress addresses that went from a node.',
+    () => sources.egressIps().moved,
+  );
+  counter(
+    'egress_ips_node_unreachable_total',
+    'Times that an egress node was found not to be reached.',
+    () => sources.egressIps().unreached,
+  );
   // What follows is not of ovn-kubernetes.
   registry.registerMetric(
     new Gauge({

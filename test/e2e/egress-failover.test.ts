@@ -10,6 +10,7 @@ import { serveOutward } from '../../src/lab/outward.ts';
 import { SERVER_PORT } from '../../src/lab/pods.ts';
 import { stopDaemon } from '../support/lab/lab-daemons.ts';
 import { testLab, whyNoLab, type TestLab } from '../support/lab/lab.ts';
+import { nodeAddresses } from '../support/lab/matrix-tenants.ts';
 import { manifestsText, podOn, spaceObjects } from '../support/lab/network-spaces.ts';
 import { Tenants } from '../support/lab/tenants.ts';
 import { ownFolder } from '../support/run/left-behind.ts';
@@ -66,6 +67,8 @@ describe.skipIf(whyNoLab !== undefined)(
       );
       return near.map((_, index) => results[index]?.answer?.peer);
     };
+    const outside = (...words: readonly string[]): Promise<string> =>
+      outputInside(lab.record, ['ip', 'netns', 'exec', 'ext', ...words]);
     /** Has kernels say from now on when they get and lose the address. */
     const watch = async (): Promise<void> => {
       for (const node of NODES)
@@ -146,6 +149,32 @@ describe.skipIf(whyNoLab !== undefined)(
 
     test('an address stays while both nodes are well', async () => {
       await atSecond();
+    });
+
+    test('nothing of the host is reached by it, and it is answered for', async () => {
+      const listener = ['nc', '-l', '-k', '-p', '8099'];
+      await on(
+        'n2',
+        'sh',
+        '-c',
+        `${listener.join(' ')} </dev/null >/dev/null 2>&1 & echo $! > /tmp/listener`,
+      );
+      const reaches = async (address: string): Promise<boolean> =>
+        (await outside('sh', '-c', `nc -z -w 1 ${address} 8099 && echo yes || echo no`)).trim() ===
+        'yes';
+      await expect.poll(() => reaches(nodeAddresses('n2')[0] ?? ''), SOON).toBe(true);
+      expect(await reaches(EGRESS)).toBe(false);
+      await on('n2', 'sh', '-c', 'kill $(cat /tmp/listener)');
+      await outside(
+        'arping',
+        '-c',
+        '1',
+        '-f',
+        '-I',
+        (await outside('sh', '-c', `ip -o route get ${EGRESS}`)).split(' dev ')[1]?.split(' ')[0] ??
+          '',
+        EGRESS,
+      );
     });
 
     test('a node that the manager does not reach lets its address go before the other one has it, and gets it no more', async () => {

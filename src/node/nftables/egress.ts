@@ -16,6 +16,8 @@ const SERVICE_SNAT = 'egress-service-snat';
 const ADDRESSES = 'egress-ip-snat';
 const LEFT_WITH = 'egress-ip-addresses';
 const CONNECTIONS = 'egress-ip-connmark';
+const HERE = 'egress-ip-here';
+const INPUT = 'egress-ip-input';
 const LEAKS = 'egress-ip-sec-filter';
 /** nft lists marks that are compared as decimal numbers. */
 const TO_NODE_ADDRESS = Number(MARK_TO_NODE_ADDRESS);
@@ -36,6 +38,10 @@ export const egressChains: Feature<ZoneFacts> = {
     'egress-connections': {
       text: 'In local gateway mode answers to what egress marked have the mark of their connection.',
       source: 'reference/node.md §3.7, LGW connmark',
+    },
+    'egress-input': {
+      text: 'The kernel answers for egress addresses, and no process of the host is reached by them: what begins a connection to one is dropped. Neighbour discovery is not tracked.',
+      source: 'reference/node.md §3.7, egress IP, host; reference/egress.md §1.10',
     },
     'egress-leaks': {
       text: 'What was to leave by another network card with an egress address leaves with one or not at all, also what belongs to a connection that was translated otherwise before.',
@@ -69,6 +75,15 @@ export const egressChains: Feature<ZoneFacts> = {
         const ip = ipWord(family);
         return `snat ${ip} to ${ip} saddr . oifname map @${ofFamily(ADDRESSES, family)}`;
       }),
+    );
+    const input = by('egress-input');
+    input.chain(INPUT);
+    for (const family of families) input.set(HERE, family);
+    input.rules(
+      INPUT,
+      ...families.map(
+        (family) => `ct direction original ${ipWord(family)} daddr @${ofFamily(HERE, family)} drop`,
+      ),
     );
     buildLeaks(by('egress-leaks'), facts);
     if (facts.own('gateway')?.mode !== 'local') return;
@@ -127,25 +142,28 @@ export const egressCardPod = feature({
   },
 });
 
-/** Its addresses on network cards of this node. */
-export const egressCardAddresses = feature({
-  name: 'nft/egress-card-address',
+/** Its addresses on this node. */
+export const egressAddressElements = feature({
+  name: 'nft/egress-address',
   over: (facts: ZoneFacts) => facts.egressIps.bucket('here'),
   objects: (_facts, [egressIp]) => [`EgressIP ${egressIp}`],
   rules: {
     'egress-address': {
-      text: 'A network card is left with its own egress addresses.',
-      source: 'reference/egress.md §1.11',
+      text: 'A network card is left with its own egress addresses, and by these nobody comes in.',
+      source: 'reference/egress.md §1.10, §1.11',
     },
   },
   claims: [],
   build(facts, [egressIp], out) {
     const rows = new NftRows(out, `EgressIP ${egressIp}`, 'egress-address');
-    for (const { address, card } of facts.egressAddressesHere(egressIp))
+    for (const { address, card } of facts.egressAddressesHere(egressIp)) {
+      const family = familyOf(address);
+      rows.element({ set: ofFamily(HERE, family), element: address });
       if (card !== undefined)
         rows.element({
-          set: ofFamily(LEFT_WITH, familyOf(address)),
+          set: ofFamily(LEFT_WITH, family),
           element: concatenated(quoted(card), address),
         });
+    }
   },
 });

@@ -2,7 +2,7 @@
 import type { Feature } from '../../desired/features.ts';
 import type { ZoneFacts } from '../../model/zone/zone.ts';
 import { baseChains } from './base-chains.ts';
-import { egressCardAddresses, egressCardPod, egressChains } from './egress.ts';
+import { egressAddressElements, egressCardPod, egressChains } from './egress.ts';
 import { hostNetworkPods, hostPodChains, networkHostPods } from './host-network-pods.ts';
 import { isolatedPods, isolationChain } from './isolation.ts';
 import { managementPortForward, networkForward } from './management-port-forward.ts';
@@ -32,5 +32,5 @@ export const nftFeatures: readonly Feature<ZoneFacts>[] = [
   serviceElements,
   egressChains,
   egressCardPod,
-  egressCardAddresses,
+  egressAddressElements,
 ];

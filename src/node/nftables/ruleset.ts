@@ -188,6 +188,12 @@ export const CHAINS = {
     PRIORITY_MASQUERADE,
     "the same: what was to leave so with a pod's address is dropped",
   ),
+  'egress-ip-input': at(
+    'filter',
+    'input',
+    PRIORITY_FILTER,
+    '--enable-egress-ip: nothing of the host is reached by an egress address',
+  ),
   'ovn-kube-local-gw-masq': at(
     'nat',
     'postrouting',
@@ -316,6 +322,10 @@ export const SETS = {
   'egress-ip-addresses': {
     type: ['ifname', 'address'],
     meaning: 'cards, with the egress addresses that what is so forwarded leaves with',
+  },
+  'egress-ip-here': {
+    type: ['address'],
+    meaning: 'egress addresses that this node answers for, on whatever card',
   },
 } as const satisfies Readonly<Record<string, DeclaredSet>>;
 

@@ -92,7 +92,9 @@ describe('a card with egress addresses', () => {
     expect(keysOf(units, 'element')).toEqual([
       `egress-ip-snat-v4 ${from} . "eth1" : 10.9.0.51`,
       `egress-ip-forwarded-v4 ${from} . "eth1"`,
+      'egress-ip-here-v4 10.9.0.50',
       'egress-ip-addresses-v4 "eth1" . 10.9.0.50',
+      'egress-ip-here-v4 10.9.0.51',
       'egress-ip-addresses-v4 "eth1" . 10.9.0.51',
     ]);
   });

@@ -57,6 +57,7 @@ test('chains come in where the contract says, and masquerade in local gateway mo
     'udn-host-services: filter output 0',
     'egress-services: nat postrouting 100',
     'egress-ip-snat: nat postrouting 100',
+    'egress-ip-input: filter input 0',
     'egress-ip-sec-filter: filter postrouting 101',
   ];
   expect(hooks(shared)).toEqual(common);
@@ -81,6 +82,10 @@ test('egress services and egress addresses find their chains and maps (reference
     'ip6 saddr fd00:10:244::/48 meta mark 1009 drop',
     'ct original ip saddr . oifname @egress-ip-forwarded-v4 oifname . ip saddr != @egress-ip-addresses-v4 drop',
     'ct original ip6 saddr . oifname @egress-ip-forwarded-v6 oifname . ip6 saddr != @egress-ip-addresses-v6 drop',
+  ]);
+  expect(chain('egress-ip-input')).toEqual([
+    'ct direction original ip daddr @egress-ip-here-v4 drop',
+    'ct direction original ip6 daddr @egress-ip-here-v6 drop',
   ]);
   expect(chain('egress-ip-connmark')).toEqual([
     'meta mark 0 meta mark set ct mark',

@@ -1,6 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { NetworkMonitor } from '../../src/node/linux/network-monitor.ts';
 import { LinuxDriver } from '../../src/node/linux/linux-driver.ts';
 import { batchLines } from '../support/host/ip-commands.ts';
@@ -34,6 +36,7 @@ const deviceLines = (zone: Zone): string[] => [
 interface Bed extends Disposable {
   readonly namespace: NetworkNamespace;
   readonly driver: LinuxDriver;
+  readonly monitor: NetworkMonitor;
   want(zone: Zone): void;
   /** Resolves when all changes were announced, and nothing is to be done. */
   quiet(): Promise<void>;
@@ -59,6 +62,7 @@ async function bed(zone: Zone): Promise<Bed> {
   return {
     namespace,
     driver,
+    monitor,
     want: (wanted) =>
       units.want(wanted, (row) =>
         row.table === 'sysctl' ? undefined : (change ?? ((one) => one))(row),
@@ -91,7 +95,9 @@ async function measure(count: number): Promise<readonly Figure[]> {
   });
   using whole = await bed(zone);
   whole.want(few);
+  const begun = processorTime();
   const [, first] = await timed(() => settled(whole.driver));
+  const firstSpent = processorTime() - begun;
   // What it hears of its own changes is no part of the next one.
   await whole.quiet();
   const [, again] = await timed(() => settled(whole.driver));
@@ -107,11 +113,67 @@ async function measure(count: number): Promise<readonly Figure[]> {
   const of = `${count} networks`;
   return [
     { name: `${of}: all, from nothing`, value: first, unit: 'ms', floor },
+    { name: `${of}: all, from nothing, processor time`, value: firstSpent, unit: 'ms' },
     { name: `${of}: nothing to do`, value: again, unit: 'ms' },
     { name: `${of}: one more`, value: one, unit: 'ms' },
     { name: `${of}: one more, processor time`, value: spent, unit: 'ms' },
     { name: `${of}: the routes of one come back`, value: repaired, unit: 'ms' },
     { name: `${of}: commands`, value: commands.length, unit: 'operations' },
+  ];
+}
+
+/** Routes of somebody else that come and go at once, as with a routing daemon. */
+const ROUTES = 10_000;
+const MEMORY_GOAL = 5;
+
+/** Megabytes in use, of the heap and outside of it. */
+function memory(): number {
+  setFlagsFromString('--expose-gc');
+  (runInNewContext('gc') as () => void)();
+  const { heapUsed, external } = process.memoryUsage();
+  return (heapUsed + external) / 1e6;
+}
+
+async function burst(): Promise<readonly Figure[]> {
+  const zone = hostZone(50);
+  using whole = await bed(zone);
+  whole.want(zone);
+  await settled(whole.driver);
+  await whole.quiet();
+  const { namespace, monitor } = whole;
+  let seen = 0;
+  monitor.follow({ onStale: () => undefined, onRoute: () => (seen += 1) });
+  const routes = Array.from(
+    { length: ROUTES },
+    (_, index) => `10.100.${index >> 8}.${index & 255}/32 via 172.18.0.9 proto 186`,
+  );
+  const [kept, before] = [memory(), processorTime()];
+  // None of it is read meanwhile: all waits in the socket.
+  for (const word of ['add', 'delete'])
+    batch(
+      namespace,
+      '',
+      routes.map((route) => `route ${word} ${route}`),
+    );
+  while (seen < 2 * ROUTES && monitor.losses === 0) await pause(100);
+  await whole.quiet();
+  const spent = processorTime() - before;
+  const of = `${ROUTES} routes of others come and go`;
+  return [
+    {
+      name: `${of}: announcements that were read`,
+      value: seen,
+      unit: 'operations',
+      floor: 2 * ROUTES,
+    },
+    { name: `${of}: losses`, value: monitor.losses, unit: 'operations', goal: 0 },
+    { name: `${of}: processor time`, value: spent, unit: 'ms' },
+    {
+      name: `${of}: memory more than before`,
+      value: memory() - kept,
+      unit: 'MB',
+      goal: MEMORY_GOAL,
+    },
   ];
 }
 
@@ -125,6 +187,8 @@ export const benchmarks: readonly Benchmark[] = [
         progress(`${count} networks`);
         figures.push(...(await measure(count)));
       }
+      progress(`${ROUTES} routes of others`);
+      figures.push(...(await burst()));
       return [...figures, { name: 'most memory', value: peakMemory(), unit: 'MB' }];
     },
   },

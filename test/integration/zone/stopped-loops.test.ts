@@ -1,20 +1,40 @@
 /** `heddle node` while what one of its loops waits for is stopped: pods come and go all the same. ovn-controller is the test. */
-import { execFileSync, spawn } from 'node:child_process';
+import { execFileSync, spawn, type ChildProcessByStdio } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  closeSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import type { Readable } from 'node:stream';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { parseAllDocuments } from 'yaml';
+import { inNetworkNamespace } from 'rtnetlink-ts';
+import { resourceKindOf } from '../../../src/api/kinds.ts';
+import type { KubeObject } from '../../../src/api/objects.ts';
 import { shimScript } from '../../../src/cni/install/shim.ts';
 import { program } from '../../../src/lab/paths.ts';
+import { collectionPath } from '../../../src/store/kubernetes/kubernetes-paths.ts';
 import { FileLock } from '../../../src/store/manifests/file-lock.ts';
+import { startApiProxy } from '../../support/cluster/api-proxy.ts';
+import { startKubeApi, type KubeApi } from '../../support/cluster/kube-api.ts';
+import { servedDefinitions } from '../../support/cluster/served-definitions.ts';
 import { NetworkNamespace, whyNoNamespace } from '../../support/host/network-namespace.ts';
 import { ovsProgram } from '../../support/host/ovs-programs.ts';
 import { OvsdbServer, runOvs, SCHEMAS } from '../../support/ovsdb/ovsdb-server.ts';
-import { Installation } from '../../support/run/heddle.ts';
+import { command, Installation } from '../../support/run/heddle.ts';
 import { bound } from '../../support/run/left-behind.ts';
 import { until } from '../../support/run/until.ts';
 
 const EXAMPLE = join(import.meta.dirname, '../cli/fixtures/worked-example');
+const SETTINGS = ['--cluster-subnets=10.244.0.0/16/24', '--k8s-service-cidrs=10.96.0.0/16'];
 const CONNECTIONS = 200_000;
 
 /** What `nft` does while it is to stop: it writes down its process, and stops. */
@@ -48,133 +68,282 @@ function* connections(): Iterable<string> {
   }
 }
 
+const podOf = (name: string): object => ({
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: { name, namespace: 'blue' },
+  spec: { nodeName: 'ovn-worker', containers: [{ name: 'a', image: 'a' }] },
+});
+
+/** A daemon with a host of its own, and what a runtime asks it. */
+class PodNode implements AsyncDisposable {
+  readonly #stack: AsyncDisposableStack;
+  readonly #inside: NetworkNamespace;
+  readonly northbound: OvsdbServer;
+  readonly server: OvsdbServer;
+  readonly host: NetworkNamespace;
+  readonly programs: string;
+  #daemon: ChildProcessByStdio<null, null, Readable> | undefined;
+  #said = '';
+
+  private constructor(
+    stack: AsyncDisposableStack,
+    [northbound, server]: readonly [OvsdbServer, OvsdbServer],
+    [host, inside]: readonly [NetworkNamespace, NetworkNamespace],
+  ) {
+    this.#stack = stack;
+    [this.northbound, this.server, this.host, this.#inside] = [northbound, server, host, inside];
+    this.programs = join(server.folder, 'programs');
+    mkdirSync(this.programs);
+  }
+
+  static async create(): Promise<PodNode> {
+    const stack = new AsyncDisposableStack();
+    const northbound = stack.use(await OvsdbServer.start());
+    const server = stack.use(
+      await OvsdbServer.start({ schema: join(SCHEMAS, 'vswitch.ovsschema') }),
+    );
+    const namespaces = [
+      stack.use(await NetworkNamespace.create()),
+      stack.use(await NetworkNamespace.create()),
+    ] as const;
+    const node = new PodNode(stack, [northbound, server], namespaces);
+    await node.#vsctl('init');
+    await node.#vsctl('add-br', 'br-int');
+    node.#program('heddle-cni', shimScript(node.#socket));
+    node.#program('nft', nftThatStops(server.folder));
+    return node;
+  }
+
+  get #socket(): string {
+    return join(this.server.folder, 'run', 'cni.sock');
+  }
+
+  get waiting(): { limit: number; pause: number; output: () => string } {
+    return { limit: 30_000, pause: 50, output: () => this.#said };
+  }
+
+  #program(name: string, text: string): void {
+    writeFileSync(join(this.programs, name), text);
+    chmodSync(join(this.programs, name), 0o755);
+  }
+
+  #vsctl(...words: string[]): Promise<string> {
+    return runOvs('ovs-vsctl', [
+      `--db=${this.server.remote}`,
+      '--no-wait',
+      '--timeout=10',
+      ...words,
+    ]);
+  }
+
+  /** Starts the daemon, and waits until it serves the plugin. */
+  async start(...flags: readonly string[]): Promise<void> {
+    const [nsenter = '', ...enter] = this.host.inside;
+    const all = [
+      'node',
+      '--node=ovn-worker',
+      `--nb=${this.northbound.remote}`,
+      `--ovs=${this.server.remote}`,
+      '--socket=none',
+      `--cni-socket=${this.#socket}`,
+      '--metrics-bind-address=127.0.0.1:0',
+      ...SETTINGS,
+      ...flags,
+    ];
+    const daemon = spawn(...bound(nsenter, [...enter, process.execPath, program, ...all]), {
+      stdio: ['ignore', 'ignore', 'pipe'],
+      env: { ...process.env, PATH: `${this.programs}:${process.env['PATH']}` },
+    });
+    daemon.stderr.setEncoding('utf8').on('data', (piece: string) => (this.#said += piece));
+    this.#daemon = daemon;
+    await until('the plugin to be served', () => existsSync(this.#socket), this.waiting);
+  }
+
+  async #call(command: string, pod: string): Promise<void> {
+    const child = spawn(join(this.programs, 'heddle-cni'), {
+      env: {
+        PATH: process.env['PATH'],
+        CNI_COMMAND: command,
+        CNI_CONTAINERID: Buffer.from(pod.padEnd(16, '-')).toString('hex'),
+        CNI_NETNS: this.#inside.path,
+        CNI_IFNAME: 'eth0',
+        CNI_ARGS: `K8S_POD_NAMESPACE=blue;K8S_POD_NAME=${pod}`,
+      },
+      stdio: ['pipe', 'pipe', 'inherit'],
+    });
+    child.stdin.end('{"cniVersion":"1.0.0","name":"ovn-kubernetes","type":"heddle-cni"}');
+    let text = '';
+    child.stdout.setEncoding('utf8').on('data', (piece: string) => (text += piece));
+    const [code] = (await once(child, 'close')) as [number | null];
+    expect(code, `${command}: ${text}\n${this.#said}`).toBe(0);
+  }
+
+  async #ports(): Promise<readonly string[]> {
+    const all = (await this.#vsctl('list-ports', 'br-int')).split('\n');
+    return all.filter((name) => /^[0-9a-f]{13}/.test(name));
+  }
+
+  /** ADD and DEL of a pod on two networks. */
+  async comesAndGoes(pod: string): Promise<void> {
+    const adding = this.#call('ADD', pod);
+    await until('its ports', async () => (await this.#ports()).length === 2, this.waiting);
+    for (const name of await this.#ports())
+      await this.#vsctl('set', 'Interface', name, 'external_ids:ovn-installed=true');
+    await adding;
+    await this.#call('DEL', pod);
+    expect(await this.#ports()).toEqual([]);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.northbound.suspend('SIGCONT');
+    if (this.#daemon?.kill('SIGTERM') === true) await once(this.#daemon, 'close');
+    await this.#stack.disposeAsync();
+  }
+}
+
 test.skipIf(whyNoNamespace !== undefined)(
   'pods come and go while Northbound, nft or the writer of statuses is stopped, and beside 200,000 connections',
   async () => {
-    await using northbound = await OvsdbServer.start();
-    await using server = await OvsdbServer.start({ schema: join(SCHEMAS, 'vswitch.ovsschema') });
-    using host = await NetworkNamespace.create();
-    using inside = await NetworkNamespace.create();
+    await using node = await PodNode.create();
     using installation = new Installation();
     installation.copy(EXAMPLE);
-    const vsctl = (...words: string[]): Promise<string> =>
-      runOvs('ovs-vsctl', [`--db=${server.remote}`, '--no-wait', '--timeout=10', ...words]);
-    await vsctl('init');
-    await vsctl('add-br', 'br-int');
-    const { folder } = server;
-    const [plugin, socket] = [join(folder, 'heddle-cni'), join(folder, 'run', 'cni.sock')];
-    const programs = join(folder, 'programs');
-    mkdirSync(programs);
-    for (const [path, text] of [
-      [plugin, shimScript(socket)],
-      [join(programs, 'nft'), nftThatStops(folder)],
-    ] as const) {
-      writeFileSync(path, text);
-      chmodSync(path, 0o755);
-    }
-    const flags = [
-      'node',
-      '--node=ovn-worker',
-      `--nb=${northbound.remote}`,
-      `--ovs=${server.remote}`,
-      `--manifests=${installation.manifests}`,
-      `--state=${installation.state}`,
-      '--socket=none',
-      `--cni-socket=${socket}`,
-      '--metrics-bind-address=127.0.0.1:0',
-      '--cluster-subnets=10.244.0.0/16/24',
-      '--k8s-service-cidrs=10.96.0.0/16',
-    ];
-    const [nsenter = '', ...enter] = host.inside;
-    const daemon = spawn(...bound(nsenter, [...enter, process.execPath, program, ...flags]), {
-      stdio: ['ignore', 'ignore', 'pipe'],
-      env: { ...process.env, PATH: `${programs}:${process.env['PATH']}` },
-    });
-    let said = '';
-    daemon.stderr.setEncoding('utf8').on('data', (piece: string) => (said += piece));
-    const waiting = { limit: 30_000, pause: 50, output: () => said };
-
-    const call = async (command: string, pod: string): Promise<void> => {
-      const child = spawn(plugin, {
-        env: {
-          PATH: process.env['PATH'],
-          CNI_COMMAND: command,
-          CNI_CONTAINERID: Buffer.from(pod.padEnd(16, '-')).toString('hex'),
-          CNI_NETNS: inside.path,
-          CNI_IFNAME: 'eth0',
-          CNI_ARGS: `K8S_POD_NAMESPACE=blue;K8S_POD_NAME=${pod}`,
-        },
-        stdio: ['pipe', 'pipe', 'inherit'],
-      });
-      child.stdin.end('{"cniVersion":"1.0.0","name":"ovn-kubernetes","type":"heddle-cni"}');
-      let text = '';
-      child.stdout.setEncoding('utf8').on('data', (piece: string) => (text += piece));
-      const [code] = (await once(child, 'close')) as [number | null];
-      expect(code, `${command}: ${text}\n${said}`).toBe(0);
-    };
-    const podPorts = async (): Promise<readonly string[]> =>
-      (await vsctl('list-ports', 'br-int'))
-        .split('\n')
-        .filter((name) => /^[0-9a-f]{13}/.test(name));
-    const comesAndGoes = async (pod: string): Promise<void> => {
-      const adding = call('ADD', pod);
-      await until('its ports', async () => (await podPorts()).length === 2, waiting);
-      for (const name of await podPorts())
-        await vsctl('set', 'Interface', name, 'external_ids:ovn-installed=true');
-      await adding;
-      await call('DEL', pod);
-      expect(await podPorts()).toEqual([]);
-    };
+    const { northbound, host, waiting, server } = node;
     /** One that is made while something is stopped. */
     const another = async (name: string): Promise<void> => {
-      const spec = { nodeName: 'ovn-worker', containers: [{ name: 'a', image: 'a' }] };
-      const metadata = { name, namespace: 'blue' };
-      const pod = { apiVersion: 'v1', kind: 'Pod', metadata, spec };
-      installation.write(`${name}.json`, JSON.stringify(pod));
-      await comesAndGoes(name);
+      installation.write(`${name}.json`, JSON.stringify(podOf(name)));
+      await node.comesAndGoes(name);
     };
+    await node.start(`--manifests=${installation.manifests}`, `--state=${installation.state}`);
+    await node.comesAndGoes('pod1');
 
-    try {
-      await until('the plugin to be served', () => existsSync(socket), waiting);
-      await comesAndGoes('pod1');
+    northbound.suspend('SIGSTOP');
+    await another('beside-northbound');
+    northbound.suspend('SIGCONT');
 
-      northbound.suspend('SIGSTOP');
-      await another('beside-northbound');
-      northbound.suspend('SIGCONT');
-
-      writeFileSync(join(folder, 'stop'), '');
-      installation.write('service.json', JSON.stringify(nodePort('trigger')));
-      const stopped = (): number =>
-        Number(readFileSync(join(folder, 'stopped'), 'utf8').trim().split('\n').at(-1));
-      await until('nft to stop', () => existsSync(join(folder, 'stopped')), waiting);
-      // One is killed after 20 s, and the next one stops: on a slow machine that may be meanwhile.
-      for (let attempt = 1; ; attempt += 1) {
-        const before = stopped();
-        await another(`beside-nft-${attempt}`);
-        if (before === stopped() && stateOf(before) === 'T') break;
-        expect(attempt).toBeLessThan(3);
-      }
-      rmSync(join(folder, 'stop'));
-      process.kill(stopped(), 'SIGCONT');
-
-      using lock = new FileLock(join(installation.state, 'lock'));
-      expect(await lock.acquire(20)).toBe(true);
-      await comesAndGoes('pod1');
-      expect(lock.isAlive).toBe(true);
-      await lock.release();
-
-      const { command, args } = ovsProgram('conntrack');
-      execFileSync(
-        'sh',
-        ['-c', 'cat | "$@"', 'sh', nsenter, ...enter, command, ...args, '--load-file', '-'],
-        { input: [...connections()].join(''), stdio: ['pipe', 'ignore', 'ignore'] },
-      );
-      for (let n = 0; n < 3; n += 1) await another(`beside-connections-${n}`);
-    } finally {
-      northbound.suspend('SIGCONT');
-      daemon.kill('SIGTERM');
-      await once(daemon, 'close');
+    const [stop, log] = [join(server.folder, 'stop'), join(server.folder, 'stopped')];
+    writeFileSync(stop, '');
+    installation.write('service.json', JSON.stringify(nodePort('trigger')));
+    const stopped = (): number => Number(readFileSync(log, 'utf8').trim().split('\n').at(-1));
+    await until('nft to stop', () => existsSync(log), waiting);
+    // One is killed after 20 s, and the next one stops: on a slow machine that may be meanwhile.
+    for (let attempt = 1; ; attempt += 1) {
+      const before = stopped();
+      await another(`beside-nft-${attempt}`);
+      if (before === stopped() && stateOf(before) === 'T') break;
+      expect(attempt).toBeLessThan(3);
     }
+    rmSync(stop);
+    process.kill(stopped(), 'SIGCONT');
+
+    using lock = new FileLock(join(installation.state, 'lock'));
+    expect(await lock.acquire(20)).toBe(true);
+    await node.comesAndGoes('pod1');
+    expect(lock.isAlive).toBe(true);
+    await lock.release();
+
+    const { command: track, args } = ovsProgram('conntrack');
+    const load = [...host.inside, track, ...args, '--load-file', '-'];
+    execFileSync('sh', ['-c', 'cat | "$@"', 'sh', ...load], {
+      input: [...connections()].join(''),
+      stdio: ['pipe', 'ignore', 'ignore'],
+    });
+    for (let n = 0; n < 3; n += 1) await another(`beside-connections-${n}`);
   },
   180_000,
 );
+
+const started = whyNoNamespace === undefined ? await startKubeApi() : whyNoNamespace;
+if (typeof started === 'string') console.warn(`not tested on a real API server: ${started}`);
+
+describe.skipIf(typeof started === 'string')(
+  'beside an API server that says nothing any more',
+  () => {
+    const api = started as KubeApi;
+    beforeAll(() => api.install(servedDefinitions));
+    afterAll(async () => api[Symbol.asyncDispose]());
+
+    test('pods that are known come and go as before', async () => {
+      const create = async (object: unknown): Promise<void> => {
+        const { apiVersion, kind, metadata } = object as KubeObject;
+        const known = resourceKindOf(apiVersion, kind);
+        if (known === undefined) throw new Error(`unknown kind ${kind}`);
+        const { status, body } = await api.call(
+          'POST',
+          collectionPath(known, metadata.namespace),
+          object,
+        );
+        expect([201, 409], JSON.stringify(body)).toContain(status);
+      };
+      for (const name of ['default', 'kube-system'])
+        await create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
+      for (const file of ['nodes.yaml', 'services.yaml', 'blue.yaml'])
+        for (const document of parseAllDocuments(readFileSync(join(EXAMPLE, file), 'utf8')))
+          await create(document.toJS());
+      const names = Array.from({ length: 20 }, (_, n) => `known-${n}`);
+      for (const name of names) await create(podOf(name));
+      await using node = await PodNode.create();
+      await using proxy = await startApiProxy(api);
+      await using relay = relayInto(node.host, Number(new URL(proxy.url).port));
+      const kubeconfig = await api.kubeconfigFor(relay.url);
+      await using _manager = command(
+        'cluster',
+        `--kubeconfig=${api.kubeconfig}`,
+        '--metrics-bind-address=127.0.0.1:0',
+        ...SETTINGS,
+      );
+      await node.start(`--kubeconfig=${kubeconfig}`);
+      const ports = ['--bare', '--columns=name', 'list', 'Logical_Switch_Port'];
+      await until(
+        'ports of all',
+        async () => {
+          const found = await runOvs('ovn-nbctl', [`--db=${node.northbound.remote}`, ...ports]);
+          return names.every((name) => found.includes(`blue_${name}`));
+        },
+        { ...node.waiting, limit: 60_000 },
+      );
+      let isAnswering = true;
+      let held = 0;
+      proxy.hold = () => {
+        if (isAnswering) return undefined;
+        held += 1;
+        return new Promise(() => undefined);
+      };
+      await node.comesAndGoes('known-0');
+      const middle = performance.now();
+      isAnswering = false;
+      for (const name of names) await node.comesAndGoes(name);
+      // Their network-status, at least, was to be written.
+      expect(held).toBeGreaterThan(0);
+    }, 180_000);
+  },
+);
+
+/** What listens in a namespace, on its loopback device, and leads to a port of this one. */
+function relayInto(namespace: NetworkNamespace, port: number): AsyncDisposable & { url: string } {
+  const ends = new Set<Socket>();
+  const server = createServer((socket) => {
+    const out = connect(port, '127.0.0.1');
+    for (const one of [socket, out]) {
+      ends.add(one);
+      one
+        .on('error', () => undefined)
+        .on('close', () => [socket, out].forEach((end) => end.destroy()));
+    }
+    socket.pipe(out).pipe(socket);
+  });
+  const descriptor = openSync(namespace.path, 'r');
+  try {
+    // Without a host name it listens at once.
+    inNetworkNamespace(descriptor, () => server.listen(0));
+  } finally {
+    closeSync(descriptor);
+  }
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    async [Symbol.asyncDispose]() {
+      for (const one of ends) one.destroy();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}

@@ -9,6 +9,7 @@ import { batchLines } from '../support/host/ip-commands.ts';
 import { devicesOf, hostZone, settled, withoutVrf } from '../support/host/host-driver.ts';
 import { HostUnits } from '../support/host/host-units.ts';
 import { NetworkNamespace } from '../support/host/network-namespace.ts';
+import { until } from '../support/run/until.ts';
 import { temporaryFolder } from '../support/ovsdb/ovsdb-server.ts';
 import type { Zone } from '../support/zone/zones.ts';
 import { peakMemory, processorTime, timed, type Benchmark, type Figure } from './benchmark.ts';
@@ -155,7 +156,8 @@ async function burst(): Promise<readonly Figure[]> {
       '',
       routes.map((route) => `route ${word} ${route}`),
     );
-  while (seen < 2 * ROUTES && monitor.losses === 0) await pause(100);
+  const isRead = (): boolean => seen >= 2 * ROUTES || monitor.losses > 0;
+  await until('all announcements', isRead, { limit: 60_000, pause: 100 });
   await whole.quiet();
   const spent = processorTime() - before;
   const of = `${ROUTES} routes of others come and go`;

@@ -309,8 +309,6 @@ describe.skipIf(typeof started === 'string')(
         held += 1;
         return new Promise(() => undefined);
       };
-      await node.comesAndGoes('known-0');
-      const middle = performance.now();
       isAnswering = false;
       for (const name of names) await node.comesAndGoes(name);
       // Their network-status, at least, was to be written.

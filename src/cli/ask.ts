@@ -57,19 +57,33 @@ export function optionDifference(mine: GivenOptions, theirs: GivenOptions): stri
   return undefined;
 }
 
+interface AskOptions {
+  /** Called where a daemon has left its socket behind. */
+  readonly onEnded?: () => void;
+  /** Whether who answered is reported. */
+  readonly tells?: boolean;
+}
+
 /**
  * The daemon's answer, with the fields named in `fields`; undefined when no daemon answers for these settings. Says on standard
- * error which one it was. `onEnded` is called where a daemon has left its socket behind.
+ * error which one it was.
  */
 export async function askDaemon<T>(
   { socket, timeout, given }: Configuration,
   method: string,
   params: object,
   fields: readonly (keyof T & string)[],
-  onEnded: () => void = () => undefined,
+  { onEnded = () => undefined, tells = true }: AskOptions = {},
 ): Promise<T | undefined> {
   const direct = (why?: string): undefined => {
-    report(tone(`read directly${why === undefined ? '' : `: ${why}`}`, 'quiet', process.stderr));
+    if (tells)
+      report(
+        tone(
+          `read from objects and databases, not from a daemon${why === undefined ? '' : `: ${why}`}`,
+          'quiet',
+          process.stderr,
+        ),
+      );
     return undefined;
   };
   if (socket === undefined) return direct();
@@ -94,7 +108,7 @@ export async function askDaemon<T>(
       throw new ControlError(
         `${daemon} gave no answer to "${method}" that this release understands`,
       );
-    report(tone(`answered by ${daemon}`, 'quiet', process.stderr));
+    if (tells) report(tone(`answered by ${daemon}`, 'quiet', process.stderr));
     return answer as T;
   });
 }

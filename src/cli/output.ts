@@ -67,6 +67,11 @@ export function table(header: readonly string[], rows: readonly (readonly string
     .join('\n');
 }
 
+/** Begins at the top of an empty screen. */
+export const clearScreen = (): void => {
+  process.stdout.write(`${CONTROL_SEQUENCE}H${CONTROL_SEQUENCE}2J${CONTROL_SEQUENCE}3J`);
+};
+
 /** One line: line ends of what others wrote are shown. */
 export const print = (line: string): void => {
   process.stdout.write(`${coloured(visibleText(line))}\n`);

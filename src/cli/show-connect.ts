@@ -56,10 +56,8 @@ export function printConnection(connection: ConnectOverview): void {
   printLines(
     table(
       ['NODE', 'STATE'],
-      nodes.map(({ node, state, message }) => [
-        node,
-        tone(message === undefined ? state : `${state}: ${message}`, STATE_TONES[state]),
-      ]),
+      nodes.map(({ node, state }) => [node, tone(state, STATE_TONES[state])]),
     ),
   );
+  for (const { node, message } of nodes) if (message !== undefined) print(`  ${node}: ${message}`);
 }

@@ -1,23 +1,25 @@
 /** `heddle status` and `heddle show`: what became of networks, nodes and pods, from the objects and what the nodes report. */
+import { setTimeout } from 'node:timers/promises';
 import type { Command } from 'commander';
 import { ovnPrefix } from '../api/nad/network-name.ts';
 import { objectKey } from '../api/objects.ts';
 import { podNetworks } from '../api/annotations/pod-annotations.ts';
 import type { Configuration } from '../settings/configuration.ts';
 import type { ConnectOverview } from '../views/connect-overview.ts';
-import type { DaemonOverview } from '../views/daemon-overview.ts';
-import { distinctProblems } from '../views/distinct-problems.ts';
+import { nearestName } from '../api/validation/nearest-name.ts';
 import { objectSource, openStore } from '../settings/object-store.ts';
 import { isHealthy, overviewOf, type NetworkOverview, type Overview } from '../views/overview.ts';
 import { problemText, type PlaceOf } from '../views/problem-text.ts';
 import { readOverviewObjects } from '../views/overview-objects.ts';
+import { filtered, networkState, statusView } from '../views/status-view.ts';
 import { waitingText } from '../views/waiting-pods.ts';
 import { statusReport, type StatusReport } from '../views/zone-reports.ts';
 import type { NetworkName } from '../model/model.ts';
 import { gatewayRouter, podSwitch } from '../model/rules/names.ts';
 import { askDaemon, type AnswerSource } from './ask.ts';
-import { addSettings, configurationOf } from './options.ts';
+import { addSettings, configurationOf, stopSignal } from './options.ts';
 import {
+  clearScreen,
   EXIT,
   print,
   printJson,
@@ -38,10 +40,24 @@ export function register(program: Command): void {
       .description(
         'each network on each node: allocated, committed, in the data plane, or what is wrong',
       )
+      .option('-n, --namespace <NAMESPACE>', 'what concerns this namespace alone')
+      .option(
+        '--network <NETWORK>',
+        'what concerns this network alone, by its name or its object (blue/net)',
+      )
+      .option('--watch', 'again whenever it is another, until Ctrl-C')
       .option('--json', 'as JSON')
-      .addHelpText('after', '\nExit code: 0 all is well, 1 something is wrong.'),
+      .addHelpText(
+        'after',
+        `
+--node as a flag shows that node alone.
+States of a network: Programmed (in the data plane), Committed (in the databases; ovn-northd and ovn-controller have not confirmed it yet),
+Pending (something that it needs is missing), Failed, Refused (its object says why), Deleting (its last pods still use it), Unused (no
+pod or service here uses it), Stale and no daemon (nobody keeps it on a node), Unknown (no node has reported it).
+Exit code: 0 all is well, 1 something is wrong.`,
+      ),
     ['where', 'control', 'cluster'],
-  ).action(async (_options: unknown, command: Command) => status(command));
+  ).action(async (options: StatusOptions, command: Command) => status(command, options));
   const showCommand = program.command('show');
   addShowNode(showCommand);
   addSettings(
@@ -60,17 +76,53 @@ const isJson = (command: Command): boolean => command.opts<{ json?: boolean }>()
 /** The daemon of an earlier release says nothing of objects. */
 type AnyStatus = Omit<StatusReport, 'objects'> & Partial<Pick<StatusReport, 'objects'>>;
 
-async function status(command: Command): Promise<void> {
+interface StatusOptions {
+  readonly namespace?: string;
+  readonly network?: string;
+  readonly watch?: boolean;
+}
+
+const didYouMean = (written: string, names: readonly string[]): string => {
+  const nearest = nearestName(written, names);
+  return nearest === undefined ? `; networks: ${names.join(', ')}` : `; did you mean "${nearest}"?`;
+};
+
+/** Milliseconds between two looks of `--watch`. */
+const WATCH = 2000;
+
+async function status(command: Command, options: StatusOptions): Promise<void> {
   const configuration = configurationOf(command);
+  if (options.watch !== true) {
+    (await look(command, options, configuration, true)).show();
+    return;
+  }
+  const signal = stopSignal();
+  let shown: string | undefined;
+  for (let isFirst = true; !signal.aborted; isFirst = false) {
+    const { content, show } = await look(command, options, configuration, isFirst);
+    if (content !== shown) {
+      if (process.stdout.isTTY) clearScreen();
+      show();
+      shown = content;
+    }
+    await setTimeout(WATCH, undefined, { signal }).catch(() => undefined);
+  }
+}
+
+/** Looks once. `show` prints what was found, and sets the exit code; `content` is the same while that is, whenever it was reported. */
+async function look(
+  command: Command,
+  { namespace, network }: StatusOptions,
+  configuration: Configuration,
+  tells: boolean,
+): Promise<{ readonly content: string; readonly show: () => void }> {
   let ended: string | undefined;
   const answered = await askDaemon<AnyStatus>(
     configuration,
     'status',
     {},
     ['networks', 'connections', 'nodes', 'problems', 'notes', 'manifests', 'places'],
-    () => {
-      ended = configuration.node;
-    },
+    { tells, onEnded: () => (ended = configuration.node) },
   );
   const {
     places,
@@ -78,15 +130,35 @@ async function status(command: Command): Promise<void> {
     objects = [],
     ...rest
   } = answered ?? (await statusDirectly(configuration, ended));
-  const overview: Overview = { ...rest, objects };
+  const node = command.getOptionValueSource('node') === 'cli' ? configuration.node : undefined;
+  const overview = filtered({ ...rest, objects }, { namespace, network, node });
   const source: AnswerSource = answered === undefined ? 'direct' : 'daemon';
-  if (isJson(command)) printJson({ source, ...overview, manifests });
-  else
-    printOverview(overview, (object) =>
-      Object.hasOwn(places, object) ? places[object] : undefined,
-    );
-  const isBroken = reportComplaints(manifests);
-  process.exitCode = isHealthy(overview) && !isBroken ? EXIT.success : EXIT.problems;
+  const show = (): void => {
+    if (network !== undefined && overview.networks.length === 0) {
+      report(
+        `heddle status: no network is called "${network}"${didYouMean(
+          network,
+          rest.networks.map(({ name }) => name),
+        )}`,
+      );
+      process.exitCode = EXIT.problems;
+      return;
+    }
+    const networks = overview.networks.map((one) => ({ ...one, state: networkState(one) }));
+    if (isJson(command)) printJson({ source, ...overview, networks, manifests });
+    else
+      printOverview(
+        overview,
+        (object) => (Object.hasOwn(places, object) ? places[object] : undefined),
+        manifests.filter(({ severity }) => severity === 'error').length,
+      );
+    const isBroken = reportComplaints(manifests);
+    process.exitCode = isHealthy(overview) && !isBroken ? EXIT.success : EXIT.problems;
+  };
+  const content = JSON.stringify([overview, manifests], (key, value: unknown) =>
+    ['observedAt', 'heartbeat'].includes(key) ? undefined : value,
+  );
+  return { content, show };
 }
 
 async function statusDirectly(
@@ -97,24 +169,36 @@ async function statusDirectly(
   return await statusReport(store, configuration.settings, ended === undefined ? {} : { ended });
 }
 
-const daemonText = ({ state, message }: DaemonOverview): string =>
-  message === undefined
-    ? tone(state, state === 'running' ? 'good' : 'quiet')
-    : tone(`${state}: ${message}`, 'bad');
+const heading = (text: string, kind: 'bad' | 'warning'): void => {
+  print('');
+  print(tone(text, kind));
+};
 
-function printOverview(overview: Overview, placeOf: PlaceOf): void {
+/** The verdict, what is wrong, what waits, and how far everything is: worst first, each thing once. */
+function printOverview(overview: Overview, placeOf: PlaceOf, broken: number): void {
+  const { verdict, isWell, problems, waiting } = statusView(overview, broken);
+  print(tone(verdict, isWell ? 'good' : 'bad'));
+  if (problems.length > 0) heading('Problems', 'bad');
+  for (const problem of problems) print(`  ${problemText(problem, placeOf)}`);
+  if (waiting.length > 0) heading('Waiting', 'warning');
+  for (const problem of waiting) print(`  ${problemText(problem, placeOf)}`);
+  print('');
   printLines(
     table(
-      ['NETWORK', 'ID', 'TOPOLOGY', 'ROLE', 'SUBNETS', 'PODS', 'NODES'],
-      overview.networks.map((network) => [
-        network.name,
-        network.id === undefined ? '-' : String(network.id),
-        network.topology ?? '-',
-        network.role ?? '-',
-        network.subnets.join(' ') || '-',
-        String(network.pods.length),
-        nodeSummary(network.nodes),
-      ]),
+      ['NETWORK', 'ID', 'TOPOLOGY', 'ROLE', 'SUBNETS', 'PODS', 'STATE', 'NODES'],
+      overview.networks.map((network) => {
+        const state = networkState(network);
+        return [
+          network.name,
+          network.id === undefined ? '-' : String(network.id),
+          network.topology ?? '-',
+          network.role ?? '-',
+          network.subnets.join(' ') || '-',
+          String(network.pods.length),
+          tone(state, STATE_TONES[state]),
+          nodeSummary(network.nodes),
+        ];
+      }),
     ),
   );
   printConnections(overview.connections);
@@ -122,48 +206,14 @@ function printOverview(overview: Overview, placeOf: PlaceOf): void {
   printLines(
     table(
       ['NODE', 'ID', 'DAEMON', 'REPORTED'],
-      overview.nodes.map((node) => [
-        node.name,
-        node.id === undefined ? '-' : String(node.id),
-        daemonText(node.daemon),
-        node.message === undefined ? (node.observedAt ?? 'never') : tone(node.message, 'bad'),
-      ]),
+      overview.nodes.map(({ name, id, daemon, observedAt = 'never' }) => {
+        const kind =
+          daemon.message !== undefined ? 'bad' : daemon.state === 'running' ? 'good' : 'quiet';
+        return [name, id === undefined ? '-' : String(id), tone(daemon.state, kind), observedAt];
+      }),
     ),
   );
-  const problems = distinctProblems([
-    ...overview.networks.flatMap(({ object, name, conditions }) =>
-      conditions
-        .filter(
-          ({ type, status }) => status === (type === 'PrimaryNetworkConflict' ? 'True' : 'False'),
-        )
-        .map(({ type, message }) => ({
-          object: object ?? name,
-          message: type === 'NetworkReady' ? `not ready: ${message}` : message,
-        })),
-    ),
-    ...overview.problems,
-  ]);
-  const told = new Set(problems.map(({ object }) => object));
-  const waiting = overview.waitingPods.filter(({ pod }) => !told.has(`Pod ${pod}`));
-  if (waiting.length > 0) printLines(`\n${tone('Waiting', 'warning')}`);
-  for (const pod of waiting) print(`  ${waitingText(pod)}`);
-  const { objects } = overview;
-  if (objects.length > 0) {
-    print('');
-    printLines(
-      table(
-        ['OBJECT', 'STATE', 'ON'],
-        objects.map(({ object, state, nodes }) => [
-          object,
-          tone(state, state === 'Failed' ? 'bad' : 'warning'),
-          nodes.length > 3 ? `${nodes.length} nodes` : nodes.join(' '),
-        ]),
-      ),
-    );
-  }
-  if (problems.length > 0) printLines(`\n${tone('Problems', 'bad')}`);
-  for (const problem of problems) print(`  ${problemText(problem, placeOf)}`);
-  if (overview.notes.length > 0) printLines(`\n${tone('Notes', 'warning')}`);
+  if (overview.notes.length > 0) heading('Notes', 'warning');
   for (const note of overview.notes) print(`  ${problemText(note, placeOf)}`);
 }
 
@@ -224,7 +274,7 @@ async function show(name: string, command: Command): Promise<void> {
       ),
     );
     const waiting = overview.waitingPods.find((each) => each.pod === name);
-    if (waiting !== undefined) print(tone(waitingText(waiting), 'warning'));
+    if (waiting !== undefined) print(tone(`Pod ${name} ${waitingText(waiting)}`, 'warning'));
     for (const problem of shown.problems) print(tone(problem, 'bad'));
   }
   if (shown.problems.length > 0 || shown.interfaces.length === 0) process.exitCode = EXIT.problems;
@@ -253,18 +303,20 @@ function printNetwork(network: NetworkOverview, connections: readonly ConnectOve
   printLines(
     table(
       ['NODE', 'SUBNETS', 'STATE', 'SWITCH', 'GATEWAY ROUTER'],
-      network.nodes.map(({ node, subnets, state, message }) => {
+      network.nodes.map(({ node, subnets, state }) => {
         const name = network.name as NetworkName;
         const { topology, role } = network;
         return [
           node,
           subnets.join(' ') || '-',
-          tone(message === undefined ? state : `${state}: ${message}`, STATE_TONES[state]),
+          tone(state, STATE_TONES[state]),
           topology === undefined ? '-' : podSwitch({ name, topology }, node),
           role === 'primary' ? gatewayRouter(ovnPrefix(name), node) : '-',
         ];
       }),
     ),
   );
+  for (const { node, message } of network.nodes)
+    if (message !== undefined) print(`  ${node}: ${message}`);
   if (network.pods.length > 0) printLines(`\npods: ${network.pods.join(' ')}`);
 }

@@ -68,6 +68,8 @@ export interface NetworkOverview {
   readonly role?: string;
   readonly subnets: readonly string[];
   readonly conditions: readonly Condition[];
+  /** Its object is deleted, and goes with the last pod on it. */
+  readonly isDeleting?: boolean;
   readonly nads: readonly string[];
   readonly nodes: readonly NetworkOnNode[];
   /** `namespace/name` of pods with an interface on it. */
@@ -147,6 +149,7 @@ export function overviewOf(
         hostLength === undefined ? cidr : `${cidr}/${hostLength}`,
       ),
       conditions: conditionsOf(object),
+      ...(object?.metadata.deletionTimestamp === undefined ? {} : { isDeleting: true }),
       nads: ofNetwork.map(({ key }) => key),
       nodes: objects.nodes.map((node) => onNode(node, name, zones, daemons)),
       pods: [...new Set(keys.flatMap((key) => pods.get(key) ?? []))].sort(),
@@ -168,11 +171,41 @@ export function overviewOf(
     waitingPods: waitingPods(
       objects.pods,
       new Set([...nads.values()].flatMap((ofNetwork) => ofNetwork.map(({ key }) => key))),
-    ),
+    ).map((pod) => {
+      const cause = causeOfWaiting(pod, sorted, daemons);
+      return cause === undefined ? pod : { ...pod, cause };
+    }),
     problems: problemsOf(objects),
     objects: objectsOf(objects.zoneStatuses),
     notes: objects.zoneStatuses.flatMap(({ status }) => status?.notes ?? []),
   };
+}
+
+/** Why a pod has no addresses, from what is known of its node and of the networks of its namespace. */
+function causeOfWaiting(
+  { pod, node = '' }: WaitingPod,
+  networks: readonly Placed[],
+  daemons: ReadonlyMap<string, DaemonOverview>,
+): string | undefined {
+  const daemon = daemons.get(node);
+  if (daemon === undefined) return `there is no node "${node}"`;
+  if (daemon.message !== undefined) return `${daemon.state} on ${node}: ${daemon.message}`;
+  const [namespace = ''] = pod.split('/');
+  const refused = networks
+    .filter(({ object = '', nads }) =>
+      [object.slice(object.indexOf(' ') + 1), ...nads].some((key) =>
+        key.startsWith(`${namespace}/`),
+      ),
+    )
+    .flatMap(({ object = '', conditions }) =>
+      conditions
+        .filter(({ type, status }) => type === 'NetworkCreated' && status === 'False')
+        .map(({ message }) => `${object}: ${message}`),
+    );
+  if (refused.length > 0) return refused.join('; ');
+  return daemon.heartbeat === undefined && daemon.state !== 'running'
+    ? `no daemon has run on ${node} yet`
+    : undefined;
 }
 
 type Placed = Omit<NetworkOverview, 'siblings'>;

@@ -12,6 +12,10 @@ export interface WaitingPod {
   readonly pod: string;
   /** `a primary network`, or NADs that it names. */
   readonly without: readonly string[];
+  /** The node that it is on. */
+  readonly node?: string;
+  /** Why, where that can be seen from outside of its node. */
+  readonly cause?: string;
 }
 
 /** Pods on a node that lack addresses, by key. NADs other than `ours` are the business of other plugins. */
@@ -21,7 +25,11 @@ export const waitingPods = (
 ): readonly WaitingPod[] =>
   pods
     .filter((pod) => pod.spec.nodeName !== undefined && !isWithoutNetworks(pod))
-    .map((pod) => ({ pod: objectKey(pod.metadata), without: missing(pod, ours) }))
+    .map((pod) => ({
+      pod: objectKey(pod.metadata),
+      without: missing(pod, ours),
+      node: pod.spec.nodeName ?? '',
+    }))
     .filter(({ without }) => without.length > 0)
     .toSorted((a, b) => (a.pod < b.pod ? -1 : 1));
 
@@ -37,8 +45,6 @@ function missing(pod: Pod, ours: ReadonlySet<string>): readonly string[] {
   ];
 }
 
-/** Why a pod waits is in its events: whoever gives its addresses says it there. */
-export const waitingText = ({ pod, without }: WaitingPod): string => {
-  const [namespace = '', name = ''] = pod.split('/');
-  return `Pod ${pod}: no addresses yet on ${without.join(', ')}; its events say why: kubectl describe pod --namespace ${namespace} ${name}`;
-};
+/** What a pod waits for; where nothing is wrong its node is about to give it addresses. */
+export const waitingText = ({ without, node = 'its node', cause }: WaitingPod): string =>
+  `has no addresses yet on ${without.join(', ')}: ${cause ?? `${node} has not given them yet`}`;

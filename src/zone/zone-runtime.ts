@@ -443,7 +443,9 @@ export class ZoneRuntime implements AsyncDisposable {
 
   /** Release of the ovn-northd of this zone; undefined before it has worked on the database. */
   get ovnVersion(): string | undefined {
-    return northdRelease(this.northbound.replica);
+    return this.northbound.isLoaded?.() === false
+      ? undefined
+      : northdRelease(this.northbound.replica);
   }
 
   /** What somebody else set on this node, and stays. */

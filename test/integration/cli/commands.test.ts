@@ -530,7 +530,7 @@ describe('a running daemon', () => {
       });
       expect((await bed.heddle.run('plan')).stdout).toMatch(/OVN_Northbound\nNothing to do\./);
       expect((await bed.heddle.run('status')).stdout).toMatch(
-        /^blue_blue .* ovn-worker Committed/m,
+        /^blue_blue .* Committed +ovn-worker Committed/m,
       );
       // The socket is all that it takes.
       const bare = await heddle('status', '--json', '--socket', bed.heddle.socket);
@@ -551,7 +551,7 @@ describe('a running daemon', () => {
     const alone = await ask('plan');
     ended(alone, 0);
     expect(sourceOf(alone)).toBe('direct');
-    expect(alone.stderr).toMatch(/read directly: no daemon answers on .*control\.sock/);
+    expect(alone.stderr).toMatch(/not from a daemon: no daemon answers on .*control\.sock/);
     expect(sourceOf(await ask('status'))).toBe('direct');
     // What it left behind is in nobody's way.
     await using daemon = bed.heddle.daemon();
@@ -586,7 +586,7 @@ describe('a running daemon', () => {
     const atOnce = await shown();
     ended(atOnce, 1);
     expect(atOnce.stdout).toMatch(
-      /^blue_blue .* ovn-worker no daemon: nobody listens on its socket: it has ended; it was Committed/m,
+      /^1 node, .*\n\nProblems\n.*Node ovn-worker: no daemon: nobody listens on its socket: it has ended\n[^]*^blue_blue .* no daemon +ovn-worker no daemon$/m,
     );
     const spec = { renewTime: microTime(Date.now() - 21_000) };
     await store.patch(LEASES, key, { spec }, { fieldManager: 'test' });
@@ -609,7 +609,7 @@ describe('a running daemon', () => {
     expect(await daemon.end('SIGTERM')).toBe(0);
     const stopped = await shown('--socket=none');
     ended(stopped, 1);
-    expect(stopped.stdout).toMatch(/^ovn-worker +2 +no daemon: its daemon was stopped at /m);
+    expect(stopped.stdout).toMatch(/Node ovn-worker: no daemon: its daemon was stopped at /);
   }, 180_000);
 
   test('whose database is away says that nobody knows what would change', async () => {
@@ -643,7 +643,7 @@ describe('a running daemon', () => {
     const plan = await bed.heddle.run('plan');
     ended(plan, 69);
     expect(plan.stderr).toMatch(/nobody knows what would change: .*OVN_Northbound/);
-    expect((await bed.heddle.run('status')).stdout).toMatch(/^ovn-worker .*OVN_Northbound/m);
+    expect((await bed.heddle.run('status')).stdout).toMatch(/Node ovn-worker: .*OVN_Northbound/);
     expect(await daemon.end('SIGTERM')).toBe(0);
   });
 });

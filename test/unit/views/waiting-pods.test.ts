@@ -30,14 +30,18 @@ test('a pod on a node waits while it lacks a network that it is to be on', () =>
     new Set(['blue/mesh', 'blue/net']),
   );
   expect(found).toEqual([
-    { pod: 'blue/full', without: ['a primary network'] },
-    { pod: 'blue/mesh', without: ['blue/mesh', 'blue/mesh/1'] },
-    { pod: 'blue/new', without: ['any network'] },
+    { pod: 'blue/full', without: ['a primary network'], node: 'n1' },
+    { pod: 'blue/mesh', without: ['blue/mesh', 'blue/mesh/1'], node: 'n1' },
+    { pod: 'blue/new', without: ['any network'], node: 'n1' },
   ]);
 });
 
-test('where its reason stands is told', () => {
-  expect(waitingText({ pod: 'blue/full', without: ['a primary network'] })).toBe(
-    'Pod blue/full: no addresses yet on a primary network; its events say why: kubectl describe pod --namespace blue full',
+test('its cause is told where it is known', () => {
+  const waiting = { pod: 'blue/full', without: ['a primary network'], node: 'n1' };
+  expect(waitingText(waiting)).toBe(
+    'has no addresses yet on a primary network: n1 has not given them yet',
+  );
+  expect(waitingText({ ...waiting, cause: 'there is no node "n1"' })).toBe(
+    'has no addresses yet on a primary network: there is no node "n1"',
   );
 });

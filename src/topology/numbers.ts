@@ -72,6 +72,8 @@ export const MARK_OWN_POD = 43;
 export const MARK_EGRESS_TO_NODE = 1008;
 /** Packet mark of what is to leave by a network card that is not the gateway's (reference/node.md §1.2). */
 export const MARK_EGRESS_BY_CARD = 1009;
+/** What pods of the default network send to next hops in local gateway mode. No number of ovn-kubernetes. */
+export const MARK_TO_NEXT_HOP = 1010;
 
 /** Priorities and tiers of ACLs. */
 export const ACL_CONNECT_SERVICE = 500;

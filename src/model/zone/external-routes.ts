@@ -13,6 +13,7 @@ import {
   type NextHop,
 } from '../read/external-routes.ts';
 import type { AttachmentTables } from './attachments.ts';
+import type { EgressIpTables } from './egress-ips.ts';
 import type { NamespaceTables } from './namespaces.ts';
 import type { NodeTables } from './nodes.ts';
 import type { InterfaceKey, PodKey, PodTables } from './pods.ts';
@@ -45,6 +46,8 @@ export interface RoutedPod {
   readonly network: NetworkName;
   readonly policy: string;
   readonly namespace: string;
+  /** Addresses that leave by an EgressIP instead. */
+  readonly outranked: readonly string[];
   /** None while no hop has the family of an address of it. */
   readonly routes: readonly PodRoute[];
 }
@@ -58,7 +61,7 @@ export const externalRouteObject = (policy: string): string =>
   `AdminPolicyBasedExternalRoute ${policy}`;
 
 export function externalRouteTables(
-  known: ZoneBasis & NodeTables & NamespaceTables & PodTables & AttachmentTables,
+  known: ZoneBasis & NodeTables & NamespaceTables & PodTables & AttachmentTables & EgressIpTables,
 ) {
   const { graph, recorder, settings, namespaces, nodeName } = known;
   const externalRoutes = new FactTable<[policy: string], ExternalRoute>('externalRoutes', recorder);
@@ -93,6 +96,7 @@ export function externalRouteTables(
       network: [network: NetworkName];
       policy: [policy: string];
       unserved: [];
+      outranked: [];
     },
     { sources: [network: NetworkName, Family] }
   >('routedPods', graph, known.attachments, routesOf, {
@@ -101,7 +105,9 @@ export function externalRouteTables(
       unit: ({ network }, pod) => [[network, ...pod]],
       network: ({ network }) => [network],
       policy: ({ policy }) => [policy],
-      unserved: ({ routes }) => (routes.length === 0 ? [[]] : []),
+      unserved: ({ routes, outranked }) =>
+        routes.length === 0 && outranked.length === 0 ? [[]] : [],
+      outranked: ({ outranked }) => (outranked.length > 0 ? [[]] : []),
     },
     sets: {
       sources: ({ network, routes }) =>
@@ -181,18 +187,32 @@ export function externalRouteTables(
         !own.includes(address) &&
         ways?.some((way) => familyOf(way) === familyOf(address)) !== false,
     );
+    // What has an EgressIP leaves with its address by the node that has it, in either gateway mode, or not at all.
+    const outranked = known.egressPorts.get(...key)?.addresses ?? [];
     return {
       network: attachment.network,
       policy,
       namespace,
+      outranked,
       routes: attachment.addresses
         .map(withoutPrefix)
+        .filter((source) => !outranked.includes(source))
         .flatMap((source) =>
           hops
             .filter(({ address }) => familyOf(address) === familyOf(source))
             .map((hop) => ({ source, ...hop })),
         ),
     };
+  }
+
+  /** Namespaces of which pods have an EgressIP. */
+  function outrankedByPolicy(): ReadonlyMap<string, ReadonlySet<string>> {
+    const found = new Map<string, Set<string>>();
+    for (const key of routedPods.keysBy('outranked')) {
+      const { policy = '', namespace = '' } = routedPods.peek(...key) ?? {};
+      found.set(policy, (found.get(policy) ?? new Set()).add(namespace));
+    }
+    return found;
   }
 
   function watchedOf(policy: string) {
@@ -219,7 +239,7 @@ export function externalRouteTables(
         for (const [older, found] of lost)
           yield {
             object: externalRouteObject(policy),
-            message: `namespaces ${listed(found)} are already affected by another policy: ${older}, which is older; select each namespace by one policy`,
+            message: `namespaces ${listed(found.map(({ namespace }) => namespace))} are already affected by another policy: ${older}, which is older; select each namespace by one policy`,
           };
       }
       for (const policy of policyHops.keysBy('incomplete')) {
@@ -232,13 +252,11 @@ export function externalRouteTables(
               : `it has ${hops.length + left} next hops: ${left} of them are not used, as each costs a route for each pod; write or select at most ${MOST_HOPS}`,
         };
       }
-      // As in ovn-kubernetes, the external bridge hands what has the node's address to the host there (reference/openflow.md, table 0, priority 175).
-      if (known.self.peek(nodeName)?.gateway?.mode === 'local')
-        for (const [policy] of routedPods.distinct('policy').keys())
-          yield {
-            object: externalRouteObject(policy),
-            message: `node ${nodeName} is in local gateway mode, where next hops are not known to be reached: what its pods send outside may get no answer; use shared gateway mode, or leave its namespaces out`,
-          };
+      for (const [policy, namespaces] of outrankedByPolicy())
+        yield {
+          object: externalRouteObject(policy),
+          message: `pods of namespaces ${listed(namespaces)} have an EgressIP, which comes first: they leave with its address by the node that has it, and by no next hop; select them by one of both`,
+        };
       const unserved = new Set<string>();
       for (const key of routedPods.keysBy('unserved')) {
         const { policy = '', namespace = '' } = routedPods.peek(...key) ?? {};
@@ -258,8 +276,8 @@ export function externalRouteTables(
 
 /** So many are named. */
 const MOST_NAMED = 5;
-const listed = (found: readonly RoutedNamespace[]): string => {
-  const names = found.map(({ namespace }) => namespace).sort();
+const listed = (namespaces: Iterable<string>): string => {
+  const names = [...namespaces].sort();
   const named = names.slice(0, MOST_NAMED).join(', ');
   const more = names.length - MOST_NAMED;
   return more > 0 ? `${named} and ${more} more` : named;

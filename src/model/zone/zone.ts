@@ -46,8 +46,9 @@ function tablesOf(nodeName: string, settings: ClusterSettings, options: Renderin
   const networks = { ...objects, ...networkTables(objects) };
   const connects = { ...networks, ...connectTables(networks) };
   const reach = { ...connects, ...reachTables(connects), ...attachmentTables(networks) };
-  const routed = { ...reach, ...externalRouteTables(reach) };
-  const services = { ...routed, ...serviceTables(routed), ...egressIpTables(routed) };
+  const egress = { ...reach, ...egressIpTables(reach) };
+  const routed = { ...egress, ...externalRouteTables(egress) };
+  const services = { ...routed, ...serviceTables(routed) };
   const rendered = { ...services, ...renderedTables(services, options) };
   const groups = { ...rendered, ...groupTables(rendered), ...backendTables(rendered) };
   const policies = { ...groups, ...policyTables(groups), ...multicastTables(groups) };

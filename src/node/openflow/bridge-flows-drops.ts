@@ -2,7 +2,7 @@
 import type { BridgePart } from './bridge-network.ts';
 import { familyOf } from '../../allocators/addresses.ts';
 import { DROP, NORMAL } from './flow-actions.ts';
-import { ALL_EGRESS_MARKS, COOKIE_PATH_MTU, NO_COOKIE, PIPELINE } from './pipeline.ts';
+import { ALL_EGRESS_MARKS, COOKIE_PATH_MTU, NO_COOKIE, PIPELINE, TO_NEXT_HOP } from './pipeline.ts';
 
 const { classify } = PIPELINE;
 
@@ -56,10 +56,16 @@ export const dropFlows: BridgePart = {
               [DROP],
               COOKIE_PATH_MTU,
             );
-      for (const service of services)
-        rows
-          .by('services-outside')
-          .flow(classify.at.servicesOutside, [ip, from, `${dst}=${service}`], [DROP]);
+      for (const service of services) {
+        const drop = rows.by('services-outside');
+        drop.flow(classify.at.servicesOutside, [ip, from, `${dst}=${service}`], [DROP]);
+        if (on.mode === 'local' && isDefault)
+          drop.flow(
+            classify.at.servicesByNextHops,
+            [ip, from, `${dst}=${service}`, `pkt_mark=${TO_NEXT_HOP}`],
+            [DROP],
+          );
+      }
       const inner = network.subnets
         .map(({ cidr }) => cidr)
         .filter((cidr) => familyOf(cidr) === family);

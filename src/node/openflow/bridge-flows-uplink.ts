@@ -8,7 +8,14 @@ import {
 } from './bridge-network.ts';
 import { conntrack, DROP, resubmit, NORMAL, output } from './flow-actions.ts';
 import { LOCAL, UPLINK, type FlowRows } from './flow-rows.ts';
-import { CONNTRACK_MARK_HOST, PIPELINE, TOO_LARGE, ZONES, type FlowPlace } from './pipeline.ts';
+import {
+  CONNTRACK_MARK_HOST,
+  PIPELINE,
+  TO_NEXT_HOP,
+  TOO_LARGE,
+  ZONES,
+  type FlowPlace,
+} from './pipeline.ts';
 import { BFD_PORT, GENEVE_PORT, MARK_TO_NODE_ADDRESS } from '../numbers.ts';
 import { plainAddress } from '../plain-address.ts';
 
@@ -221,6 +228,12 @@ function addWaysOut(
         rows.flow(classify.at.waysOut, [ip, ...out, `${src}=${own}`], translate);
       continue;
     }
+    if (on.mode === 'local')
+      rows.flow(
+        classify.at.toNextHops,
+        [ip, ...out, `${src}=${nodeAddress}`, `pkt_mark=${TO_NEXT_HOP}`],
+        [conntrack(track), output(UPLINK)],
+      );
     if (on.mode === 'shared')
       for (const subnet of hostSubnets)
         rows.flow(

@@ -5,7 +5,7 @@
  */
 import { FIRST_EGRESS_MARK, LAST_EGRESS_MARK } from '../../api/annotations/network-annotations.ts';
 import { SETTINGS } from '../../desired/rows.ts';
-import { INTO_OVN_MARK, MARK_TO_NODE_ADDRESS, packetMark } from '../numbers.ts';
+import { INTO_OVN_MARK, MARK_TO_NEXT_HOP, MARK_TO_NODE_ADDRESS, packetMark } from '../numbers.ts';
 
 /** How packets go from table to table. N is the patch port of a network. */
 export const PICTURE = `
@@ -102,6 +102,16 @@ export const PIPELINE = {
       ],
       strangers: [204, 'to the port of tunnels: everybody else is dropped', 'from-nodes'],
       tunnels: [200, 'other tunnel packets, between uplink and host', 'tunnels'],
+      servicesByNextHops: [
+        181,
+        'local gateway mode: an address of the service ranges never leaves the node by a next hop, either',
+        'services-outside',
+      ],
+      toNextHops: [
+        180,
+        'local gateway mode: the default network to next hops of external routes',
+        'network-out',
+      ],
       toNodeLocally: [175, 'local gateway mode: OVN to the node, as a connection', 'hairpin'],
       servicesOutside: [
         115,
@@ -286,6 +296,8 @@ export interface FlowField {
 
 /** Mark of an EgressIP, as Open vSwitch prints it. */
 export const egressMark = (mark: number): string => `0x${mark.toString(16)}`;
+/** Of what goes to a next hop, as Open vSwitch prints it. */
+export const TO_NEXT_HOP = `0x${MARK_TO_NEXT_HOP.toString(16)}`;
 /** All of them, with a mask: no other mark is among these. */
 const EGRESS_MARKS = 0xc000;
 export const ALL_EGRESS_MARKS = `0x${EGRESS_MARKS.toString(16)}/0xffffe000`;
@@ -340,6 +352,15 @@ export const FLOW_FIELDS: readonly FlowField[] = [
     setIn: [],
     readIn: [0],
     elsewhere: "set by OVN's egress features, read by nftables, too (there 1008)",
+  },
+  {
+    field: 'pkt_mark',
+    value: TO_NEXT_HOP,
+    has: is(TO_NEXT_HOP),
+    meaning: 'local gateway mode: from the default network to a next hop',
+    setIn: [],
+    readIn: [0],
+    elsewhere: "set by policies 501 of the default network's distributed router (there 1010)",
   },
   {
     field: 'pkt_mark',

@@ -16,7 +16,7 @@ import { joinAddresses, transitLink } from '../../model/rules/network-addresses.
 import { externalRouteObject } from '../../model/zone/external-routes.ts';
 import type { ZoneFacts } from '../../model/zone/zone.ts';
 import { networkObjects, networkOf, networkRank } from '../networks/network-feature.ts';
-import { POLICY_EXTERNAL_ROUTE } from '../numbers.ts';
+import { MARK_OWN_POD, MARK_TO_NEXT_HOP, POLICY_EXTERNAL_ROUTE } from '../numbers.ts';
 import { addAddressSet, ADDRESS_SET_CLAIM, routedPods } from '../rows/address-sets.ts';
 import { textOf } from '../rows/found.ts';
 import { bfdKey, policyKey } from '../rows/row-keys.ts';
@@ -142,17 +142,30 @@ export const externalRoutePolicies = feature({
           .filter((subnet) => ipOf(subnet) === ip)
           .map((subnet) => `${ip}.dst != ${subnet}`),
       ].join(' && ');
-      rows
-        .by('through-gateway')
-        .keyed(
-          'Logical_Router_Policy',
-          policyKey(clusterRouter, POLICY_EXTERNAL_ROUTE, match),
-          { priority: POLICY_EXTERNAL_ROUTE, match, action: 'reroute', nexthops: [nexthop] },
-          holds('Logical_Router', clusterRouter, 'policies'),
-        );
+      rows.by('through-gateway').keyed(
+        'Logical_Router_Policy',
+        policyKey(clusterRouter, POLICY_EXTERNAL_ROUTE, match),
+        {
+          priority: POLICY_EXTERNAL_ROUTE,
+          match,
+          action: 'reroute',
+          nexthops: [nexthop],
+          options: marksOf(network),
+        },
+        holds('Logical_Router', clusterRouter, 'policies'),
+      );
     }
   },
 });
+
+/**
+ * What the default network sends with the node's address the bridge hands to the host, unless it is marked (reference/node.md §4.3, 175); what gateway
+ * routers of Layer2 networks let out is of their own pods, or marked for an EgressIP (parts/egress-ip-base.ts).
+ */
+function marksOf(network: Network): Readonly<Record<string, string>> {
+  if (isDefault(network)) return { pkt_mark: String(MARK_TO_NEXT_HOP) };
+  return network.topology === 'layer2' ? { pkt_mark: String(MARK_OWN_POD) } : {};
+}
 
 const IP = { v4: 'ip4', v6: 'ip6' } as const;
 

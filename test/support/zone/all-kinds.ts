@@ -173,7 +173,12 @@ export const everyKind = (zone: Zone): Zone => ({
     overlayPod,
   ],
   remoteAttachments: [machine],
-  pods: [pod('blue', 'pod1'), pod('yellow', 'pod2'), pod('yellow', 'arrived')],
+  pods: [
+    pod('blue', 'pod1'),
+    // What has an EgressIP leaves by no next hop.
+    { ...pod('yellow', 'pod2'), labels: { app: 'web', leaves: 'by-hops' } },
+    pod('yellow', 'arrived'),
+  ],
   policies: [
     ...policies,
     ...policies.slice(0, 1).map((one) => ({ ...one, name: 'untracked', isStateless: true })),
@@ -246,7 +251,7 @@ export const everyKind = (zone: Zone): Zone => ({
       name: 'out',
       created: '2026-01-01T00:00:00Z',
       namespaceSelector: {},
-      podSelector: {},
+      podSelector: { matchExpressions: [{ key: 'leaves', operator: 'DoesNotExist' }] },
       mark: 50_000,
       families: ['v4', 'v6'],
       items: [

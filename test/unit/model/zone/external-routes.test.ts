@@ -49,6 +49,32 @@ test('not where external routes are off', () => {
   expect(hopsOf(facts)).toBe(undefined);
 });
 
+test('what has an EgressIP leaves by that, and the policy says so', () => {
+  const zone: Zone = {
+    ...withRoutes(route('gw')),
+    pods: [{ namespace: 'blue', name: 'pod1', node: 'ovn-worker', labels: {}, namedPorts: [] }],
+  };
+  const egressIp = {
+    name: 'out',
+    created: '2026-01-01T00:00:00Z',
+    namespaceSelector: {},
+    podSelector: {},
+    mark: 50_000,
+    families: ['v4'] as const,
+    items: [],
+    isHere: false,
+  };
+  const facts = factsOf({ ...zone, egressIps: [egressIp] });
+  expect(hopsOf(facts)).toEqual([]);
+  expect(problemsOf(facts)).toEqual([
+    'gw: pods of namespaces blue have an EgressIP, which comes first: they leave with its address by the node that has it, and by no next hop; select them by one of both',
+  ]);
+  putZone(facts, { ...zone, egressIps: [egressIp] }, zone);
+  facts.refresh(0);
+  expect(hopsOf(facts)).toEqual(['172.18.0.50']);
+  expect(problemsOf(facts)).toEqual([]);
+});
+
 test('by hops of the families of its addresses, and never by its own node', () => {
   const own = '172.18.0.3';
   const hops = [hop(own), hop('fd00:172:18::50'), hop('172.18.0.51')];
@@ -170,17 +196,4 @@ test('hops are watched that pods of this node leave by', () => {
   expect(facts.watchedHops.peek('gw')?.addresses).toEqual(['172.18.0.50']);
   const empty = factsOf({ ...withRoutes(route('gw', { hops })), attachments: [] });
   expect(empty.watchedHops.peek('gw')).toBe(undefined);
-});
-
-test('in local gateway mode it is told that next hops may not be reached', () => {
-  const inMode = (mode: 'local' | 'shared'): Zone => {
-    const zone = withRoutes(route('gw'));
-    const { gateway } = zone.node;
-    if (gateway === undefined) throw new Error('no gateway');
-    return { ...zone, node: { ...zone.node, gateway: { ...gateway, mode } } };
-  };
-  expect(problemsOf(factsOf(inMode('local')))).toEqual([
-    expect.stringContaining('gw: node ovn-worker is in local gateway mode'),
-  ]);
-  expect(problemsOf(factsOf(inMode('shared')))).toEqual([]);
 });

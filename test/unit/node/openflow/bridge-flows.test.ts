@@ -199,6 +199,8 @@ describe('flows of the external bridge', () => {
           return `table=0 175 ${match} → ct(table=4,zone=64001)`;
         }),
       ]),
+      'table=0 180 dl_src=02:42:ac:12:00:03,in_port=2,ip,nw_src=172.18.0.3,pkt_mark=0x3f2 → ct(commit,zone=64000,exec(set_field:0x1->ct_mark)),output:1',
+      'table=0 181 in_port=2,ip,nw_dst=10.96.0.0/16,pkt_mark=0x3f2 → drop',
       'table=11 10 reg0=0x1 → LOCAL',
       'table=11 5 ct_mark=0x5 → output:3',
       'table=11 5 ct_mark=0x6 → output:4',

@@ -65,7 +65,7 @@ test('in local gateway mode it is sent to the gateway router first', () => {
   expect(featureTexts(FEATURES, inLocalMode(zoneOf(pod3)))).toEqual([
     `Address_Set ${SET} addresses=[10.244.0.5] external_ids={ip-family=v4 k/id=default-network-controller:HybridNodeRoute:ovn-worker:v4 k/name=ovn-worker k/owner-controller=default-network-controller k/owner-type=HybridNodeRoute}`,
     WATCH,
-    `Logical_Router_Policy ovn_cluster_router 501 inport == "rtos-ovn-worker" && ip4.src == $${SET} && ip4.dst != 10.244.0.0/16 action=reroute match=inport == "rtos-ovn-worker" && ip4.src == $${SET} && ip4.dst != 10.244.0.0/16 nexthops=[100.64.0.2] priority=501 < Logical_Router/ovn_cluster_router.policies`,
+    `Logical_Router_Policy ovn_cluster_router 501 inport == "rtos-ovn-worker" && ip4.src == $${SET} && ip4.dst != 10.244.0.0/16 action=reroute match=inport == "rtos-ovn-worker" && ip4.src == $${SET} && ip4.dst != 10.244.0.0/16 nexthops=[100.64.0.2] options={pkt_mark=1010} priority=501 < Logical_Router/ovn_cluster_router.policies`,
     ...ROUTES,
   ]);
 });
@@ -90,7 +90,7 @@ test('there services of the default network and what stands for the host keep th
       /^Logical_Router_Policy blue_blue_ovn_cluster_router 501 inport == "rtos-blue_blue_ovn-worker" && ip4.src == \$a[0-9a-f]+ && ip4.dst != 103.103.0.0\/16 && ip4.dst != 10.96.0.0\/16 && ip4.dst != 169.254.0.0\/17 .* nexthops=\[100.65.0.2\]/,
     ),
     expect.stringMatching(
-      /^Logical_Router_Policy cluster_udn_yellow.net_transit_router 501 inport == "trtos-cluster_udn_yellow.net_ovn_layer2_switch" .* nexthops=\[100.88.0.5\]/,
+      /^Logical_Router_Policy cluster_udn_yellow.net_transit_router 501 inport == "trtos-cluster_udn_yellow.net_ovn_layer2_switch" .* nexthops=\[100.88.0.5\] options={pkt_mark=43} /,
     ),
   ]);
 });

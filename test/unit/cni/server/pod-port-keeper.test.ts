@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { ContainerTurns } from '../../../../src/cni/server/container-turns.ts';
 import { keepPodPorts } from '../../../../src/cni/server/pod-port-keeper.ts';
 import type { PodPorts } from '../../../../src/cni/server/pod-ports.ts';
@@ -25,8 +25,13 @@ const link: PodLink = {
 /** A keeper whose pod lacks its port, and the ports that it makes. `onListed` is called while it looks for links. */
 function keeping(onListed: () => void) {
   const added = Promise.withResolvers<string>();
+  const turns = new ContainerTurns();
+  let lost: (containers: readonly string[]) => void = () => undefined;
   const ports = {
-    onLost: () => () => undefined,
+    onLost: (listener: typeof lost) => {
+      lost = listener;
+      return () => undefined;
+    },
     unavailable: () => undefined,
     hasBridge: true,
     get: () => undefined,
@@ -53,12 +58,12 @@ function keeping(onListed: () => void) {
         return [{ ...link, name: hostDeviceOf(container ?? link.container) }];
       },
     },
-    turns: new ContainerTurns(),
+    turns,
     linkFactsOf: () => ({ mtu: 1400, isOnUnderlay: false }),
     log: createLogger('silent'),
   };
   const keeper = keepPodPorts(options, { ready: () => Promise.resolve() });
-  return { keeper, added: added.promise };
+  return { keeper, added: added.promise, turns, lose: (container: string) => lost([container]) };
 }
 
 const hostDeviceOf = (container: string): string => container.slice(0, 15);
@@ -74,4 +79,24 @@ test('who ends it waits for what is under way, and nothing is written after that
   const { keeper, added } = keeping(() => ended.resolve(keeper[Symbol.asyncDispose]()));
   const first = await Promise.race([added, ended.promise.then(() => 'ended')]);
   expect(first).toBe('ended');
+});
+
+test('what a DEL removes is not looked for, what somebody else removes is', async () => {
+  vi.useFakeTimers();
+  try {
+    const look = vi.fn();
+    const { keeper, turns, lose } = keeping(look);
+    const later = (): Promise<unknown> => vi.advanceTimersByTimeAsync(1000);
+    await later();
+    look.mockClear();
+    await turns.run('another', async () => lose('another'));
+    await later();
+    expect(look).not.toHaveBeenCalled();
+    lose('another');
+    await later();
+    expect(look).toHaveBeenCalled();
+    await keeper[Symbol.asyncDispose]();
+  } finally {
+    vi.useRealTimers();
+  }
 });

@@ -31,6 +31,7 @@ import {
 } from './output.ts';
 import { nodeSummary, STATE_TONES } from './states.ts';
 import { connectivityText, printConnection, printConnections } from './show-connect.ts';
+import { addShowEgressIp } from './show-egress-ip.ts';
 import { addShowNode } from './show-node.ts';
 
 export function register(program: Command): void {
@@ -60,6 +61,7 @@ Exit code: 0 all is well, 1 something is wrong.`,
   ).action(async (options: StatusOptions, command: Command) => status(command, options));
   const showCommand = program.command('show');
   addShowNode(showCommand);
+  addShowEgressIp(showCommand);
   addSettings(
     showCommand
       .description(

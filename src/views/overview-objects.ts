@@ -18,7 +18,7 @@ import { StoreError, type Store } from '../store/store.ts';
 import { problemsOfUnprogrammed, type OverviewObjects } from './overview.ts';
 
 /** What there is of a kind; nothing of a feature that is not installed. */
-async function listed<T extends KubeObject>(
+export async function listed<T extends KubeObject>(
   store: Store,
   kind: ResourceKind<T>,
   selection: Selection = {},

@@ -1,0 +1,126 @@
+/** What is known of EgressIPs, put together for people: pure, from lists of objects. */
+import { bridgeEgressAddresses, cardEgressAddresses } from '../api/annotations/node-annotations.ts';
+import { egressMark } from '../api/annotations/network-annotations.ts';
+import { isWithoutNetworks } from '../api/annotations/pod-annotations.ts';
+import { formatAddress, parseAddress } from '../allocators/addresses.ts';
+import { objectKey } from '../api/objects.ts';
+import { oldestFirst } from '../api/order.ts';
+import { matchesSelector, withNameLabel } from '../api/selectors.ts';
+import type { EgressIP, Namespace, Node, Pod } from '../api/types.ts';
+import type { ZoneProblem, ZoneStatus } from '../api/zone-status.ts';
+
+/**
+ * `Committed`: its node has written that it answers for it. `Assigned`: its node has not yet. `Moving`: no node has it, and one still answers for it.
+ * `Waiting`: no node may have it; events of the object tell why. `Invalid`: it is no address.
+ */
+export type EgressAddressState = 'Committed' | 'Assigned' | 'Moving' | 'Waiting' | 'Invalid';
+
+interface EgressAddressOverview {
+  readonly address: string;
+  readonly state: EgressAddressState;
+  /** The node that has it, or answers for it still. */
+  readonly node?: string;
+}
+
+export interface EgressIpOverview {
+  readonly name: string;
+  /** Absent while the cluster manager gave it none. */
+  readonly mark?: number;
+  readonly addresses: readonly EgressAddressOverview[];
+  /** `namespace/name` of pods that leave with them. */
+  readonly pods: readonly string[];
+  /** Of pods that it selects, and that an older EgressIP serves. */
+  readonly standby: readonly string[];
+  /** What nodes report of it. */
+  readonly problems: readonly string[];
+}
+
+export interface EgressObjects {
+  readonly egressIps: readonly EgressIP[];
+  readonly nodes: readonly Node[];
+  readonly namespaces: readonly Namespace[];
+  readonly pods: readonly Pod[];
+  readonly zoneStatuses: readonly ZoneStatus[];
+}
+
+const canonical = (text: string): string | undefined => {
+  const address = parseAddress(text);
+  return address === undefined ? undefined : formatAddress(address);
+};
+
+const leaves = (pod: Pod): boolean => pod.spec.nodeName !== undefined && !isWithoutNetworks(pod);
+
+/** In the order of their names. */
+export function egressOverview(objects: EgressObjects): readonly EgressIpOverview[] {
+  const answering = new Map<string, string[]>();
+  for (const node of objects.nodes)
+    for (const address of [
+      ...(bridgeEgressAddresses(node).value ?? []),
+      ...(cardEgressAddresses(node).value ?? []),
+    ])
+      answering.set(address, [...(answering.get(address) ?? []), node.metadata.name]);
+  const namespaces = new Map(
+    objects.namespaces.map(withNameLabel).map(({ metadata }) => [metadata.name, metadata.labels]),
+  );
+  const served = new Map<string, string[]>();
+  const standby = new Map<string, string[]>();
+  const byAge = oldestFirst(objects.egressIps);
+  for (const pod of objects.pods.filter(leaves)) {
+    const { namespace = '', labels = {} } = pod.metadata;
+    const selecting = byAge.filter(
+      ({ spec }) =>
+        matchesSelector(spec.namespaceSelector, namespaces.get(namespace)) &&
+        matchesSelector(spec.podSelector ?? {}, labels),
+    );
+    for (const [index, { metadata }] of selecting.entries()) {
+      const of = index === 0 ? served : standby;
+      of.set(metadata.name, [...(of.get(metadata.name) ?? []), objectKey(pod.metadata)]);
+    }
+  }
+  const reported: readonly ZoneProblem[] = objects.zoneStatuses.flatMap(
+    ({ status }) => status?.problems ?? [],
+  );
+  return objects.egressIps
+    .toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1))
+    .map((egressIp) => {
+      const { name } = egressIp.metadata;
+      const mark = egressMark(egressIp).value;
+      return {
+        name,
+        ...(mark === undefined ? {} : { mark }),
+        addresses: egressIp.spec.egressIPs.map((text) =>
+          addressOverview(egressIp, text, answering),
+        ),
+        pods: (served.get(name) ?? []).sort(),
+        standby: (standby.get(name) ?? []).sort(),
+        problems: [
+          ...new Set(
+            reported.flatMap(({ object, message }) =>
+              object === `EgressIP ${name}` ? [message] : [],
+            ),
+          ),
+        ],
+      };
+    });
+}
+
+function addressOverview(
+  { status }: EgressIP,
+  text: string,
+  answering: ReadonlyMap<string, readonly string[]>,
+): EgressAddressOverview {
+  const address = canonical(text);
+  if (address === undefined) return { address: text, state: 'Invalid' };
+  const nodes = answering.get(address) ?? [];
+  const item = status?.items?.find(({ egressIP }) => canonical(egressIP) === address);
+  if (item !== undefined)
+    return {
+      address,
+      state: nodes.includes(item.node) ? 'Committed' : 'Assigned',
+      node: item.node,
+    };
+  const [from] = nodes;
+  return from === undefined
+    ? { address, state: 'Waiting' }
+    : { address, state: 'Moving', node: from };
+}

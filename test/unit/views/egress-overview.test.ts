@@ -1,0 +1,85 @@
+import { expect, test } from 'vitest';
+import type { EgressIP, Namespace, Node, Pod } from '../../../src/api/types.ts';
+import { egressOverview, type EgressObjects } from '../../../src/views/egress-overview.ts';
+import { namespace, node, pod } from '../../support/cluster/cluster.ts';
+
+const egressIp = (
+  name: string,
+  created: string,
+  addresses: readonly string[],
+  items: readonly { node: string; egressIP: string }[],
+): EgressIP => ({
+  apiVersion: 'k8s.ovn.org/v1',
+  kind: 'EgressIP',
+  metadata: {
+    name,
+    creationTimestamp: created,
+    annotations: { 'k8s.ovn.org/egressip-mark': '50001' },
+  },
+  spec: { egressIPs: addresses, namespaceSelector: { matchLabels: { leaves: 'so' } } },
+  status: { items },
+});
+const answering = (name: string, ...addresses: readonly string[]): Node =>
+  node(name, { 'k8s.ovn.org/bridge-egress-ips': JSON.stringify(addresses) });
+const hostPod: Pod = { ...pod('a/host', 'n1'), spec: { nodeName: 'n1', hostNetwork: true } };
+const done: Pod = { ...pod('a/done', 'n1'), status: { phase: 'Succeeded' } };
+const leaving: Namespace = namespace('a', { leaves: 'so' });
+
+const objects: EgressObjects = {
+  egressIps: [
+    egressIp('young', '2026-02-01T00:00:00Z', ['172.18.0.60', 'fd00::060'], []),
+    egressIp(
+      'old',
+      '2026-01-01T00:00:00Z',
+      ['172.18.0.50', '172.18.0.51', '172.18.0.52', 'x'],
+      [
+        { node: 'n1', egressIP: '172.18.0.50' },
+        { node: 'n2', egressIP: '172.18.0.51' },
+      ],
+    ),
+  ],
+  nodes: [answering('n1', '172.18.0.50', '172.18.0.60'), answering('n2')],
+  namespaces: [leaving, namespace('b')],
+  pods: [pod('a/web', 'n1'), pod('a/new'), pod('b/web', 'n1'), hostPod, done],
+  zoneStatuses: [
+    {
+      apiVersion: 'k8s.ovn.org/v1alpha1',
+      kind: 'ZoneStatus',
+      metadata: { name: 'n1' },
+      status: {
+        observedAt: 'now',
+        networks: [],
+        problems: [{ object: 'EgressIP old', message: 'is wrong' }],
+      },
+    },
+  ],
+};
+
+test('shows where each address is, by its node and what that answers for, and who leaves with it', () => {
+  expect(egressOverview(objects)).toEqual([
+    {
+      name: 'old',
+      mark: 50_001,
+      addresses: [
+        { address: '172.18.0.50', state: 'Committed', node: 'n1' },
+        { address: '172.18.0.51', state: 'Assigned', node: 'n2' },
+        { address: '172.18.0.52', state: 'Waiting' },
+        { address: 'x', state: 'Invalid' },
+      ],
+      pods: ['a/web'],
+      standby: [],
+      problems: ['is wrong'],
+    },
+    {
+      name: 'young',
+      mark: 50_001,
+      addresses: [
+        { address: '172.18.0.60', state: 'Moving', node: 'n1' },
+        { address: 'fd00::60', state: 'Waiting' },
+      ],
+      pods: [],
+      standby: ['a/web'],
+      problems: [],
+    },
+  ]);
+});

@@ -18,6 +18,8 @@ export interface ConnectionColumns {
   readonly destinations: readonly Target[];
   /** Addresses of endpoints; only of UDP: what else begins anew says so itself. */
   readonly endpoints: readonly string[];
+  /** Those to which clients are sent that stay on this node: one that is ending is among them alone while others are ready elsewhere. */
+  readonly local: readonly string[];
 }
 
 export type ConnectionRow = RowOf<{ readonly port: ConnectionColumns }>;
@@ -55,11 +57,12 @@ export const serviceConnections = feature({
       const atNodes =
         nodePort === undefined || !isEntry ? [] : ofHost.map((one) => ({ ...one, port: nodePort }));
       const atAddresses = [...on.clusterIps, ...on.externalIps].map((one) => ({ ...one, port }));
-      const all = ports[index]?.all;
+      const found = protocol === 'udp' ? ports[index] : undefined;
       const columns: ConnectionColumns = {
         protocol,
         destinations: [...atAddresses, ...atNodes],
-        endpoints: protocol === 'udp' && all !== undefined ? endpointsIn(all) : [],
+        endpoints: found === undefined ? [] : endpointsIn(found.all, found.own),
+        local: found === undefined ? [] : endpointsIn(found.local, found.ownLocal),
       };
       out.row({
         database: CONNECTIONS,
@@ -74,8 +77,12 @@ export const serviceConnections = feature({
   },
 });
 
-const endpointsIn = ({ v4, v6 }: Targets): readonly string[] => [
-  ...new Set([...targetsIn(v4), ...targetsIn(v6)].map(({ address }) => address)),
+const endpointsIn = (...targets: readonly Targets[]): readonly string[] => [
+  ...new Set(
+    targets
+      .flatMap(({ v4, v6 }) => [...targetsIn(v4), ...targetsIn(v6)])
+      .map(({ address }) => address),
+  ),
 ];
 
 /**
@@ -117,20 +124,28 @@ function staleOfPort(
   const left = after === undefined ? had.destinations : has.destinations;
   const kept = new Set(left.map(textOf));
   const known = new Set(had.destinations.map(textOf));
-  const ended = had.endpoints.filter((endpoint) => !has.endpoints.includes(endpoint));
+  const ended = [...new Set([...had.endpoints, ...had.local])].filter(
+    (endpoint) => !has.endpoints.includes(endpoint) && !has.local.includes(endpoint),
+  );
   return [
     ...had.destinations.flatMap((one) => (kept.has(textOf(one)) ? [] : stale(one))),
     ...left.flatMap((destination) => {
       const isOfFamily = (endpoint: string): boolean => familyOf(endpoint) === destination.family;
-      const wasAnswered = known.has(textOf(destination)) && had.endpoints.some(isOfFamily);
-      const isAnswered = has.endpoints.some(isOfFamily);
+      const isKnown = known.has(textOf(destination));
+      const isFirst = (which: 'endpoints' | 'local'): boolean =>
+        has[which].some(isOfFamily) && !(isKnown && had[which].some(isOfFamily));
       // As if the service's address were a host's: nobody has it.
-      const begun = isAnswered && !wasAnswered ? [destination.address] : [];
+      const begun = isFirst('endpoints') || isFirst('local') ? [destination.address] : [];
       return [...begun, ...ended.filter(isOfFamily)].map((one) => stale(destination, one));
     }),
   ];
 }
 
-const NO_COLUMNS: ConnectionColumns = { protocol: 'tcp', destinations: [], endpoints: [] };
+const NO_COLUMNS: ConnectionColumns = {
+  protocol: 'tcp',
+  destinations: [],
+  endpoints: [],
+  local: [],
+};
 
 const textOf = ({ address, port }: Target): string => `${address} ${port}`;

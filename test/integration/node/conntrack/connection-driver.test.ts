@@ -16,11 +16,15 @@ import { NetworkNamespace, whyNoNamespace } from '../../../support/host/network-
 import { ovsProgram } from '../../../support/host/ovs-programs.ts';
 
 const owner = { id: 'dns', rank: 0, order: 0, rowsIn: () => [] };
-const dns = (endpoints: readonly string[]): DesiredRow => {
+const dns = (
+  endpoints: readonly string[],
+  local: readonly string[] = endpoints,
+): DesiredRow => {
   const columns: ConnectionColumns = {
     protocol: 'udp',
     destinations: [{ family: 'v4', address: '10.96.0.10', port: 53 }],
     endpoints,
+    local,
   };
   return {
     database: CONNECTIONS,
@@ -85,6 +89,15 @@ describe.skipIf(whyNoNamespace !== undefined)(
         '10.96.0.11:53 at 10.244.1.5',
         '10.96.0.12:53 at 10.244.0.5',
       ]);
+    });
+
+    test('are forgotten when their endpoint goes that was ending, and the only one of the node: until then clients go on with it', async () => {
+      driver.set(owner, [dns(['10.244.1.5'], ['10.244.0.5'])]);
+      await forget(0);
+      expect(left()).toContain('10.96.0.10:53 at 10.244.0.5');
+      driver.set(owner, [dns(['10.244.1.5'], [])]);
+      await forget(0);
+      expect(left()).toEqual(['10.96.0.10:9153 at 10.244.1.5', '10.96.0.11:53 at 10.244.1.5']);
     });
 
     test('are forgotten when the service goes, and once only', async () => {
@@ -156,6 +169,7 @@ describe.skipIf(whyNoNamespace !== undefined)(
             port,
           })),
           endpoints: [],
+          local: [],
         } as unknown as DesiredRow['columns'],
       }));
 
@@ -211,6 +225,7 @@ describe.skipIf(whyNoNamespace !== undefined)(
           protocol: 'udp',
           destinations: [{ family: 'v6', address: 'fd00:96::a', port: 53 }],
           endpoints,
+          local: endpoints,
         } as unknown as DesiredRow['columns'],
       });
       driver.set(owner, [of(['fd00::5', 'fd00::6'])]);

@@ -21,6 +21,7 @@ const port = (addresses: readonly string[], protocol = 'tcp'): DesiredRow => ({
     protocol,
     destinations: addresses.map((address) => ({ family: 'v4', address, port: 80 })),
     endpoints: [],
+    local: [],
   } as unknown as DesiredRow['columns'],
   containers: [],
   rule: 'forget',

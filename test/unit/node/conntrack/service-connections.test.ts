@@ -5,7 +5,7 @@ import {
   type ConnectionRow,
 } from '../../../../src/node/conntrack/service-connections.ts';
 import { hostUnits } from '../../../support/host/host-units.ts';
-import { service, slice, withServices } from '../../../support/zone/services.ts';
+import { service, slice, withServices, type EndpointText } from '../../../support/zone/services.ts';
 import { dualZone } from '../../../support/zone/zones.ts';
 
 const DNS = {
@@ -21,7 +21,7 @@ const PORTS = [
   { name: 'tcp', protocol: 'TCP', port: 5353 },
 ];
 
-const rowsOf = (spec: object, endpoints: readonly string[]): readonly ConnectionRow[] =>
+const rowsOf = (spec: object, endpoints: readonly EndpointText[]): readonly ConnectionRow[] =>
   hostUnits(
     withServices(
       dualZone,
@@ -82,6 +82,32 @@ describe('connections of a service', () => {
     expect(new Set(gone.map(({ endpoint }) => endpoint))).toEqual(
       new Set(['10.244.0.5', '10.244.1.5']),
     );
+  });
+
+  test('that an ending endpoint of this node answers, since the service keeps to the node, stay until it goes', () => {
+    const ending = {
+      addresses: ['10.244.0.5'],
+      nodeName: 'ovn-worker',
+      conditions: { ready: false, serving: true, terminating: true },
+    };
+    for (const spec of [{ internalTrafficPolicy: 'Local' }, { externalTrafficPolicy: 'Local' }]) {
+      const fresh = rowsOf(spec, [HERE, THERE]);
+      const fallenBack = rowsOf(spec, [ending, THERE]);
+      expect(stale(fresh, fallenBack)).toEqual([]);
+      expect(stale(fallenBack, rowsOf(spec, [THERE]))).toEqual([
+        'udp 10.96.0.10 53 at 10.244.0.5',
+        'udp 172.18.0.3 30053 at 10.244.0.5',
+      ]);
+    }
+  });
+
+  test('that a client began by UDP are stale when the first endpoint of the node comes, where the service keeps to it', () => {
+    const spec = { externalTrafficPolicy: 'Local' };
+    expect(stale(rowsOf(spec, [THERE]), rowsOf(spec, [HERE, THERE]))).toEqual([
+      'udp 10.96.0.10 53 at 10.96.0.10',
+      'udp 172.18.0.3 30053 at 172.18.0.3',
+    ]);
+    expect(stale(rowsOf({}, [THERE]), rowsOf({}, [HERE, THERE]))).toEqual([]);
   });
 
   test('are not when endpoints come beside others, or nothing changes', () => {

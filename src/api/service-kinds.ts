@@ -131,6 +131,10 @@ function endpointOf(
   for (const field of ['ready', 'serving', 'terminating'])
     reader.flag(conditions, [...path, 'conditions', field]);
   reader.text(endpoint, [...path, 'nodeName']);
+  const hints = reader.object(endpoint, [...path, 'hints']);
+  for (const field of ['forNodes', 'forZones'])
+    for (const [hint, at] of reader.maps(hints, [...path, 'hints', field]))
+      reader.text(hint, [...at, 'name']);
   const target = reader.object(endpoint, [...path, 'targetRef']);
   for (const field of ['kind', 'namespace', 'name'])
     reader.text(target, [...path, 'targetRef', field]);

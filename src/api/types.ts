@@ -248,6 +248,10 @@ export interface EndpointSlice extends KubeObject {
         readonly addresses?: readonly string[];
         readonly conditions?: EndpointConditions;
         readonly nodeName?: string;
+        readonly hints?: {
+          readonly forNodes?: readonly { readonly name?: string }[] | null;
+          readonly forZones?: readonly { readonly name?: string }[] | null;
+        } | null;
       }[]
     | null;
   readonly ports?:

@@ -13,6 +13,9 @@ export interface Endpoint {
   readonly node?: string;
   /** `ready`: takes traffic; `ending`: takes it as long as nobody is ready; `unready`: takes none, unless the service wants it to. */
   readonly state: 'ready' | 'ending' | 'unready';
+  /** Nodes whose clients it is for, and zones; absent without hints. */
+  readonly forNodes?: readonly string[];
+  readonly forZones?: readonly string[];
 }
 
 interface SlicePort {
@@ -44,13 +47,23 @@ export function readSlice(slice: EndpointSlice): SliceFacts | undefined {
     ports: (slice.ports ?? []).flatMap(({ name = '', protocol = 'TCP', port }) =>
       port === undefined ? [] : { name, protocol, port },
     ),
-    endpoints: (slice.endpoints ?? []).map(({ addresses = [], nodeName, conditions }) => ({
-      addresses,
-      ...(nodeName === undefined ? {} : { node: nodeName }),
-      state: stateOf(conditions),
-    })),
+    endpoints: (slice.endpoints ?? []).map(({ addresses = [], nodeName, conditions, hints }) => {
+      const forNodes = namesOf(hints?.forNodes);
+      const forZones = namesOf(hints?.forZones);
+      return {
+        addresses,
+        ...(nodeName === undefined ? {} : { node: nodeName }),
+        state: stateOf(conditions),
+        ...(forNodes.length === 0 ? {} : { forNodes }),
+        ...(forZones.length === 0 ? {} : { forZones }),
+      };
+    }),
   };
 }
+
+const namesOf = (
+  hints: readonly { readonly name?: string }[] | null | undefined,
+): readonly string[] => (hints ?? []).flatMap(({ name }) => name ?? []);
 
 /** Slices of a service that count, and how many are left out: the newest. What is read of them is bounded, too, whatever is in a slice. */
 export function slicesWithin(

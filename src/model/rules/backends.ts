@@ -1,5 +1,5 @@
 /** Which endpoints take a service's traffic on a network, as load balancers list them. Pure. */
-import { familyOf, withinAny } from '../../allocators/addresses.ts';
+import { FAMILIES, familyOf, withinAny } from '../../allocators/addresses.ts';
 import type { Endpoint, SliceFacts } from '../read/endpoint-slices.ts';
 import type { ServiceLimits } from '../model.ts';
 import type { ServiceFacts, ServicePort } from '../read/services.ts';
@@ -11,7 +11,10 @@ export interface Targets {
 }
 
 export interface PortBackends {
+  /** Those for clients of this node, as their hints say. */
   readonly all: Targets;
+  /** Those for clients of any node: who is elsewhere may go on with them. */
+  readonly anywhere: Targets;
   /** Those on the network itself: a gateway router gets no replies from pods of another one. */
   readonly own: Targets;
   /** Those of this node; the same as `all` for a service that makes no difference. */
@@ -53,12 +56,19 @@ export interface NetworkSlices {
   readonly left: number;
 }
 
+/** Where clients are. */
+export interface Place {
+  readonly node: string;
+  /** Its `topology.kubernetes.io/zone`, asked for only where a hint names one. */
+  readonly zone: () => string | undefined;
+}
+
 /** The backends of a service on the first of `networks`, from where pods of the others are reached. */
 export function backendsOf(
   service: ServiceFacts,
   networks: readonly NetworkSlices[],
   entry: string | undefined,
-  node: string,
+  place: Place,
   limits: ServiceLimits,
 ): Backends | undefined {
   const [first] = networks;
@@ -66,10 +76,15 @@ export function backendsOf(
   const limit = endpointLimit(service, limits);
   const isInside = withinAny(networks.flatMap(({ subnets }) => subnets));
   const isLocal = service.isExternallyLocal || service.isInternallyLocal;
-  const targets = (candidates: readonly Candidate[]): Targets =>
-    targetsOf(eligible(candidates, service), limit);
-  const here = (candidates: readonly Candidate[]): readonly Candidate[] =>
-    candidates.filter(({ endpoint }) => endpoint.node === node);
+  const { node } = place;
+  const targetsHere = (candidates: readonly Candidate[]): Targets =>
+    targetsOf(
+      eligible(
+        candidates.filter(({ endpoint }) => endpoint.node === node),
+        service,
+      ),
+      limit,
+    );
   return {
     network: first.network,
     service: service.key,
@@ -82,17 +97,21 @@ export function backendsOf(
         networks.flatMap(({ slices }) => slices),
       );
       const ofNetwork = networks.length === 1 ? candidates : candidatesOf(port, first.slices);
-      const all = targets(candidates);
-      const own = networks.length === 1 ? all : targets(ofNetwork);
+      const found = eligible(candidates, service);
+      const near = closest(found, place);
+      const all = targetsOf(near, limit);
+      const own =
+        networks.length === 1
+          ? all
+          : targetsOf(closest(eligible(ofNetwork, service), place), limit);
       return {
-        surplus: Math.max(0, countOf(eligible(candidates, service)) - limit),
+        surplus: Math.max(0, countOf(near) - limit),
         all,
+        anywhere: near === found ? all : targetsOf(found, limit),
         own,
-        local: isLocal ? targets(here(candidates)) : all,
-        ownLocal: isLocal ? targets(here(ofNetwork)) : own,
-        hasHostEndpoints: eligible(candidates, service).some(
-          ({ endpoint }) => !endpoint.addresses.every(isInside),
-        ),
+        local: isLocal ? targetsHere(candidates) : all,
+        ownLocal: isLocal ? targetsHere(ofNetwork) : own,
+        hasHostEndpoints: found.some(({ endpoint }) => !endpoint.addresses.every(isInside)),
       };
     }),
   };
@@ -127,6 +146,37 @@ function eligible(
     candidates.filter(({ endpoint }) => endpoint.state === state);
   const ready = takesUnready ? candidates : inState('ready');
   return ready.length > 0 ? ready : inState('ending');
+}
+
+/** Those of them for clients of `place`: of each family as hints say, as kube-proxy goes by them (KEP-2433, KEP-3015). */
+function closest(found: readonly Candidate[], place: Place): readonly Candidate[] {
+  const isHinted = found.some(
+    ({ endpoint }) => (endpoint.forNodes ?? endpoint.forZones) !== undefined,
+  );
+  // The last ones that serve are for everybody.
+  if (!isHinted || found.some(({ endpoint }) => endpoint.state === 'ending')) return found;
+  return FAMILIES.flatMap((family) =>
+    hinted(
+      found.filter(({ endpoint }) => endpoint.addresses.some((one) => familyOf(one) === family)),
+      place,
+    ),
+  );
+}
+
+/** Hints of nodes count before those of zones, and either only if every endpoint has one and some are for this place: otherwise it is all of them. */
+function hinted(candidates: readonly Candidate[], { node, zone }: Place): readonly Candidate[] {
+  for (const [field, name] of [
+    ['forNodes', (): string => node],
+    ['forZones', zone],
+  ] as const) {
+    if (!candidates.every(({ endpoint }) => endpoint[field] !== undefined)) continue;
+    const own = name();
+    const found = candidates.filter(
+      ({ endpoint }) => own !== undefined && endpoint[field]?.includes(own) === true,
+    );
+    if (found.length > 0) return found;
+  }
+  return candidates;
 }
 
 /** How many endpoints of each family a port of the service may have. */

@@ -3,13 +3,17 @@ import { DerivedFacts } from '../../facts/derived-facts.ts';
 import { slicesWithin } from '../read/endpoint-slices.ts';
 import { backendsOf, type Backends } from '../rules/backends.ts';
 import type { NetworkTables } from './networks.ts';
+import type { NodeTables } from './nodes.ts';
 import type { ReachTables } from './reach.ts';
 import type { RenderedTables } from './rendered-networks.ts';
 import type { PlaceKey, ServiceTables } from './services.ts';
 import type { ZoneBasis } from './zone-basis.ts';
 
+/** Label of a node that says where it is. */
+const ZONE = 'topology.kubernetes.io/zone';
+
 export function backendTables(
-  known: ZoneBasis & NetworkTables & ReachTables & ServiceTables & RenderedTables,
+  known: ZoneBasis & NodeTables & NetworkTables & ReachTables & ServiceTables & RenderedTables,
 ) {
   const { networks, services, serviceNetworks, endpointSlices } = known;
 
@@ -27,8 +31,11 @@ export function backendTables(
       const subnets = (networks.part(name, 'subnets') ?? []).map(({ cidr }) => cidr);
       return { network: name, subnets, slices: taken, left };
     });
-    return backendsOf(service, parts, entryOf(places, key), known.nodeName, serviceLimits);
+    const here = { node: known.nodeName, zone };
+    return backendsOf(service, parts, entryOf(places, key), here, serviceLimits);
   }
+
+  const zone = (): string | undefined => known.nodeLabels.part(known.nodeName, 'labels')?.[ZONE];
 
   /** The network by whose gateway router traffic from outside gets to a service: the oldest one that has endpoints of it. */
   function entryOf(places: readonly string[], service: string): string | undefined {

@@ -61,7 +61,7 @@ export const serviceConnections = feature({
       const columns: ConnectionColumns = {
         protocol,
         destinations: [...atAddresses, ...atNodes],
-        endpoints: found === undefined ? [] : endpointsIn(found.all, found.own),
+        endpoints: found === undefined ? [] : endpointsIn(found.anywhere, found.own),
         local: found === undefined ? [] : endpointsIn(found.local, found.ownLocal),
       };
       out.row({

@@ -16,10 +16,7 @@ import { NetworkNamespace, whyNoNamespace } from '../../../support/host/network-
 import { ovsProgram } from '../../../support/host/ovs-programs.ts';
 
 const owner = { id: 'dns', rank: 0, order: 0, rowsIn: () => [] };
-const dns = (
-  endpoints: readonly string[],
-  local: readonly string[] = endpoints,
-): DesiredRow => {
+const dns = (endpoints: readonly string[], local: readonly string[] = endpoints): DesiredRow => {
   const columns: ConnectionColumns = {
     protocol: 'udp',
     destinations: [{ family: 'v4', address: '10.96.0.10', port: 53 }],

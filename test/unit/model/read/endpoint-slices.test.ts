@@ -44,6 +44,20 @@ describe('an endpoint', () => {
   });
 });
 
+describe('hints', () => {
+  test('are the names of zones and nodes that an endpoint is for', () => {
+    const endpoint = (hints: unknown): object | undefined =>
+      readSlice(slice('blue/web', [{ addresses: ['10.0.0.3'], hints }]))?.endpoints[0];
+    expect(
+      endpoint({ forZones: [{ name: 'a' }, { name: 'b' }], forNodes: [{ name: 'n1' }] }),
+    ).toMatchObject({ forZones: ['a', 'b'], forNodes: ['n1'] });
+    for (const none of [undefined, null, {}, { forZones: [], forNodes: null }])
+      expect(endpoint(none)).toEqual({ addresses: ['10.0.0.3'], state: 'ready' });
+    expect(() => endpoint({ forZones: [{ name: 1 }] })).toThrow('forZones');
+    expect(() => endpoint({ forZones: 'a' })).toThrow('forZones');
+  });
+});
+
 describe('of too many slices', () => {
   const slices = ['c', 'a', 'b'].map((name) => ({
     network: 'default',

@@ -12,6 +12,8 @@ import { service } from '../../../support/zone/services.ts';
 
 const LIMITS = { entries: 1024, targets: 20_000, slices: 1000 };
 
+const HERE = { node: 'n1', zone: () => 'a' };
+
 const facts = (spec: Readonly<Record<string, unknown>> = {}): ServiceFacts => {
   const found = readService(service('blue/web', { clusterIPs: ['10.96.1.1'], ...spec }));
   if (found === undefined) throw new Error('no service');
@@ -43,7 +45,7 @@ function backends(
   networks: readonly NetworkSlices[],
   { spec = {}, limits = LIMITS }: { spec?: object; limits?: typeof LIMITS } = {},
 ): Backends {
-  const found = backendsOf(facts({ ...spec }), networks, 'blue', 'n1', limits);
+  const found = backendsOf(facts({ ...spec }), networks, 'blue', HERE, limits);
   if (found === undefined) throw new Error('no backends');
   return found;
 }
@@ -76,6 +78,79 @@ describe('which endpoints take traffic', () => {
     expect(all([blue(at('10.0.0.3'))], { spec: { ports: [{ port: 53, protocol: 'UDP' }] } })).toBe(
       '',
     );
+  });
+});
+
+describe('hints of slices', () => {
+  const forZone = (address: string, zone: string, more: Partial<Endpoint> = {}): Endpoint =>
+    at(address, { forZones: [zone], ...more });
+  const forNode = (address: string, zone: string, node: string): Endpoint =>
+    forZone(address, zone, { forNodes: [node] });
+  const near = (address: string): Endpoint => forZone(address, 'a');
+  const far = (address: string): Endpoint => forZone(address, 'b');
+
+  test('keep clients in their zone', () => {
+    expect(all([blue(near('10.0.0.3'), far('10.0.0.4'), near('10.0.0.5'))])).toBe(
+      '10.0.0.3:8080,10.0.0.5:8080',
+    );
+  });
+
+  test('of nodes keep them on their node, before those of zones', () => {
+    const here = forNode('10.0.0.3', 'a', 'n1');
+    expect(all([blue(here, forNode('10.0.0.4', 'a', 'n2'))])).toBe('10.0.0.3:8080');
+    expect(all([blue(here, near('10.0.0.4'), far('10.0.0.5'))])).toBe(
+      '10.0.0.3:8080,10.0.0.4:8080',
+    );
+  });
+
+  test('of nodes none of which is this one lead to the zone', () => {
+    const others = [forNode('10.0.0.4', 'a', 'n2'), forNode('10.0.0.5', 'b', 'n3')];
+    expect(all([blue(...others)])).toBe('10.0.0.4:8080');
+  });
+
+  test('count for nothing where one that is ready has none, or none is for the zone', () => {
+    expect(all([blue(near('10.0.0.3'), at('10.0.0.4'))])).toBe('10.0.0.3:8080,10.0.0.4:8080');
+    expect(all([blue(far('10.0.0.3'), far('10.0.0.4'))])).toBe('10.0.0.3:8080,10.0.0.4:8080');
+    const unready = at('10.0.0.5', { state: 'unready' });
+    expect(all([blue(near('10.0.0.3'), far('10.0.0.4'), unready)])).toBe('10.0.0.3:8080');
+  });
+
+  test('count for nothing on a node that has no zone', () => {
+    const place = { node: 'n1', zone: () => undefined };
+    const found = backendsOf(
+      facts(),
+      [blue(near('10.0.0.3'), far('10.0.0.4'))],
+      'blue',
+      place,
+      LIMITS,
+    );
+    expect(found?.ports[0]?.all.v4).toBe('10.0.0.3:8080,10.0.0.4:8080');
+  });
+
+  test('count for nothing among the last ones that serve while they end', () => {
+    const ending = [near('10.0.0.3'), far('10.0.0.4')].map((one) => ({
+      ...one,
+      state: 'ending' as const,
+    }));
+    expect(all([blue(...ending)])).toBe('10.0.0.3:8080,10.0.0.4:8080');
+  });
+
+  test('of each family count for that family', () => {
+    const found = backends([
+      blue(near('10.0.0.3'), far('10.0.0.4'), at('fd00::3'), far('fd00::4')),
+    ]);
+    expect(found.ports[0]?.all).toEqual({
+      v4: '10.0.0.3:8080',
+      v6: '[fd00::3]:8080,[fd00::4]:8080',
+    });
+  });
+
+  test('take no endpoint of the node from a policy Local', () => {
+    const spec = { internalTrafficPolicy: 'Local' };
+    const here = far('10.0.0.4');
+    const [port] = backends([blue(near('10.0.0.3'), { ...here, node: 'n1' })], { spec }).ports;
+    expect(port?.local.v4).toBe('10.0.0.4:8080');
+    expect(port?.all.v4).toBe('10.0.0.3:8080');
   });
 });
 
@@ -112,7 +187,7 @@ describe('endpoints of a service', () => {
   });
 
   test('are none where the service is on no network', () => {
-    expect(backendsOf(facts(), [], undefined, 'n1', LIMITS)).toBeUndefined();
+    expect(backendsOf(facts(), [], undefined, HERE, LIMITS)).toBeUndefined();
   });
 });
 

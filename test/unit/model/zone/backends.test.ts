@@ -29,6 +29,35 @@ describe('endpoints of a service', () => {
     }
   });
 
+  test('of the zone of the node are the only ones, where slices say so', () => {
+    const hinted = (address: string, zone: string): object => ({
+      addresses: [address],
+      hints: { forZones: [{ name: zone }] },
+    });
+    const near = slice(
+      'blue/web',
+      [{ ...hinted('103.103.0.3', 'a') }, { ...hinted('103.103.1.5', 'b') }],
+      {
+        network: blue.name,
+      },
+    );
+    const of = (zone?: string): string | undefined =>
+      backendsIn(
+        {
+          ...withServices(exampleZone, web, near),
+          nodeLabels: [
+            {
+              name: exampleZone.node.name,
+              labels: zone === undefined ? {} : { 'topology.kubernetes.io/zone': zone },
+            },
+          ],
+        },
+        blue.name,
+      )?.ports[0]?.all.v4;
+    expect([of('a'), of('b')]).toEqual(['103.103.0.3:8080', '103.103.1.5:8080']);
+    for (const zone of [undefined, 'c']) expect(of(zone)).toBe('103.103.0.3:8080,103.103.1.5:8080');
+  });
+
   test('what comes from outside enters by the oldest network that has any', () => {
     const entry = (zone: Zone): readonly unknown[] =>
       [blue.name, more.name].map((network) => backendsIn(zone, network)?.isEntry);

@@ -110,6 +110,18 @@ describe('connections of a service', () => {
     expect(stale(rowsOf({}, [THERE]), rowsOf({}, [HERE, THERE]))).toEqual([]);
   });
 
+  test('stay with an endpoint that is for clients elsewhere from now on', () => {
+    const [at = '', nodeName = ''] = HERE.split(' on ');
+    const [there = ''] = THERE.split(' on ');
+    const hints = (name: string): object => ({ hints: { forNodes: [{ name }] } });
+    const hinted = rowsOf({}, [
+      { addresses: [at], nodeName, ...hints(nodeName) },
+      { addresses: [there], ...hints('ovn-worker2') },
+    ]);
+    expect(stale(both, hinted)).toEqual([]);
+    expect(stale(hinted, rowsOf({}, [HERE]))).toContain('udp 10.96.0.10 53 at 10.244.1.5');
+  });
+
   test('are not when endpoints come beside others, or nothing changes', () => {
     expect(stale(rowsOf({}, [HERE]), both)).toEqual([]);
     expect(stale(both, both)).toEqual([]);

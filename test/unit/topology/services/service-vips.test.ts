@@ -24,6 +24,7 @@ const to = (v4: string, v6 = ''): Targets => ({ v4, v6 });
 /** Targets: of all networks, of the network itself, and those of either on this node. */
 const backends: PortBackends = {
   all: to('a:1,o:1,l:1'),
+  anywhere: to('a:1,o:1,l:1'),
   own: to('o:1,l:1'),
   local: to('l:1'),
   ownLocal: to('l:1'),

@@ -18,11 +18,14 @@ function containers(spec: PlainObject, reader: FieldReader): PlainObject[] {
     const ports = reader.maps(container, [...path, 'ports']).map(([port, at]) => {
       const protocol = reader.protocol(port, [...at, 'protocol']);
       const containerPort = reader.port(port, [...at, 'containerPort']);
+      const hostIp = reader.text(port, [...at, 'hostIP']) ?? '';
       return compact({
         ...port,
         name: reader.text(port, [...at, 'name']),
         containerPort,
         protocol,
+        hostPort: reader.optionalPort(port, [...at, 'hostPort']),
+        hostIP: hostIp === '' ? undefined : reader.address(hostIp, [...at, 'hostIP']),
       });
     });
     return withoutNulls(ports.length === 0 ? container : { ...container, ports });

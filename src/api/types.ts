@@ -133,6 +133,10 @@ interface ContainerPort {
   readonly containerPort: number;
   /** `TCP` where the pod says nothing. */
   readonly protocol: Protocol;
+  /** Port of the node that leads there. */
+  readonly hostPort?: number;
+  /** Canonical address of the node. */
+  readonly hostIP?: string;
 }
 
 /** The part of a Pod that we read. */

@@ -42,7 +42,7 @@ export interface ExposedService {
   readonly malformed: readonly string[];
 }
 
-const PROTOCOLS = { TCP: 'tcp', UDP: 'udp', SCTP: 'sctp' } as const;
+export const PROTOCOLS = { TCP: 'tcp', UDP: 'udp', SCTP: 'sctp' } as const;
 
 /** Undefined for a service that the host does not reach by that network: it has no gateway, or another of its networks is the way (reference/api.md §8). */
 export function exposedService(

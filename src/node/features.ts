@@ -6,6 +6,7 @@ import {
   bridgeFlowsOfNetwork,
   bridgeFlowsOfEgressIp,
   bridgeFlowsOfNode,
+  bridgeFlowsOfHostPorts,
   bridgeFlowsOfService,
 } from './openflow/bridge-flows.ts';
 import { healthChecks } from './health-checks/health-checks.ts';
@@ -16,7 +17,7 @@ import { hostMasquerade, integrationBridge, kernelRules } from './networks/masqu
 import { hostRoutesOfNetwork } from './networks/host-routes.ts';
 import { hostOfNetwork } from './networks/network.ts';
 import { nftFeatures } from './nftables/nft-features.ts';
-import { serviceConnections } from './conntrack/service-connections.ts';
+import { hostPortConnections, serviceConnections } from './conntrack/service-connections.ts';
 import { vrfSockets } from './networks/vrf-sockets.ts';
 
 export const hostFeatures = (settings: HostSettings): readonly Feature<ZoneFacts>[] => [
@@ -30,6 +31,7 @@ export const hostFeatures = (settings: HostSettings): readonly Feature<ZoneFacts
   bridgeFlowsOfNode,
   bridgeFlowsOfNetwork,
   bridgeFlowsOfService,
+  bridgeFlowsOfHostPorts,
   bridgeFlowsOfEgressIp,
   egressAddressesOnHost,
   egressCards(settings),
@@ -38,4 +40,5 @@ export const hostFeatures = (settings: HostSettings): readonly Feature<ZoneFacts
   ...nftFeatures,
   healthChecks,
   serviceConnections,
+  hostPortConnections,
 ];

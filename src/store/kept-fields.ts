@@ -5,8 +5,8 @@ import type { Node, Pod } from '../api/types.ts';
 const keptPod = ({ spec, status, ...pod }: Pod): Pod => {
   const { nodeName, hostNetwork } = spec;
   const containers = (spec.containers ?? []).flatMap(({ ports = [] }) => {
-    const named = ports.filter(({ name }) => name !== undefined);
-    return named.length === 0 ? [] : [{ ports: named }];
+    const kept = ports.filter(({ name, hostPort }) => name !== undefined || hostPort !== undefined);
+    return kept.length === 0 ? [] : [{ ports: kept }];
   });
   const { phase, podIPs, conditions } = status ?? {};
   const ready = conditions?.find(({ type }) => type === 'Ready');

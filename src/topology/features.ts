@@ -30,6 +30,7 @@ import { podAddresses, portAddresses } from './policy/peer-addresses.ts';
 import { defaultNamespaceGroups, namespaceGroups } from './pods/namespace-groups.ts';
 import { podPorts } from './pods/port.ts';
 import { enabledServiceAddresses } from './services/enabled-service-addresses.ts';
+import { hostPortBalancers } from './services/host-ports.ts';
 import { loadBalancers } from './services/load-balancers.ts';
 import { templateVariables } from './services/template-variables.ts';
 
@@ -73,5 +74,6 @@ export const zoneFeatures: readonly Feature<ZoneFacts>[] = [
   podPorts,
   remotePodPorts,
   loadBalancers,
+  hostPortBalancers,
   templateVariables,
 ];

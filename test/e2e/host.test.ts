@@ -25,16 +25,17 @@ import { until } from '../support/run/until.ts';
 const OVS = '--ovs=unix:/run/openvswitch/db.sock';
 const ARGUMENTS = ['--render=everywhere'];
 
+const hostPort = (index: number): number => 31_080 + index;
 /** Two tenants with one subnet, whose pods get the same address; blue has a second primary network of another topology. */
 const OBJECTS = [
   namespace('blue'),
   network('blue', 'net', 'Layer3', ['10.20.0.0/16']),
-  pod('blue', 'web', 'net'),
+  pod('blue', 'web', 'net', hostPort(0)),
   network('blue', 'second', 'Layer2', ['10.21.0.0/16']),
-  pod('blue', 'second', 'second'),
+  pod('blue', 'second', 'second', hostPort(1)),
   namespace('green'),
   network('green', 'net', 'Layer3', ['10.20.0.0/16']),
-  pod('green', 'web', 'net'),
+  pod('green', 'web', 'net', hostPort(2)),
 ];
 /** Of services of blue and green. */
 const CLUSTER_IPS = ['172.16.1.70', '172.16.1.71'] as const;
@@ -183,6 +184,33 @@ print(s.recv(512).decode().split()[0])
       write('inside.yaml', []);
       const forgotten = async (): Promise<boolean> => (await tracked()).join('') === '';
       await until('connections to services that are gone to be forgotten', forgotten, LIMIT);
+    });
+
+    test('a port of the node leads to the pod that has it: from outside with the address of the client, and from a process of the host', async () => {
+      const [to] = nodeAddresses(NODE);
+      for (const [from, seen] of [
+        ['ext', ` saw ${OUTSIDE.v4}`],
+        [NODE, ''],
+      ] as const) {
+        const ways = PODS.flatMap((_pod, n) =>
+          (['tcp', 'udp'] as const).map((protocol) => ({
+            from,
+            to,
+            port: hostPort(n),
+            protocol,
+            ping: false,
+          })),
+        );
+        await expect
+          .poll(
+            async () =>
+              (await probe(lab.record, ways, 8)).map(
+                ({ answer }) => answer && `${answer.server}${seen && ` saw ${answer.peer}`}`,
+              ),
+            { timeout: LIMIT, interval: 500 },
+          )
+          .toEqual(PODS.flatMap((name) => [`${name}${seen}`, `${name}${seen}`]));
+      }
     });
 
     test("a pod on the host's network reaches services of its namespace's networks, and of no other primary network", async () => {

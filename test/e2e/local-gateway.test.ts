@@ -49,11 +49,19 @@ const insideIps = ({ id }: Tenant): readonly string[] => [
   `fd00:10:96::${40 + id}`,
 ];
 
-const OBJECTS = TENANTS.flatMap(({ name, topology, cidrs }) => [
-  namespace(name),
-  network(name, 'net', topology, cidrs),
-  pod(name, 'web', 'net'),
-]);
+const hostPort = (id: number): number => 31_080 + id;
+/** A pod on the default network. */
+const PLAIN = 'plain/web';
+
+const OBJECTS = [
+  ...TENANTS.flatMap(({ name, topology, cidrs, id }) => [
+    namespace(name),
+    network(name, 'net', topology, cidrs),
+    pod(name, 'web', 'net', hostPort(id)),
+  ]),
+  { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'plain' } },
+  pod('plain', 'web', undefined, hostPort(0)),
+];
 
 /** Of a service whose ports are those of nodes, too. */
 const atNodePort = (nodePort: number): object => ({
@@ -236,6 +244,27 @@ describe.skipIf(whyNoVirtualMachine !== undefined)(
         ...TENANTS.flatMap((tenant) => ways(web(tenant), web)),
         ...ways(DNS.pod, () => NOBODY),
       ]);
+    });
+
+    test('a port of the node leads to the pod that has it, also from a process of the host; who asks from outside is seen', async () => {
+      const ways = (from: string, expected: (pod: string, family: number) => string): Way[] =>
+        [PLAIN, ...TENANTS.map(web)].flatMap((to, id) =>
+          nodeAddresses(NODE).flatMap((address, family) =>
+            (['tcp', 'udp'] as const).map((protocol) => ({
+              from,
+              to: address,
+              port: hostPort(id),
+              protocol,
+              expected: expected(to, family),
+            })),
+          ),
+        );
+      const outside = [OUTSIDE.v4, OUTSIDE.v6];
+      await prove(
+        ways('ext', (to, family) => `${to} saw ${outside[family]}`),
+        { seesPeer: true },
+      );
+      await prove(ways(NODE, (to) => to));
     });
 
     test('a process of the host gets to services with a local internal policy in the networks that they are of, whose pods have one address', async () => {

@@ -12,6 +12,7 @@ import {
   multiNetworkPolicies,
   networkPolicies,
   networkQoSes,
+  pods,
   services,
 } from '../../api/kinds.ts';
 import {
@@ -27,6 +28,7 @@ import type {
   NetworkQoS,
 } from '../../api/types.ts';
 import { notProgrammed, unprogrammedKinds } from '../../api/unprogrammed.ts';
+import { HOST_PORTS_FIELD } from '../../model/rules/host-ports.ts';
 import type { ZoneStatus } from '../../api/zone-status.ts';
 import { timestamp, type Clock } from '../../store/clock.ts';
 import type { Index } from '../../store/informer.ts';
@@ -36,7 +38,7 @@ import { CONFLICT_DELAY, WorkQueue, type Again, type Failure } from '../../store
 import type { ClusterInformers } from '../informers.ts';
 import type { ObjectOfKey } from './problem-objects.ts';
 
-/** Kinds whose objects are told what nodes refuse. The others have conditions for it, or events by the node itself. */
+/** Kinds whose objects are told what nodes refuse, pods of their ports alone. The others have conditions for it, or events by the node itself. */
 const TOLD: readonly ResourceKind[] = [
   services,
   networkPolicies,
@@ -48,6 +50,7 @@ const TOLD: readonly ResourceKind[] = [
   externalRoutes,
   egressQoSes,
   networkQoSes,
+  pods,
 ];
 
 const KINDS: ReadonlyMap<string, ResourceKind> = new Map(
@@ -138,7 +141,9 @@ function refusedBy(zone: ZoneStatus | undefined): ReadonlyMap<string, readonly s
   );
   const refused = new Map<string, string[]>();
   for (const { object, message } of problems) {
-    if (kindOf(object) === undefined || waiting.has(object)) continue;
+    const kind = kindOf(object);
+    if (kind === undefined || waiting.has(object)) continue;
+    if (kind === pods && !message.startsWith(HOST_PORTS_FIELD)) continue;
     const known = refused.get(object);
     if (known === undefined) refused.set(object, [message]);
     else known.push(message);

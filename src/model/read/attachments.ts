@@ -19,6 +19,7 @@ import {
   type PodNetworkRequests,
 } from '../rules/pod-plan.ts';
 import { gatewayPodPart } from './external-routes.ts';
+import { hostPortsPart } from './host-ports.ts';
 import type { ObjectKind, ObjectPart } from './object-kind.ts';
 import { optional, type ObjectReading, reading } from './reading.ts';
 import { unheeded, withoutDhcp } from './unheeded.ts';
@@ -122,7 +123,7 @@ export const podKind = {
   texts: interfaceTexts,
   read: (pod, { round }) => readInterfaces(pod, round),
   onUnreadable: 'keep',
-  also: [requestsPart, labelsPart, hostNetworkPart, gatewayPodPart],
+  also: [requestsPart, labelsPart, hostNetworkPart, gatewayPodPart, hostPortsPart],
   nodeOf: ({ spec }) => spec.nodeName,
   // A virtual machine may move to another node or come from one.
   needsOtherPods: (interfaces) =>

@@ -85,6 +85,7 @@ export function tablesOf(facts: ZoneFacts, registry = new NadRegistry()): Object
     ]),
     pods: plain(facts.pods, byName),
     hostNetworkPods: plain(facts.hostNetworkPods, byName),
+    hostPortRequests: plain(facts.hostPortRequests, byName),
     interfaces,
     networkRequests: networkRequestTable(facts, interfaces),
   };

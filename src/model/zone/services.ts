@@ -43,11 +43,15 @@ export function serviceTables(
   const declaredServices = new FactTable<
     [service: string],
     SeenService,
-    { address: [string]; claim: [string] }
+    { address: [string]; claim: [string]; nodePort: [string] }
   >('declaredServices', recorder, {
     indexes: {
       address: ({ facts }) => facts.clusterIps,
       claim: ({ facts }) => claimsOf(facts),
+      nodePort: ({ facts }) =>
+        facts.ports.flatMap(({ protocol, nodePort }) =>
+          nodePort === undefined ? [] : `${protocol} ${nodePort}`,
+        ),
     },
   });
   /** By `namespace/name`. */

@@ -9,6 +9,7 @@ import { adminTables } from './admin-policies.ts';
 import { attachmentTables } from './attachments.ts';
 import { backendTables } from './backends.ts';
 import { connectTables } from './connects.ts';
+import { hostPortTables } from './host-ports.ts';
 import { hostRouteTables } from './host-routes.ts';
 import { multicastTables } from './multicast.ts';
 import { namedPortTables } from './named-ports.ts';
@@ -49,7 +50,8 @@ function tablesOf(nodeName: string, settings: ClusterSettings, options: Renderin
   const egress = { ...reach, ...egressIpTables(reach) };
   const routed = { ...egress, ...externalRouteTables(egress) };
   const services = { ...routed, ...serviceTables(routed) };
-  const rendered = { ...services, ...renderedTables(services, options) };
+  const placed = { ...services, ...hostPortTables(services) };
+  const rendered = { ...placed, ...renderedTables(placed, options) };
   const groups = { ...rendered, ...groupTables(rendered), ...backendTables(rendered) };
   const policies = { ...groups, ...policyTables(groups), ...multicastTables(groups) };
   const admins = {
@@ -113,6 +115,7 @@ export function zoneFacts(
       yield* tables.networkProblems();
       yield* tables.serviceProblems();
       yield* tables.attachmentProblems();
+      yield* tables.hostPortProblems();
       yield* tables.externalRouteProblems();
       yield* tables.egressProblems();
     },

@@ -1,9 +1,10 @@
 /** Which tracked connections belong to a service: those that go to its addresses. What becomes stale is worked out from before and after. Pure. */
-import { familyOf, withoutPrefix } from '../../allocators/addresses.ts';
+import { familyOf, withoutPrefix, type Family } from '../../allocators/addresses.ts';
 import { feature } from '../../desired/features.ts';
 import type { DesiredRow } from '../../desired/rows.ts';
 import type { ZoneFacts } from '../../model/zone/zone.ts';
 import type { Targets } from '../../model/rules/backends.ts';
+import { exposedHostPorts } from '../exposed-host-ports.ts';
 import { serviceIn, targetsIn, type ExposedPort, type Target } from '../exposed-services.ts';
 import { plainAddress } from '../plain-address.ts';
 import type { RowOf } from '../reconcile/claims.ts';
@@ -16,10 +17,10 @@ export interface ConnectionColumns {
   readonly protocol: ExposedPort['protocol'];
   /** Where clients send to. */
   readonly destinations: readonly Target[];
-  /** Addresses of endpoints; only of UDP: what else begins anew says so itself. */
-  readonly endpoints: readonly string[];
+  /** Only of UDP: what else begins anew says so itself. */
+  readonly endpoints: readonly Target[];
   /** Those to which clients are sent that stay on this node: one that is ending is among them alone while others are ready elsewhere. */
-  readonly local: readonly string[];
+  readonly local: readonly Target[];
 }
 
 export type ConnectionRow = RowOf<{ readonly port: ConnectionColumns }>;
@@ -77,12 +78,45 @@ export const serviceConnections = feature({
   },
 });
 
-const endpointsIn = (...targets: readonly Targets[]): readonly string[] => [
-  ...new Set(
-    targets
-      .flatMap(({ v4, v6 }) => [...targetsIn(v4), ...targetsIn(v6)])
-      .map(({ address }) => address),
-  ),
+export const hostPortConnections = feature({
+  name: 'host/host-port-connections',
+  over: (facts: ZoneFacts) => facts.hostPorts,
+  objects: (_facts, [namespace, pod]) => [`Pod ${namespace}/${pod}`],
+  rules: {
+    forget: {
+      text: 'When a pod goes, the connections to ports of the node that led to it are forgotten.',
+      source: 'reference/node.md §4.6',
+    },
+  },
+  claims: [],
+  build(facts, [namespace, pod], out) {
+    const exposed = exposedHostPorts(facts, namespace, pod);
+    for (const { at, protocol, target, fromHost } of exposed?.ports ?? []) {
+      const endpoints = protocol === 'udp' ? [target] : [];
+      const columns: ConnectionColumns = {
+        protocol,
+        destinations: fromHost === undefined ? [at] : [at, fromHost],
+        endpoints,
+        local: endpoints,
+      };
+      out.row({
+        database: CONNECTIONS,
+        table: 'port',
+        key: `${namespace}/${pod} ${protocol} ${at.address} ${at.port}`,
+        columns: columns as unknown as DesiredRow['columns'],
+        containers: [],
+        rule: 'forget',
+        object: `Pod ${namespace}/${pod}`,
+      });
+    }
+  },
+});
+
+const endpointsIn = (...targets: readonly Targets[]): readonly Target[] =>
+  distinct(targets.flatMap(({ v4, v6 }) => [...targetsIn(v4), ...targetsIn(v6)]));
+
+const distinct = (targets: readonly Target[]): readonly Target[] => [
+  ...new Map(targets.map((target) => [textOf(target), target])).values(),
 ];
 
 /**
@@ -124,22 +158,33 @@ function staleOfPort(
   const left = after === undefined ? had.destinations : has.destinations;
   const kept = new Set(left.map(textOf));
   const known = new Set(had.destinations.map(textOf));
-  const ended = [...new Set([...had.endpoints, ...had.local])].filter(
-    (endpoint) => !has.endpoints.includes(endpoint) && !has.local.includes(endpoint),
-  );
+  const stays = new Set([...has.endpoints, ...has.local].map(textOf));
+  // One that has another port now answers nobody at the old one.
+  const ended = [
+    ...new Set(
+      [...had.endpoints, ...had.local]
+        .filter((target) => !stays.has(textOf(target)))
+        .map(({ address }) => address),
+    ),
+  ];
   return [
     ...had.destinations.flatMap((one) => (kept.has(textOf(one)) ? [] : stale(one))),
     ...left.flatMap((destination) => {
-      const isOfFamily = (endpoint: string): boolean => familyOf(endpoint) === destination.family;
+      const { family } = destination;
       const isKnown = known.has(textOf(destination));
       const isFirst = (which: 'endpoints' | 'local'): boolean =>
-        has[which].some(isOfFamily) && !(isKnown && had[which].some(isOfFamily));
+        ofFamily(has[which], family) && !(isKnown && ofFamily(had[which], family));
       // As if the service's address were a host's: nobody has it.
       const begun = isFirst('endpoints') || isFirst('local') ? [destination.address] : [];
-      return [...begun, ...ended.filter(isOfFamily)].map((one) => stale(destination, one));
+      return [...begun, ...ended.filter((address) => familyOf(address) === family)].map((one) =>
+        stale(destination, one),
+      );
     }),
   ];
 }
+
+const ofFamily = (targets: readonly Target[], family: Family): boolean =>
+  targets.some((target) => target.family === family);
 
 const NO_COLUMNS: ConnectionColumns = {
   protocol: 'tcp',

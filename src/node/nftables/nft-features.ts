@@ -3,6 +3,7 @@ import type { Feature } from '../../desired/features.ts';
 import type { ZoneFacts } from '../../model/zone/zone.ts';
 import { baseChains } from './base-chains.ts';
 import { egressAddressElements, egressCardPod, egressChains } from './egress.ts';
+import { hostPortElements } from './host-ports.ts';
 import { hostNetworkPods, hostPodChains, networkHostPods } from './host-network-pods.ts';
 import { isolatedPods, isolationChain } from './isolation.ts';
 import { managementPortForward, networkForward } from './management-port-forward.ts';
@@ -30,6 +31,7 @@ export const nftFeatures: readonly Feature<ZoneFacts>[] = [
   networkHostPods,
   hostNetworkPods,
   serviceElements,
+  hostPortElements,
   egressChains,
   egressCardPod,
   egressAddressElements,

@@ -3,6 +3,7 @@
  * connection that a network opened is never taken for one to a service, whatever ports the two have.
  */
 import type { BridgeFamily, BridgePart, ExternalBridge } from './bridge-network.ts';
+import type { ExposedHostPort } from '../exposed-host-ports.ts';
 import type { ExposedPort, ExposedService, FamilyAddress, Target } from '../exposed-services.ts';
 import { conntrack, output } from './flow-actions.ts';
 import { UPLINK, type FlowRows } from './flow-rows.ts';
@@ -29,7 +30,7 @@ const MESSAGES = {
 export const serviceWays: BridgePart = {
   rules: {
     'to-service': {
-      text: "In shared gateway mode what comes from outside to a node port or external address of a service goes to the service's network, and its answers leave with that address.",
+      text: 'In shared gateway mode what comes from outside to a node port or external address of a service, or a port of the node that a pod has, goes to the network of the service or pod, and its answers leave with that address.',
       source: 'reference/node.md §4.6, node port and external IP',
     },
     refusal: {
@@ -119,6 +120,20 @@ export function serviceFlows(
   }
 }
 
+/** Flows of ports of the node that lead to a pod. `port`: the patch port of its network. */
+export function hostPortFlows(
+  rows: FlowRows,
+  on: ExternalBridge,
+  ports: readonly ExposedHostPort[],
+  port: string,
+): void {
+  if (on.mode !== 'shared') return;
+  for (const family of on.families)
+    for (const one of ports)
+      if ([...family.addresses, ...family.otherAddresses].includes(one.at.address))
+        addToNetwork(rows, { on, family, one, port }, [one.at.address, one.at.port]);
+}
+
 type Way = readonly [address: string, port: number];
 
 /** A port of a service on the bridge, in one address family. */
@@ -130,7 +145,15 @@ interface ServedPort {
 
 function addToNetwork(
   rows: FlowRows,
-  { on, family: { fields }, one: { protocol }, port }: ServedPort & { readonly port: string },
+  {
+    on,
+    family: { fields },
+    one: { protocol },
+    port,
+  }: Pick<ServedPort, 'on' | 'family'> & {
+    readonly one: Pick<ExposedPort, 'protocol'>;
+    readonly port: string;
+  },
   [address, number]: Way,
 ): void {
   const ip = fields[protocol];

@@ -9,9 +9,10 @@ import { EGRESS_RULES, egressFlows } from './bridge-flows-egress.ts';
 import { dropFlows } from './bridge-flows-drops.ts';
 import { hostFlows } from './bridge-flows-host.ts';
 import { neighbourFlows } from './bridge-flows-neighbours.ts';
-import { serviceFlows, serviceWays } from './bridge-flows-services.ts';
+import { hostPortFlows, serviceFlows, serviceWays } from './bridge-flows-services.ts';
 import { uplinkFlows } from './bridge-flows-uplink.ts';
 import { bridgeNetwork, externalBridge, patchPortOf, type BridgePart } from './bridge-network.ts';
+import { exposedHostPorts } from '../exposed-host-ports.ts';
 import { exposedService } from '../exposed-services.ts';
 import { FlowRows } from './flow-rows.ts';
 import { SETTINGS } from '../../desired/rows.ts';
@@ -87,6 +88,22 @@ export const bridgeFlowsOfService = feature({
     if (exposed === undefined) return;
     const port = patchPortOf(facts, on.name, exposed.network);
     serviceFlows(new FlowRows(out, on.name, `Service ${key}`), on, exposed, port);
+  },
+});
+
+export const bridgeFlowsOfHostPorts = feature({
+  name: 'host/bridge-flows-of-host-ports',
+  over: (facts: ZoneFacts) => facts.hostPorts,
+  objects: (_facts, [namespace, pod]) => [`Pod ${namespace}/${pod}`],
+  rules: RULES,
+  claims: [],
+  build(facts, [namespace, pod], out) {
+    const on = externalBridge(facts);
+    const exposed = on && exposedHostPorts(facts, namespace, pod);
+    if (on === undefined || exposed === undefined) return;
+    const port = patchPortOf(facts, on.name, exposed.network);
+    const rows = new FlowRows(out, on.name, `Pod ${namespace}/${pod}`);
+    hostPortFlows(rows, on, exposed.ports, port);
   },
 });
 

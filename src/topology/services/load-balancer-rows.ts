@@ -28,10 +28,11 @@ export interface LoadBalancer {
 /** `Service_blue/web_TCP_cluster`, behind the prefix of the network (reference/topology.md §1.2). */
 const loadBalancerName = (
   prefix: string,
+  kind: string,
   service: string,
   protocol: string,
   scope: string,
-): string => `${prefix}Service_${service}_${protocol}_${scope}`;
+): string => `${prefix}${kind}_${service}_${protocol}_${scope}`;
 
 /** Session affinity of a day is for good: OVN can't count that far, so a hash of the two addresses picks the target. */
 export const LASTING_AFFINITY = 86_400;
@@ -39,6 +40,9 @@ export const LASTING_AFFINITY = 86_400;
 export interface LoadBalancerContext {
   readonly network: Pick<Network, 'name' | 'role'>;
   readonly prefix: string;
+  /** `Pod` for ports of the node that lead to one. */
+  readonly kind?: 'Service' | 'Pod';
+  /** The service or pod. */
   readonly service: Pick<ServiceFacts, 'key' | 'affinity'>;
   /** Addresses that a pod has for itself when it reaches itself through a service. */
   readonly hairpinAddresses: readonly string[];
@@ -46,7 +50,7 @@ export interface LoadBalancerContext {
 
 export function addLoadBalancer(
   rows: Rows,
-  { network, prefix, service, hairpinAddresses }: LoadBalancerContext,
+  { network, prefix, kind = 'Service', service, hairpinAddresses }: LoadBalancerContext,
   { protocol, scope, vips, keepsSource = false, template }: LoadBalancer,
   ...containers: readonly Containment[]
 ): void {
@@ -54,7 +58,7 @@ export function addLoadBalancer(
   const isLasting = affinity === LASTING_AFFINITY;
   rows.named(
     'Load_Balancer',
-    loadBalancerName(prefix, service.key, protocol, scope),
+    loadBalancerName(prefix, kind, service.key, protocol, scope),
     {
       protocol: protocol.toLowerCase() as 'tcp' | 'udp' | 'sctp',
       vips,
@@ -70,14 +74,18 @@ export function addLoadBalancer(
           : { template: 'true', 'address-family': template === 'v4' ? 'ipv4' : 'ipv6' }),
       },
       selection_fields: isLasting ? ['ip_dst', 'ip_src'] : undefined,
-      external_ids: idsOf(network, service.key),
+      external_ids: idsOf(network, kind, service.key),
     },
     ...containers,
   );
 }
 
-const idsOf = (network: Pick<Network, 'name' | 'role'>, service: string): ExternalIds => ({
-  [KIND_ID]: 'Service',
+const idsOf = (
+  network: Pick<Network, 'name' | 'role'>,
+  kind: string,
+  service: string,
+): ExternalIds => ({
+  [KIND_ID]: kind,
   [OWNER_ID]: service,
   ...(isDefault(network) ? {} : { [NETWORK_ID]: network.name, [ROLE_ID]: network.role }),
 });

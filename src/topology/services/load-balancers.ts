@@ -14,7 +14,7 @@ import {
   loadBalancerGroups,
   podSwitch,
 } from '../../model/rules/names.ts';
-import { clusterFamilies, joinSubnets } from '../../model/rules/network-addresses.ts';
+import { clusterFamilies } from '../../model/rules/network-addresses.ts';
 import type { ServiceFacts } from '../../model/read/services.ts';
 import { connectServices } from '../connect/connect-rows.ts';
 import { networkOf, networkRank } from '../networks/network-feature.ts';
@@ -25,7 +25,7 @@ import {
   type LoadBalancer,
   type LoadBalancerContext,
 } from './load-balancer-rows.ts';
-import { hairpinAddresses, serviceNode } from './service-node.ts';
+import { hairpinAddresses, hasGatewayRouter, serviceNode } from './service-node.ts';
 import {
   backedPorts,
   clusterVips,
@@ -235,7 +235,7 @@ class BalancedService {
       scope: `node_${place}_${nodeName}`,
       vips,
     });
-    const hasRouter = this.#hasGatewayRouter();
+    const hasRouter = hasGatewayRouter(this.#facts, network);
     if (hasRouter && isSame(onSwitch, onRouter)) {
       this.#add('node', at('router+switch', onSwitch), router, switchOfPods);
       return;
@@ -268,16 +268,6 @@ class BalancedService {
       ...[...new Map(others.map((other) => [other.name, other])).values()].map((other) =>
         holds('Logical_Switch', podSwitch(other, nodeName), 'load_balancer'),
       ),
-    );
-  }
-
-  /** As the network's own unit decides it, with a subnet on this node. */
-  #hasGatewayRouter(): boolean {
-    const network = this.#network;
-    const joins = this.#facts.rendered.part(network.name, 'joinSubnets') ?? {};
-    return (
-      joinSubnets(this.#facts.settings, { ...network, joinSubnets: joins }).length > 0 &&
-      (this.#facts.own('gateway')?.addresses.length ?? 0) > 0
     );
   }
 

@@ -3,7 +3,8 @@
 import { FAMILIES, nthAddress, withoutPrefix } from '../../allocators/addresses.ts';
 import { MASQUERADE_OFFSETS } from '../../allocators/node-addresses.ts';
 import type { ZoneFacts } from '../../model/zone/zone.ts';
-import type { ClusterSettings, PerFamily } from '../../model/model.ts';
+import type { ClusterSettings, Network, PerFamily } from '../../model/model.ts';
+import { joinSubnets } from '../../model/rules/network-addresses.ts';
 import type { ServiceNode } from './service-vips.ts';
 
 /** Address at an offset of the masquerade subnet, of each family that has one. */
@@ -25,6 +26,18 @@ export function serviceNode(facts: ZoneFacts): ServiceNode {
     hostMasquerade: masquerade(settings, MASQUERADE_OFFSETS.host),
     localMasquerade: masquerade(settings, MASQUERADE_OFFSETS.hostEtpLocal),
   };
+}
+
+/** Whether this node has a gateway router of the network, as the network's own unit decides it where it has a subnet. */
+export function hasGatewayRouter(
+  facts: ZoneFacts,
+  network: Pick<Network, 'name' | 'role'>,
+): boolean {
+  const joins = facts.rendered.part(network.name, 'joinSubnets') ?? {};
+  return (
+    joinSubnets(facts.settings, { ...network, joinSubnets: joins }).length > 0 &&
+    (facts.own('gateway')?.addresses.length ?? 0) > 0
+  );
 }
 
 /** Addresses that stand for a pod which reaches itself through a service: of both families, whichever are in use. */

@@ -61,6 +61,7 @@ const SPECS = [
   'Services should have session affinity work for service with type clusterIP',
   'Services should be rejected when no endpoints exist',
   'Services should be updated after adding or deleting ports',
+  'HostPort validates that there is no conflict between pods with same hostPort but different hostIP and protocol',
   'NoSNAT Should be able to send traffic between Pods without SNAT',
   'EndpointSlice should create Endpoints and EndpointSlices for Pods matching a Service',
   'EndpointSlice should support a Service with multiple endpoint IPs specified in multiple EndpointSlices',

@@ -8,6 +8,7 @@ import {
   bridgeFlowsOfEgressIp,
   bridgeFlowsOfNetwork,
   bridgeFlowsOfNode,
+  bridgeFlowsOfHostPorts,
   bridgeFlowsOfService,
 } from '../../../src/node/openflow/bridge-flows.ts';
 import {
@@ -165,6 +166,7 @@ export const bridgeFeatures: readonly Feature<ZoneFacts>[] = [
   bridgeFlows,
   bridgeFlowsOfNode,
   bridgeFlowsOfNetwork,
+  bridgeFlowsOfHostPorts,
   bridgeFlowsOfService,
   bridgeFlowsOfEgressIp,
 ];

@@ -6,7 +6,7 @@ import { endpoints, type Endpoint } from '../../../src/lab/connectivity.ts';
 import { startDaemon } from '../../../src/lab/daemons.ts';
 import { addManifests, readObjects } from '../../../src/lab/objects.ts';
 import { serveOutward } from '../../../src/lab/outward.ts';
-import { attachPods } from '../../../src/lab/pods.ts';
+import { attachPods, SERVER_PORT } from '../../../src/lab/pods.ts';
 import type { LabRecord } from '../../../src/lab/state-file.ts';
 import { DNS, systemObjects, systemServices } from './matrix-tenants.ts';
 import { ownFolder } from '../run/left-behind.ts';
@@ -43,17 +43,37 @@ export const network = (
   };
 };
 
-/** A pod on the node that asks for one of its namespace's primary networks. */
-export const pod = (namespaceName: string, name: string, wanted: string): object => ({
+/** A pod on the node that asks for one of its namespace's primary networks, or for none, and for a port of the node. */
+export const pod = (
+  namespaceName: string,
+  name: string,
+  wanted: string | undefined,
+  hostPort?: number,
+): object => ({
   apiVersion: 'v1',
   kind: 'Pod',
   metadata: {
     name,
     namespace: namespaceName,
-    annotations: { 'k8s.ovn.org/requested-primary-udn': wanted },
+    annotations: wanted === undefined ? {} : { 'k8s.ovn.org/requested-primary-udn': wanted },
   },
-  spec: { nodeName: NODE, containers: [{ name: 'web', image: 'web' }] },
+  spec: {
+    nodeName: NODE,
+    containers: [
+      {
+        name: 'web',
+        image: 'web',
+        ports: hostPort === undefined ? [] : hostPortsOf(hostPort),
+      },
+    ],
+  },
 });
+const hostPortsOf = (hostPort: number): readonly object[] =>
+  (['TCP', 'UDP'] as const).map((protocol) => ({
+    containerPort: SERVER_PORT,
+    hostPort,
+    protocol,
+  }));
 
 const asManifest = (objects: readonly object[]): string =>
   objects.map((object) => stringify(object)).join('---\n');

@@ -89,13 +89,18 @@ const text = (objects: readonly object[]): string =>
 
 export const spaceName = (network: NetworkName, space: Space): string => `${network}-${space}`;
 
-const podObject = (namespace: string, pod: PodName, labels: object = {}): object => ({
+const podObject = (
+  namespace: string,
+  pod: PodName,
+  labels: object = {},
+  ports: readonly object[] = [],
+): object => ({
   apiVersion: 'v1',
   kind: 'Pod',
   metadata: { namespace, name: pod, labels: { pod, ...labels } },
   spec: {
     nodeName: PODS[pod],
-    containers: [{ name: 'main', image: 'main', ports: portsOf(pod) }],
+    containers: [{ name: 'main', image: 'main', ports: [...portsOf(pod), ...ports] }],
   },
 });
 const namespaceObject = (name: string, labels: object = {}): object => ({
@@ -111,13 +116,18 @@ const policyObject = (namespace: string, name: string, spec: object): object => 
 });
 
 /** Namespaces, pods and the primary network. */
-export function tableObjects({ spaces = {}, pods = {} }: Labels = {}): string {
+export function tableObjects(
+  { spaces = {}, pods = {} }: Labels = {},
+  morePorts: (network: NetworkName, place: Place['key']) => readonly object[] = () => [],
+): string {
   const objects = NETWORKS.flatMap((network) => [
     ...SPACES.map((space) => {
       const own = network === 'primary' ? { [PRIMARY]: '', network } : {};
       return namespaceObject(spaceName(network, space), { ns: space, ...own, ...spaces[space] });
     }),
-    ...PLACES.map(({ space, pod, key }) => podObject(spaceName(network, space), pod, pods[key])),
+    ...PLACES.map(({ space, pod, key }) =>
+      podObject(spaceName(network, space), pod, pods[key], morePorts(network, key)),
+    ),
   ]);
   const network = {
     apiVersion: 'k8s.ovn.org/v1',

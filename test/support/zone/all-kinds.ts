@@ -195,6 +195,17 @@ export const everyKind = (zone: Zone): Zone => ({
       pods: [{ podSelector: {}, namespaceSelector: {}, network: '', isWatched: true }],
     },
   ],
+  hostPortRequests: [
+    {
+      namespace: 'blue',
+      name: 'pod1',
+      created: '2026-01-01T00:00:00Z',
+      ports: [
+        { protocol: 'TCP', hostPort: 8080, containerPort: 80 },
+        { protocol: 'UDP', hostPort: 5353, containerPort: 53, hostIp: '127.0.0.1' },
+      ],
+    },
+  ],
   gatewayPods: [
     {
       namespace: 'default',

@@ -7,6 +7,7 @@ import {
   type NetworkRegistration,
 } from '../../../src/model/read/networks.ts';
 import { nadOfKey } from '../../../src/api/nad/nad-key.ts';
+import type { HostPortRequests } from '../../../src/model/read/host-ports.ts';
 import type { SliceFacts } from '../../../src/model/read/endpoint-slices.ts';
 import type { SeenService } from '../../../src/model/rules/service-admission.ts';
 import type { ServiceFacts } from '../../../src/model/read/services.ts';
@@ -63,6 +64,8 @@ export interface Zone {
   /** Pods of all nodes, as far as policies are to know their labels. */
   readonly pods?: readonly PodFacts[];
   readonly hostNetworkPods?: readonly HostNetworkPod[];
+  /** Ports of the node that pods ask for. */
+  readonly hostPortRequests?: readonly HostPortRequests[];
   readonly policies?: readonly Policy[];
   readonly firewalls?: readonly Firewall[];
   readonly egressIps?: readonly EgressIp[];
@@ -583,6 +586,7 @@ export function putZone(facts: ZoneFacts, before: Zone | undefined, after: Zone)
   ];
   replace(facts.pods, before?.pods, after.pods ?? [], named);
   replace(facts.hostNetworkPods, before?.hostNetworkPods, after.hostNetworkPods ?? [], named);
+  replace(facts.hostPortRequests, before?.hostPortRequests, after.hostPortRequests ?? [], named);
   replace(facts.admins, before?.admins, after.admins ?? [], ({ kind, name }) => [kind, name]);
   replace(facts.policies, before?.policies, after.policies ?? [], ({ namespace, name, kind }) => [
     namespace,

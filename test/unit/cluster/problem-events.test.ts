@@ -11,6 +11,7 @@ import {
 import type { KubeObject, ResourceKind } from '../../../src/api/objects.ts';
 import type { ZoneObjectState, ZoneProblem, ZoneStatus } from '../../../src/api/zone-status.ts';
 import { StoreError } from '../../../src/store/store.ts';
+import { admitHostPorts } from '../../../src/model/rules/host-ports.ts';
 import { apply, namespace, startManager } from '../../support/cluster/cluster.ts';
 import { MemoryStore } from '../../support/cluster/memory-store.ts';
 import { service } from '../../support/zone/services.ts';
@@ -65,6 +66,35 @@ test('what is refused again after it was right is told again', async () => {
     await running.settled();
   }
   expect(told(store)).toHaveLength(2);
+});
+
+test('a pod is told of the ports of its node that it does not have; of the rest its node tells it', async () => {
+  const store = await prepared();
+  await apply(store, {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { namespace: 'blue', name: 'web' },
+    spec: { nodeName: 'n1', containers: [] },
+  });
+  await using running = startManager(store);
+  const { refused: message = '' } = admitHostPorts(
+    {
+      namespace: 'blue',
+      name: 'web',
+      created: '',
+      ports: [{ protocol: 'TCP', hostPort: 30_080, containerPort: 80 }],
+    },
+    {
+      addresses: ['172.18.0.3'],
+      most: 10,
+      nodePort: () => 'red/web',
+      external: () => undefined,
+      olderPod: () => undefined,
+    },
+  );
+  await say(store, 'n1', refused(message, 'Pod blue/web'), refused('no network', 'Pod blue/web'));
+  await running.settled();
+  expect(told(store)).toEqual([`Pod web Warning Refused: ${message}`]);
 });
 
 test('objects of other kinds, and services that are not there, are told nothing', async () => {

@@ -12,16 +12,20 @@ import {
   CONNECTIONS,
   type ConnectionColumns,
 } from '../../../../src/node/conntrack/service-connections.ts';
+import { familyOf } from '../../../../src/allocators/addresses.ts';
+import type { Target } from '../../../../src/node/exposed-services.ts';
 import { NetworkNamespace, whyNoNamespace } from '../../../support/host/network-namespace.ts';
 import { ovsProgram } from '../../../support/host/ovs-programs.ts';
 
 const owner = { id: 'dns', rank: 0, order: 0, rowsIn: () => [] };
+const targets = (addresses: readonly string[]): readonly Target[] =>
+  addresses.map((address) => ({ family: familyOf(address), address, port: 5353 }));
 const dns = (endpoints: readonly string[], local: readonly string[] = endpoints): DesiredRow => {
   const columns: ConnectionColumns = {
     protocol: 'udp',
     destinations: [{ family: 'v4', address: '10.96.0.10', port: 53 }],
-    endpoints,
-    local,
+    endpoints: targets(endpoints),
+    local: targets(local),
   };
   return {
     database: CONNECTIONS,
@@ -221,8 +225,8 @@ describe.skipIf(whyNoNamespace !== undefined)(
         columns: {
           protocol: 'udp',
           destinations: [{ family: 'v6', address: 'fd00:96::a', port: 53 }],
-          endpoints,
-          local: endpoints,
+          endpoints: targets(endpoints),
+          local: targets(endpoints),
         } as unknown as DesiredRow['columns'],
       });
       driver.set(owner, [of(['fd00::5', 'fd00::6'])]);

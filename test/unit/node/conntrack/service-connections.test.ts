@@ -4,9 +4,10 @@ import {
   staleConnections,
   type ConnectionRow,
 } from '../../../../src/node/conntrack/service-connections.ts';
+import type { HostPortRequests } from '../../../../src/model/read/host-ports.ts';
 import { hostUnits } from '../../../support/host/host-units.ts';
 import { service, slice, withServices, type EndpointText } from '../../../support/zone/services.ts';
-import { dualZone } from '../../../support/zone/zones.ts';
+import { bluePod, dualZone } from '../../../support/zone/zones.ts';
 
 const DNS = {
   type: 'NodePort',
@@ -42,6 +43,31 @@ const HERE = '10.244.0.5 on ovn-worker';
 const THERE = '10.244.1.5 on ovn-worker2';
 const both = rowsOf({}, [HERE, THERE]);
 
+describe('connections to ports of the node that a pod has', () => {
+  const portRows = (...ports: HostPortRequests['ports']): readonly ConnectionRow[] =>
+    hostUnits({
+      ...dualZone,
+      attachments: [{ ...bluePod, addresses: ['103.103.0.3/24'] }],
+      hostPortRequests: [{ namespace: 'blue', name: 'pod1', created: '', ports }],
+    })
+      .flatMap(({ rows }) => rows)
+      .filter((row): row is ConnectionRow => row.database === CONNECTIONS);
+
+  test('are stale when the pod goes, whatever its protocol', () => {
+    const before = portRows(
+      { protocol: 'TCP', hostPort: 8080, containerPort: 80 },
+      { protocol: 'UDP', hostPort: 53, containerPort: 53, hostIp: '127.0.0.1' },
+    );
+    expect(stale(before, [])).toEqual([
+      'tcp 172.18.0.3 8080',
+      'tcp 10.96.0.0 8080',
+      'udp 127.0.0.1 53',
+      'udp 10.96.0.0 53',
+    ]);
+    expect(stale(before, before)).toEqual([]);
+  });
+});
+
 describe('connections of a service', () => {
   test('are stale when the service goes: at its cluster, external and node addresses, of every protocol', () => {
     expect(stale(rowsOf({ externalIPs: ['5.5.5.5'] }, [HERE]), [])).toEqual(
@@ -59,6 +85,25 @@ describe('connections of a service', () => {
     expect(stale(both, rowsOf({}, [HERE]))).toEqual([
       'udp 10.96.0.10 53 at 10.244.1.5',
       'udp 172.18.0.3 30053 at 10.244.1.5',
+    ]);
+  });
+
+  test('that a UDP endpoint answered at another port are stale', () => {
+    const at = (port: number): readonly ConnectionRow[] =>
+      hostUnits(
+        withServices(
+          dualZone,
+          service('kube-system/dns', DNS),
+          slice('kube-system/dns', [HERE], {
+            ports: PORTS.map((one) => ({ ...one, port })),
+          }),
+        ),
+      )
+        .flatMap(({ rows }) => rows)
+        .filter((row): row is ConnectionRow => row.database === CONNECTIONS);
+    expect(stale(at(5353), at(5354))).toEqual([
+      'udp 10.96.0.10 53 at 10.244.0.5',
+      'udp 172.18.0.3 30053 at 10.244.0.5',
     ]);
   });
 

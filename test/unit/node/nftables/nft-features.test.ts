@@ -2,11 +2,12 @@ import { describe, expect, test } from 'vitest';
 import type { DesiredRow } from '../../../../src/desired/rows.ts';
 import type { ElementColumns, NftRuleColumns } from '../../../../src/node/nftables/nft-rows.ts';
 import type { ChainColumns } from '../../../../src/node/nftables/ruleset.ts';
-import type { HostNetworkPod } from '../../../../src/model/model.ts';
+import type { Attachment, HostNetworkPod } from '../../../../src/model/model.ts';
+import { DEFAULT_NETWORK } from '../../../../src/model/read/networks.ts';
 import type { ServiceFacts } from '../../../../src/model/read/services.ts';
 import { hostUnits } from '../../../support/host/host-units.ts';
 import { nftZone, sharedNftZone } from '../../../support/host/nft-zone.ts';
-import { factsOf, type Zone } from '../../../support/zone/zones.ts';
+import { bluePod, factsOf, type Zone } from '../../../support/zone/zones.ts';
 
 const rowsOf = (zone: Zone): readonly DesiredRow[] =>
   hostUnits(zone)
@@ -423,4 +424,69 @@ test('what is no address gets into no command, and is said', () => {
   expect(hostUnits(cluster).flatMap(({ problems }) => problems)).toEqual([
     expect.stringContaining('is no IP address'),
   ]);
+});
+
+describe('ports of the node that a pod has (reference/node.md §3.3, §3.4)', () => {
+  const zoneWith = (attachment: Attachment, zone = nftZone): Zone => ({
+    ...zone,
+    services: [],
+    endpointSlices: [],
+    attachments: [attachment],
+    hostPortRequests: [
+      {
+        namespace: attachment.namespace,
+        name: attachment.pod,
+        created: '',
+        ports: [
+          { protocol: 'TCP', hostPort: 8080, containerPort: 80 },
+          { protocol: 'UDP', hostPort: 53, containerPort: 5353, hostIp: '127.0.0.1' },
+        ],
+      },
+    ],
+  });
+  const sets = (of: Zone, family = 'v4'): Record<string, string[]> => {
+    const found = rowsOf(of);
+    return Object.fromEntries(
+      ['external-ips-etp-local', 'external-ips', 'udn-mark-external-ips'].map((set) => [
+        set,
+        elements(`${set}-${family}`, found),
+      ]),
+    );
+  };
+
+  test.each([nftZone, sharedNftZone])('lead to the pod on the default network', (zone) => {
+    const onDefault: Attachment = {
+      ...bluePod,
+      namespace: 'kube-system',
+      network: DEFAULT_NETWORK,
+      nadKey: 'default',
+      addresses: ['10.244.0.9/24', 'fd00:10:244::9/64'],
+    };
+    expect(sets(zoneWith(onDefault, zone))).toEqual({
+      'external-ips-etp-local': [],
+      'external-ips': [
+        '172.18.0.3 . tcp . 8080 : 10.244.0.9 . 80',
+        '127.0.0.1 . udp . 53 : 10.244.0.9 . 5353',
+      ],
+      'udn-mark-external-ips': [],
+    });
+    expect(sets(zoneWith(onDefault, zone), 'v6')['external-ips']).toEqual([
+      'fc00:f853::3 . tcp . 8080 : fd00:10:244::9 . 80',
+    ]);
+  });
+
+  test('lead to a primary network by its mark: from outside to its router, in local gateway mode, else to its gateway router', () => {
+    expect(sets(zoneWith(bluePod))).toEqual({
+      'external-ips-etp-local': ['172.18.0.3 . tcp . 8080 : 169.254.0.3 . 8080'],
+      'external-ips': [
+        '172.18.0.3 . tcp . 8080 : 10.96.0.0 . 8080',
+        '127.0.0.1 . udp . 53 : 10.96.0.0 . 53',
+      ],
+      'udn-mark-external-ips': [
+        '172.18.0.3 . tcp . 8080 : jump udn-mark-0x1001',
+        '127.0.0.1 . udp . 53 : jump udn-mark-0x1001',
+      ],
+    });
+    expect(sets(zoneWith(bluePod, sharedNftZone))['external-ips-etp-local']).toEqual([]);
+  });
 });

@@ -12,7 +12,7 @@ import {
   portsOf,
 } from '../../../support/host/bridge-zones.ts';
 import { service, slice, withServices } from '../../../support/zone/services.ts';
-import { inLocalMode, type Zone } from '../../../support/zone/zones.ts';
+import { bluePod, inLocalMode, type Zone } from '../../../support/zone/zones.ts';
 
 /** reference/node.md §4.5, line by line: fields in the order of their names, in the words of `ovs-ofctl dump-flows`. */
 const EXAMPLE = `
@@ -330,6 +330,31 @@ describe('services from outside (reference/node.md §4.6)', () => {
       ]),
     );
     for (const line of lines) expect(line).not.toContain('5.5.5.5');
+  });
+
+  test('have ports of the node that a pod has beside them, at the address that it asks for, in shared gateway mode alone', () => {
+    const zone: Zone = {
+      ...dualBridgeZone,
+      attachments: [bluePod],
+      hostPortRequests: [
+        {
+          namespace: 'blue',
+          name: 'pod1',
+          created: '',
+          ports: [
+            { protocol: 'TCP', hostPort: 8080, containerPort: 80, hostIp: '172.18.0.3' },
+            { protocol: 'UDP', hostPort: 8080, containerPort: 80, hostIp: '127.0.0.1' },
+          ],
+        },
+      ],
+    };
+    const lines = (of: Zone): readonly string[] =>
+      flowLines(of).filter((line) => line.includes('8080'));
+    expect(lines(zone)).toEqual([
+      to('in_port=1,nw_dst=172.18.0.3,tcp,tp_dst=8080', 'output:3'),
+      from(`dl_src=${MAC},in_port=3,nw_src=172.18.0.3,tcp,tp_src=8080`),
+    ]);
+    expect(lines(inLocalMode(zone))).toEqual([]);
   });
 
   test('have none where the node opens no node ports, or a service has nothing outside', () => {

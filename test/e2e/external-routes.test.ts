@@ -47,6 +47,55 @@ const objectsOf = (namespace: Space): readonly object[] => [
   }),
 ];
 
+const ALL_HOPS = Object.keys(HOPS) as readonly Hop[];
+const ROUTERS = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'routers' } };
+/** Of another cluster's node, for the lab's: one shares the network of its host, the other is on a network that Multus gave it. */
+const gatewayPod = (hop: Hop, isReady: boolean): object => {
+  const ips = Object.values(HOPS[hop]);
+  const isOnHost = hop === 'hop1';
+  const networks = [{ name: 'routers/edge', interface: 'net1', ips }];
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: {
+      namespace: 'routers',
+      name: hop,
+      labels: { app: isOnHost ? 'on-host' : 'on-edge' },
+      annotations: isOnHost
+        ? {}
+        : { 'k8s.v1.cni.cncf.io/network-status': JSON.stringify(networks) },
+    },
+    spec: {
+      nodeName: 'elsewhere',
+      hostNetwork: isOnHost,
+      containers: [{ name: 'main', image: 'box' }],
+    },
+    status: {
+      phase: 'Running',
+      podIPs: isOnHost ? ips.map((ip) => ({ ip })) : [],
+      conditions: [{ type: 'Ready', status: isReady ? 'True' : 'False' }],
+    },
+  };
+};
+const policyByPods = {
+  apiVersion: 'k8s.ovn.org/v1',
+  kind: 'AdminPolicyBasedExternalRoute',
+  metadata: { name: 'by-hops' },
+  spec: {
+    from: { namespaceSelector: { matchLabels: { leaves: 'by-hops' } } },
+    nextHops: {
+      dynamic: [
+        { podSelector: { matchLabels: { app: 'on-host' } }, namespaceSelector: {} },
+        {
+          podSelector: { matchLabels: { app: 'on-edge' } },
+          namespaceSelector: {},
+          networkAttachmentName: 'edge',
+        },
+      ],
+    },
+  },
+};
+
 describe.skipIf(whyNoLab !== undefined).each(CASES)(
   `external routes in $mode gateway mode${whyNoLab === undefined ? '' : ` (${whyNoLab})`}`,
   ({ mode, spaces }) => {
@@ -108,6 +157,7 @@ describe.skipIf(whyNoLab !== undefined).each(CASES)(
         ]),
       );
     };
+    const gateways = (): string => join(tenants.manifests, 'gateways.yaml');
     const rows = async (node: string): Promise<string[]> => [
       ...(await tenants.rows(node, 'OVN_Northbound', ['Logical_Router_Static_Route'])).filter(
         (row) => row.includes('ecmp_symmetric_reply'),
@@ -187,6 +237,26 @@ describe.skipIf(whyNoLab !== undefined).each(CASES)(
       await using again = new BfdSpeaker(lab.record, 'hop1');
       await expect.poll(() => again.isSpeaking, SOON).toBe(true);
       await expect.poll(answered, SOON).toEqual(everywhere('hop1', 'hop2'));
+    });
+
+    test('hops that are pods are used while they are ready: by the address of their host, and on a network of theirs', async () => {
+      const pods = (...ready: readonly Hop[]): void => {
+        writeFileSync(
+          gateways(),
+          manifestsText([ROUTERS, ...ALL_HOPS.map((hop) => gatewayPod(hop, ready.includes(hop)))]),
+        );
+      };
+      pods('hop1', 'hop2');
+      writeFileSync(file(), manifestsText([policyByPods]));
+      await expect.poll(answered, SOON).toEqual(everywhere('hop1', 'hop2'));
+      pods('hop2');
+      await expect.poll(answered, SOON).toEqual(everywhere('hop2'));
+      pods('hop1');
+      await expect.poll(answered, SOON).toEqual(everywhere('hop1'));
+      rmSync(gateways());
+      await expect.poll(answered, SOON).toEqual(everywhere('ext'));
+      write(['hop1']);
+      await expect.poll(answered, SOON).toEqual(everywhere('hop1'));
     });
 
     test('when it goes its rows go, and pods leave by the gateway of their node', async () => {

@@ -1,4 +1,5 @@
 /** Every kind that we know, as the store addresses it. */
+import { nearestName } from './validation/nearest-name.ts';
 import type { ResourceKind } from './objects.ts';
 import type {
   AdminNetworkPolicy,
@@ -221,6 +222,27 @@ const SERVED_VERSIONS: Readonly<Record<string, ResourceKind>> = {
 };
 
 /** The kind that an object's `apiVersion` and `kind` name, in any version that we serve; undefined if unknown. */
+/** Groups of which Heddle serves all kinds that it knows. */
+const OWN_GROUPS = /^k8s\.(?:ovn\.org|cni\.cncf\.io)$/;
+
+/** The kind of ours that is meant by one that nobody serves: of another version or group, or misspelt in a group of ours. */
+export function servedKindLike(
+  apiVersion: string,
+  kind: string,
+): Pick<ResourceKind, 'apiVersion' | 'kind'> | undefined {
+  const groupOf = (version: string): string => version.slice(0, version.indexOf('/'));
+  const own = resourceKinds.filter((known) => OWN_GROUPS.test(groupOf(known.apiVersion)));
+  const exact = own.find((known) => known.kind === kind);
+  if (nearestName(groupOf(apiVersion), ['k8s.ovn.org', 'k8s.cni.cncf.io']) === undefined)
+    return undefined;
+  if (exact !== undefined) return exact;
+  const nearest = nearestName(
+    kind,
+    own.map((known) => known.kind),
+  );
+  return own.find((known) => known.kind === nearest);
+}
+
 export function resourceKindOf(apiVersion: string, kind: string): ResourceKind | undefined {
   const served = `${apiVersion} ${kind}`;
   return (

@@ -1,5 +1,6 @@
 /** `heddle lab …`: real OVN on several nodes, on this machine. */
-import { type Command, Option } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { errorText } from '../api/error-text.ts';
 import { attachInside } from '../lab/exec.ts';
 import { prepare } from '../lab/build.ts';
 import { down, requireRoot, runningLab, up } from '../lab/lifecycle.ts';
@@ -28,11 +29,20 @@ const kindOption = (): Option =>
     .choices(['host', 'vm'])
     .default('host');
 const nodesOption = (): Option =>
-  new Option('--nodes <number>', 'how many nodes').default(3).argParser(nodeCount);
+  new Option('--nodes <number>', 'how many nodes').default(3).argParser(countOfNodes);
 const familiesOption = (): Option =>
   new Option('--families <families>', 'address families of the networks')
     .choices(['v4', 'v6', 'dual'])
     .default('v4');
+
+/** Throws InvalidArgumentError, which ends the command as any flag that can't be used does. */
+function countOfNodes(text: string): number {
+  try {
+    return nodeCount(text);
+  } catch (error) {
+    throw new InvalidArgumentError(errorText(error));
+  }
+}
 
 /** Turns an error meant for people into one line and exit code 1; others keep their stack trace. */
 function forPeople<A extends unknown[]>(action: (...args: A) => Promise<void>) {

@@ -80,7 +80,7 @@ export function needed<K extends 'node' | 'nb' | 'ovs'>(
     if (configuration[name] === undefined)
       throw new ConfigurationError(
         `--${name}`,
-        `is needed: give the flag, ${environmentName(name)} or "${name}:" in the configuration file`,
+        `is not set: give the flag, ${environmentName(name)} or "${name}:" in the configuration file`,
       );
   }
   return configuration as Configuration & Record<K, string>;

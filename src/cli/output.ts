@@ -13,6 +13,8 @@ export const EXIT = {
   changes: 2,
   /** The command line or the configuration can't be used. */
   usage: 64,
+  /** What a file holds can't be used: a kubeconfig that is none. */
+  data: 65,
   /** A database, the lab or the API could not be reached in time; the cluster manager lost its leadership. */
   unavailable: 69,
 } as const;

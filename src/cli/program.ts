@@ -2,9 +2,9 @@
 import { homedir } from 'node:os';
 import { basename, join } from 'node:path';
 import { Command, CommanderError } from 'commander';
-import { ConfigurationError } from '../process/configuration-error.ts';
 import { VERSION } from '../process/version.ts';
 import { EXIT, report, tone } from './output.ts';
+import { exitCodeOf, withoutErrno } from './user-errors.ts';
 
 interface CommandModule {
   readonly register: (program: Command) => void;
@@ -30,10 +30,6 @@ const COMMANDS: Readonly<Record<string, () => Promise<CommandModule>>> = {
   completion: () => import('./completion.ts'),
 };
 const COMPLETION = ['completion', 'complete'];
-
-/** A failure that the user can do something about: printed as one message, without a stack trace. */
-const isForPeople = (error: unknown): error is Error =>
-  error instanceof ConfigurationError || (error instanceof Error && 'code' in error);
 
 /** Who reads our output may have seen enough (`heddle status | head`). */
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
@@ -78,8 +74,9 @@ export async function main(): Promise<void> {
       process.exitCode = error.exitCode === 0 ? EXIT.success : EXIT.usage;
       return;
     }
-    if (!isForPeople(error)) throw error;
-    report(`${tone('heddle:', 'bad', process.stderr)} ${error.message}`);
-    process.exitCode = error instanceof ConfigurationError ? EXIT.usage : EXIT.unavailable;
+    const code = exitCodeOf(error);
+    if (code === undefined || !(error instanceof Error)) throw error;
+    report(`${tone('heddle:', 'bad', process.stderr)} ${withoutErrno(error.message)}`);
+    process.exitCode = code;
   }
 }

@@ -1,6 +1,11 @@
 /** What only shows when the objects of several files are looked at together, or with the settings of the cluster. */
 import { ovnPrefix } from '../api/nad/network-name.ts';
-import { parsePrefix } from '../allocators/addresses.ts';
+import {
+  formatPrefix,
+  parseInterfaceAddress,
+  parsePrefix,
+  sizeOf,
+} from '../allocators/addresses.ts';
 import type { ManifestDocument, ManifestError } from '../api/validation/manifest.ts';
 import { describeObject } from '../api/validation/manifest.ts';
 import { PRIMARY_NETWORK_LABEL } from '../api/annotations/network-annotations.ts';
@@ -19,6 +24,7 @@ import { objectKindOf } from '../model/read/object-kinds.ts';
 import { targetNamespaces, unsupportedNetwork } from '../cluster/networks/network-objects.ts';
 import { notProgrammed } from '../api/unprogrammed.ts';
 import { previewConnects, type ConnectPreview } from './validate-connects.ts';
+import { podProblems, unknownNamespaces } from './validate-pods.ts';
 import { transportAccepted } from '../cluster/networks/network-outcome.ts';
 import { primaryConflict, type PrimaryNetwork } from '../api/nad/primary-networks.ts';
 
@@ -263,6 +269,57 @@ function unlabelledNamespaces(documents: readonly ManifestDocument[]): ManifestE
   });
 }
 
+/** Ranges that are written as the address of somebody in them. */
+function hostBits(documents: readonly ManifestDocument[]): ManifestError[] {
+  return documents.flatMap((document) => {
+    const network = asNetwork(document);
+    const spec = network === undefined ? undefined : networkSpecOf(network);
+    if (spec === undefined || spec.kind === 'invalid') return [];
+    const { subnets, excludeSubnets, joinSubnets } = spec.value;
+    return [...subnets, ...excludeSubnets, ...joinSubnets].flatMap((text) => {
+      const cidr = text.split('/').slice(0, 2).join('/');
+      const [address, prefix] = [parseInterfaceAddress(cidr), parsePrefix(cidr)];
+      if (address === undefined || prefix === undefined || address.value === prefix.base) return [];
+      const read = formatPrefix(prefix);
+      return [
+        about(
+          document,
+          `${cidr} has host bits: it is read as ${read}, write that`,
+          subnetsOf(document),
+        ),
+      ];
+    });
+  });
+}
+
+/** Addresses that a Layer2 network needs besides those of pods: network and broadcast (IPv4), and of a primary one gateway and management port. */
+const NOT_FOR_PODS = { v4: { primary: 4n, secondary: 2n }, v6: { primary: 3n, secondary: 1n } };
+
+/** Layer2 networks that have no address for a single pod. */
+function withoutRoom(documents: readonly ManifestDocument[]): ManifestError[] {
+  return documents.flatMap((document) => {
+    const network = asNetwork(document);
+    const spec = network === undefined ? undefined : networkSpecOf(network);
+    if (spec === undefined || spec.kind === 'invalid' || spec.value.topology !== 'layer2')
+      return [];
+    const { subnets, role } = spec.value;
+    return subnets.flatMap((subnet) => {
+      const prefix = parsePrefix(subnet);
+      if (prefix === undefined) return [];
+      const needed = NOT_FOR_PODS[prefix.family][role];
+      return sizeOf(prefix) > needed
+        ? []
+        : [
+            about(
+              document,
+              `${subnet} has no address for a pod: ${needed} are not for pods, take a wider range`,
+              subnetsOf(document),
+            ),
+          ];
+    });
+  });
+}
+
 /** Selectors that select nothing. */
 function senselessSelectors(documents: readonly ManifestDocument[]): ManifestError[] {
   return documents
@@ -296,6 +353,12 @@ export function checkTogether(
       ...senselessSelectors(documents),
       ...unreadable(documents, settings),
       ...invalidEgressIps(documents),
+      ...hostBits(documents),
+      ...withoutRoom(documents),
+      ...unknownNamespaces(documents).map(({ document, message }) =>
+        about(document, message, document.positionOf(['metadata', 'namespace'])),
+      ),
+      ...podProblems(documents, settings).map(({ document, message }) => about(document, message)),
     ],
   };
 }

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Command } from 'commander';
 import type { Manifest, ManifestError, PreviousVersion } from '../api/validation/manifest.ts';
 import { formatManifestError, parseManifest } from '../api/validation/manifest.ts';
-import { resourceKindOf } from '../api/kinds.ts';
+import { resourceKindOf, servedKindLike } from '../api/kinds.ts';
 import { objectKey } from '../api/objects.ts';
 import { isPlainObject, own } from '../api/plain-object.ts';
 import { addSettings, configurationOf } from './options.ts';
@@ -134,6 +134,37 @@ function identityOf(object: unknown): string {
 const ONLY_ON_UPDATE =
   'rules about updates (what may not change) were not checked: give what is stored now with --old FILE';
 
+/** Kinds and versions of our groups that nobody serves, and that look like one that is. */
+const misspelt = ({ unknownKinds }: Manifest): readonly ManifestError[] =>
+  unknownKinds.flatMap(({ apiVersion, kind, object, ...position }) => {
+    const nearest = servedKindLike(apiVersion, kind);
+    return nearest === undefined
+      ? []
+      : [
+          {
+            ...position,
+            object,
+            message: `nobody serves kind ${kind} in ${apiVersion}: did you mean kind ${nearest.kind} in ${nearest.apiVersion}?`,
+          },
+        ];
+  });
+
+/** A file with nothing in it was meant to hold something. */
+const emptiness = (
+  { documents, errors, refused, unknownKinds }: Manifest,
+  path: string,
+): readonly ManifestError[] =>
+  documents.length + errors.length + refused.length + unknownKinds.length > 0
+    ? []
+    : [
+        {
+          file: path === STANDARD_INPUT ? '<stdin>' : path,
+          line: 1,
+          column: 1,
+          message: 'holds no object',
+        },
+      ];
+
 function examine(paths: readonly string[], options: Options, command: Command): Findings {
   const { settings } = configurationOf(command);
   const old = options.old === undefined ? undefined : previousVersions(options.old);
@@ -149,9 +180,19 @@ function examine(paths: readonly string[], options: Options, command: Command): 
   return {
     files: names.length,
     objects: documents.length + broken.size,
-    errors: [...manifests.flatMap(({ errors }) => errors), ...together.errors],
-    warnings: [...manifests.flatMap(({ warnings }) => warnings), ...together.warnings],
-    unknownKinds: manifests.flatMap(({ unknownKinds }) => unknownKinds),
+    errors: [
+      ...manifests.flatMap(({ errors }) => errors),
+      ...manifests.flatMap(misspelt),
+      ...together.errors,
+    ],
+    warnings: [
+      ...manifests.flatMap(({ warnings }) => warnings),
+      ...manifests.flatMap((manifest, index) => emptiness(manifest, names[index] ?? '')),
+      ...together.warnings,
+    ],
+    unknownKinds: manifests
+      .flatMap(({ unknownKinds }) => unknownKinds)
+      .filter(({ apiVersion, kind }) => servedKindLike(apiVersion, kind) === undefined),
     connections: together.connections.map(({ name, networks }) => ({ name, networks })),
     notes: [
       ...together.connections.map(previewText),

@@ -10,7 +10,7 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { errorText } from '../../api/error-text.ts';
 import { ConfigurationError } from '../../process/configuration-error.ts';
 import { conflist, CONFLIST_NAME, PLUGIN_MARK, PLUGIN_NAMES, shimScript } from './shim.ts';
@@ -50,12 +50,24 @@ export function removePlugin(binDir: string): void {
 
 const isOurs = (path: string): boolean => readFileSync(path, 'utf8').startsWith(PLUGIN_MARK);
 
+/** Node's own way of it never ends where a folder can't be made, as in /proc. */
+function makeFolder(path: string): void {
+  if (existsSync(path)) return;
+  makeFolder(dirname(path));
+  try {
+    mkdirSync(path);
+  } catch (error) {
+    // Another process was faster.
+    if (!existsSync(path)) throw error;
+  }
+}
+
 /** At each moment there is the old file or the new one, as a whole; an equal one stays. */
 function replace(path: string, text: string | Buffer, mode: number, flag: string): void {
   // The runtime takes no notice of a name with such an end.
   const temporary = `${path}.heddle-${process.pid}`;
   try {
-    mkdirSync(join(path, '..'), { recursive: true });
+    makeFolder(dirname(path));
     if (existsSync(path) && readFileSync(path).equals(Buffer.from(text))) return;
     const file = openSync(temporary, 'w', mode);
     try {

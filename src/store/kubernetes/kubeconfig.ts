@@ -7,6 +7,7 @@ import { readFile } from 'node:fs/promises';
 import { dirname, isAbsolute, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { parse } from 'yaml';
+import { errorText } from '../../api/error-text.ts';
 import type { Clock } from '../clock.ts';
 import { isJsonObject, type Json, type JsonObject } from '../json.ts';
 import {
@@ -146,9 +147,13 @@ function parseYaml(file: string, text: string): unknown {
   try {
     return parse(text);
   } catch (error) {
-    throw new StoreError('invalid', `kubeconfig ${file}: not valid YAML: ${String(error)}`, {
-      cause: error,
-    });
+    throw new StoreError(
+      'invalid',
+      `kubeconfig ${file}: not valid YAML: ${errorText(error).split('\n')[0] ?? ''}`,
+      {
+        cause: error,
+      },
+    );
   }
 }
 

@@ -245,7 +245,9 @@ spec: { nodeName: ovn-wroker }
     await using bed = await zone();
     const lost = await bed.heddle.run('apply', '--nb', 'unix:/nowhere.sock', '--timeout', '1');
     ended(lost, 69);
-    expect(lost.stderr).toMatch(/OVN_Northbound \(--nb unix:\/nowhere\.sock\).*ENOENT/);
+    expect(lost.stderr).toMatch(
+      /OVN_Northbound \(--nb unix:\/nowhere\.sock\).*no such file or directory/,
+    );
     const unknown = await bed.heddle.run('apply', '--node', 'ovn-wroker', '--no-wait');
     ended(unknown, 69);
     expect(unknown.stderr).toMatch(/--node ovn-wroker: no Node of this name/);

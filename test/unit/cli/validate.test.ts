@@ -35,6 +35,65 @@ describe('objects that are each valid', () => {
     expect(together(labelled, net)).toEqual({ errors: [], warnings: [] });
   });
 
+  describe('pods', () => {
+    const NODE = '\napiVersion: v1\nkind: Node\nmetadata: { name: n1 }\n';
+    const declared = [
+      namespace('{ k8s.ovn.org/primary-user-defined-network: "" }'),
+      NODE,
+      network('main', '{ role: Primary, subnets: [10.0.0.0/24] }'),
+      network('lan', '{ role: Secondary, subnets: [10.9.0.0/24] }'),
+    ];
+    const podOf = (annotations: string, node = 'n1', inside = 'blue'): string =>
+      `\napiVersion: v1\nkind: Pod\nmetadata: { name: web, namespace: ${inside}, annotations: ${annotations} }\nspec: { nodeName: ${node}, containers: [{ name: a, image: a }] }\n`;
+    const networks = (text: string): string => `{ k8s.v1.cni.cncf.io/networks: '${text}' }`;
+
+    test('that get what they ask for have nothing against them', () => {
+      const ips = networks('[{"name":"lan","ips":["10.9.0.9/24"]}]');
+      expect(together(...declared, podOf(ips)).warnings).toEqual([]);
+    });
+
+    test.each([
+      ['a network that is not there', podOf(networks('lna')), 'did you mean "blue/lan"?'],
+      ['their primary network', podOf(networks('main')), 'is a primary network'],
+      ['what is no JSON', podOf(networks('[{')), 'is not valid JSON'],
+      ['a node that is not there', podOf('{}', 'n2'), 'spec.nodeName: there is no node "n2" here'],
+      ['a namespace that is not there', podOf('{}', 'n1', 'bluee'), 'did you mean "blue"?'],
+      [
+        'another primary network',
+        podOf('{ k8s.ovn.org/requested-primary-udn: mai }'),
+        'did you mean "blue/main"?',
+      ],
+      [
+        'an address of somewhere else',
+        podOf(networks('[{"name":"lan","ips":["10.7.0.9/24"]}]')),
+        '"10.7.0.9/24" is in no subnet of the network: take one of 10.9.0.0/24',
+      ],
+      [
+        'ports that can not be',
+        podOf("{ k8s.ovn.org/open-default-ports: '- {protocol: tcp, port: 99999}' }"),
+        'open-default-ports: must be a whole number',
+      ],
+    ])('that ask for %s are told', (_what, asking, message) => {
+      expect(together(...declared, asking)).toEqual({
+        errors: [],
+        warnings: [expect.stringContaining(message)],
+      });
+    });
+
+    test('of what is not among these manifests nothing is known', () => {
+      expect(together(podOf(networks('lna'), 'n2')).warnings).toEqual([]);
+    });
+  });
+
+  test.each([
+    ['10.0.0.5/24 has host bits: it is read as 10.0.0.0/24', '[10.0.0.5/24]'],
+    ['10.0.0.0/30 has no address for a pod', '[10.0.0.0/30]'],
+  ])('networks: %s', (message, subnets) => {
+    const labelled = namespace('{ k8s.ovn.org/primary-user-defined-network: "" }');
+    const net = network('net', `{ role: Primary, subnets: ${subnets} }`);
+    expect(together(labelled, net).warnings).toEqual([expect.stringContaining(message)]);
+  });
+
   test('are told what nodes, or the manager, would refuse of each', () => {
     const of = (kind: string, version: string, metadata: string, spec: string): string =>
       `\napiVersion: k8s.ovn.org/${version}\nkind: ${kind}\nmetadata: ${metadata}\nspec: ${spec}\n`;
@@ -375,6 +434,29 @@ describe('heddle validate', () => {
         '1 object in 1 file: 0 errors, 0 warnings\n',
     );
     expect(status).toBe(0);
+  });
+
+  test('kinds of ours that nobody serves are errors, others are not ours; an empty file is told', () => {
+    const of = (apiVersion: string, kind: string): string =>
+      `apiVersion: ${apiVersion}\nkind: ${kind}\nmetadata: { name: a }\n---\n`;
+    const { status, stdout } = run(
+      ['-'],
+      of('k8s.ovn.org/v2', 'UserDefinedNetwork') +
+        of('k8s.ovn.org/v1', 'UserDefindNetwork') +
+        of('k8s.ovn.com/v1', 'UserDefinedNetwork') +
+        of('apps/v1', 'Deployment'),
+    );
+    const told = stdout.match(/^error .*$/gm) ?? [];
+    expect(told.map((line) => line.slice(line.indexOf(' in ')))).toEqual(
+      ['k8s.ovn.org/v2', 'k8s.ovn.org/v1', 'k8s.ovn.com/v1'].map(
+        (version) => ` in ${version}: did you mean kind UserDefinedNetwork in k8s.ovn.org/v1?`,
+      ),
+    );
+    expect(stdout.match(/^skipped .*$/gm)).toEqual([
+      'skipped 1 object of kind Deployment (apps/v1), which Heddle does not use',
+    ]);
+    expect(status).toBe(1);
+    expect(run(['-']).stdout).toMatch(/^warning <stdin>:1:1: holds no object$/m);
   });
 
   test('checks an update when it is given what is stored', () => {

@@ -5,6 +5,7 @@ import type { Configuration } from '../settings/configuration.ts';
 import { createLogger } from '../process/logger.ts';
 import { problemText } from '../views/problem-text.ts';
 import { within } from '../process/waiting.ts';
+import { NOTHING_TO_DO, planTotals } from '../views/plan-totals.ts';
 import { planReport, type PlanFormat, type PlanReport } from '../views/zone-reports.ts';
 import { ZoneRuntime, type RuntimeOptions, type ZoneConfiguration } from '../zone/zone-runtime.ts';
 import { askDaemon, type AnswerSource } from './ask.ts';
@@ -74,9 +75,11 @@ async function look(
   if (options.json === true)
     printJson({ source, node, databases, rules, left, problems, manifests });
   else {
-    for (const { database, text } of texts) {
+    print(tone(planTotals(node, databases), 'strong'));
+    for (const { database, text } of texts.filter((part) => part.text !== NOTHING_TO_DO)) {
+      print('');
       print(tone(database, 'strong'));
-      printLines(text);
+      printLines(text.split('\n').map(marked).join('\n').trimEnd());
     }
     if (left.length > 0) printLines(renderLeft(left));
   }
@@ -87,6 +90,10 @@ async function look(
     ].some(Boolean) || report.hasBlockedRows;
   process.exitCode = report.hasChanges ? EXIT.changes : isWrong ? EXIT.problems : EXIT.success;
 }
+
+/** What goes is seen at once. */
+const marked = (line: string): string =>
+  line.startsWith('  - ') ? tone(line, 'bad') : line.startsWith('  + ') ? tone(line, 'good') : line;
 
 /** What the command finds by itself, from objects and databases. */
 async function lookDirectly(

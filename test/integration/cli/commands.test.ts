@@ -530,7 +530,7 @@ describe('a running daemon', () => {
         node: 'ovn-worker',
         databases: [{ database: 'OVN_Northbound', empty: true, changes: [] }],
       });
-      expect((await bed.heddle.run('plan')).stdout).toMatch(/OVN_Northbound\nNothing to do\./);
+      expect((await bed.heddle.run('plan')).stdout).toMatch(/^Node ovn-worker: Nothing to do\.\n$/);
       expect((await bed.heddle.run('status')).stdout).toMatch(
         /^blue_blue .* Committed +ovn-worker Committed/m,
       );

@@ -53,13 +53,16 @@ interface PlanOptions {
   readonly json?: boolean;
 }
 
+/** The daemon of an earlier release does not say for which networks things change. */
+type AnyReport = Omit<PlanReport, 'networks'> & Partial<Pick<PlanReport, 'networks'>>;
+
 async function look(
   configuration: Configuration,
   command: 'plan' | 'diff',
   options: PlanOptions,
 ): Promise<void> {
   const format = { details: options.summary !== true };
-  const answered = await askDaemon<PlanReport>(configuration, command, format, [
+  const answered = await askDaemon<AnyReport>(configuration, command, format, [
     'node',
     'databases',
     'rules',
@@ -70,12 +73,14 @@ async function look(
   ]);
   const report =
     answered ?? (await lookDirectly(needed(configuration, 'node', 'nb'), MODES[command], format));
-  const { node, databases, rules, texts, left, problems, manifests } = report;
+  const { node, databases, rules, texts, networks, left, problems, manifests } = report;
   const source: AnswerSource = answered === undefined ? 'direct' : 'daemon';
   if (options.json === true)
-    printJson({ source, node, databases, rules, left, problems, manifests });
+    printJson({ source, node, databases, networks, rules, left, problems, manifests });
   else {
     print(tone(planTotals(node, databases), 'strong'));
+    for (const [network, changes] of Object.entries(networks ?? {}))
+      print(`  ${network === '' ? 'what all share' : network}: ${changes}`);
     for (const { database, text } of texts.filter((part) => part.text !== NOTHING_TO_DO)) {
       print('');
       print(tone(database, 'strong'));

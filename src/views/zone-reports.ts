@@ -37,6 +37,8 @@ export interface PlanReport {
   readonly rules: Readonly<Record<string, Readonly<Record<string, Rule>>>>;
   /** The same for people. */
   readonly texts: readonly { readonly database: string; readonly text: string }[];
+  /** How many rows and objects of the host change for each network or connection; `` for what all share. */
+  readonly networks: Readonly<Record<string, number>>;
   /** Rows of an ovn-kubernetes that no object asks for. */
   readonly left: readonly (UnmarkedRow & { readonly database: string })[];
   readonly hasChanges: boolean;
@@ -79,6 +81,7 @@ export interface PlannedZone {
     hostMayBeWanted(): Parameters<HostController['plans']>[0];
     plans(): readonly Plan[];
     left(): PlanReport['left'];
+    subjectOf(unit: string): string | undefined;
   };
   /** Absent when the host is left alone. */
   readonly host?: { readonly controller: Pick<HostController, 'features' | 'plans'> } | undefined;
@@ -116,6 +119,16 @@ function rulesOf(
       ]),
   );
 }
+
+const changesByNetwork = (
+  changes: readonly { readonly unit: string; readonly object?: string | undefined }[],
+  subjectOf: (unit: string) => string | undefined,
+): PlanReport['networks'] =>
+  Object.fromEntries(
+    [...Map.groupBy(changes, ({ unit, object }) => subjectOf(unit) ?? object ?? '')]
+      .map(([network, group]) => [network, group.length] as const)
+      .toSorted(([a], [b]) => (a < b ? -1 : 1)),
+  );
 
 /** Runs planning when nothing else plans or writes the same. */
 type Turn = <T>(plan: () => Promise<T>) => Promise<T>;
@@ -169,6 +182,10 @@ export async function planReport(
       ...flows.map((plan) => ({ database: OPENFLOW, text: renderHostPlan(plan) })),
       ...steps.map((part) => ({ database: part.database, text: part.steps.join('\n') })),
     ],
+    networks: changesByNetwork(
+      all.flatMap(({ changes }) => [...changes]),
+      (unit) => controller.subjectOf(unit),
+    ),
     left: controller.left(),
     hasChanges: all.some(({ isEmpty }) => !isEmpty) || steps.length > 0,
     hasBlockedRows: all.some(({ problems: found }) => found.some(({ kind }) => kind !== 'awaited')),

@@ -149,6 +149,11 @@ export class ZoneController {
     return this.#targets.map((target) => target.plan());
   }
 
+  /** The network or connection that a unit is there for; undefined for what all share, and for units that are gone. */
+  subjectOf(unit: string): string | undefined {
+    return this.#engine.subjectOf(unit);
+  }
+
   /** Rows that an ovn-kubernetes left, that nobody wants and that stay unless they are taken over, by database. */
   left(): readonly (UnmarkedRow & { readonly database: Database })[] {
     // Before units are built nobody knows what is not wanted.

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import type { Plan, PlannedChange } from '../../../src/desired/ovsdb/changes.ts';
 import { Exclusive } from '../../../src/process/exclusive.ts';
 import type { OpenObjects } from '../../../src/settings/object-store.ts';
 import { planReport, type PlannedZone } from '../../../src/views/zone-reports.ts';
@@ -8,6 +9,7 @@ function zone(
   objects: MemoryStore,
   steps: readonly string[] = [],
   settings: readonly string[] = [],
+  plans: readonly Plan[] = [],
 ): PlannedZone {
   const store: OpenObjects = {
     objects,
@@ -20,7 +22,12 @@ function zone(
   return {
     configuration: { node: 'n1' },
     store,
-    controller: { hostMayBeWanted: () => undefined, plans: () => [], left: () => [] },
+    controller: {
+      hostMayBeWanted: () => undefined,
+      plans: () => plans,
+      left: () => [],
+      subjectOf: (unit) => (unit.startsWith('blue') ? 'blue_net' : undefined),
+    },
     chassisSteps: () => Promise.resolve(settings),
     uplinkSteps: () => steps,
     problems: () => [],
@@ -35,6 +42,38 @@ test('what is to be done with the external bridge is part of a plan', async () =
   expect(report.texts).toEqual([
     { database: 'External bridge', text: 'add bridge br-ex\nadd port eth0' },
   ]);
+});
+
+test('changes are counted by network, and by what a row that goes was there for', async () => {
+  const change = (unit: string, object?: string): PlannedChange => ({
+    action: 'delete',
+    table: 'Logical_Switch',
+    key: unit,
+    uuid: unit,
+    isRoot: true,
+    isolates: false,
+    unit: `${unit}/["x"]`,
+    rule: undefined,
+    object,
+    reason: 'unwanted',
+    columns: [],
+    memberships: [],
+  });
+  const plan: Plan = {
+    database: 'OVN_Northbound',
+    isEmpty: false,
+    changes: [change('blue1'), change('blue2'), change('gone', 'Pod red/web'), change('all')],
+    batches: [],
+    problems: [],
+    unsupported: [],
+    nameOf: () => undefined,
+    heldBack: 0,
+    examined: 0,
+  };
+  const { networks } = await planReport(zone(new MemoryStore(), [], [], [plan]), {
+    details: true,
+  });
+  expect(networks).toEqual({ '': 1, 'Pod red/web': 1, blue_net: 2 });
 });
 
 test('what ovn-controller is to be set to is part of a plan, before the bridge', async () => {

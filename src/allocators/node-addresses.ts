@@ -63,6 +63,7 @@ export const MASQUERADE_OFFSETS = {
   hostEtpLocal: 3,
   dummyNextHop: 4,
   serviceHairpin: 5,
+  dnsForwarder: 6,
 } as const;
 /** Addresses of networks start after those reserved for the node. */
 const MASQUERADE_USER_BASE = 10;

@@ -217,6 +217,8 @@ export interface ClusterSettings {
   readonly serviceExternalRanges: readonly string[];
   /** Who is asked for names in rules of EgressFirewalls: a service (`<namespace>/<name>`), or addresses. */
   readonly dnsServers: string | readonly string[];
+  /** Nodes forward what pods ask of that service, where rules of EgressFirewalls have names. */
+  readonly forwardsDns: boolean;
   readonly serviceLimits: ServiceLimits;
   /** Connections that one interface of a pod may have at a time, as OVN tracks them; 0: as many as its node's table holds. */
   readonly podConnections: number;

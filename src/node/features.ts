@@ -13,6 +13,7 @@ import { healthChecks } from './health-checks/health-checks.ts';
 import type { HostSettings } from './networks/host-network.ts';
 import { egressAddressesOnHost } from './networks/egress-addresses.ts';
 import { egressCardPods, egressCards, egressToNodes } from './networks/egress-cards.ts';
+import { dnsForwarder } from './networks/dns-forwarder.ts';
 import { hostMasquerade, integrationBridge, kernelRules } from './networks/masquerade.ts';
 import { hostRoutesOfNetwork } from './networks/host-routes.ts';
 import { hostOfNetwork } from './networks/network.ts';
@@ -37,6 +38,7 @@ export const hostFeatures = (settings: HostSettings): readonly Feature<ZoneFacts
   egressCards(settings),
   egressCardPods(settings),
   egressToNodes,
+  dnsForwarder,
   ...nftFeatures,
   healthChecks,
   serviceConnections,

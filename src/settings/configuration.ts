@@ -435,6 +435,7 @@ function clusterSettings(read: Read, kernelPortRange = ''): ClusterSettings {
       defaults.allowedDefaultServices,
     ),
     dnsServers: read('dns-servers', dnsServers, defaults.dnsServers),
+    forwardsDns: read('dns-forwarder', boolean, defaults.forwardsDns),
     serviceExternalRanges: read(
       'service-external-ranges',
       (text): readonly string[] => list(text).map(cidr()),

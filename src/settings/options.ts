@@ -142,6 +142,13 @@ export const OPTIONS = [
     'kube-system/kube-dns',
   ),
   option(
+    'dns-forwarder',
+    'cluster',
+    'true|false',
+    'where EgressFirewalls have names, nodes forward what pods ask of the service of dns-servers, and allow what is answered',
+    'true',
+  ),
+  option(
     'service-external-ranges',
     'cluster',
     'LIST',

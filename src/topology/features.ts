@@ -9,6 +9,7 @@ import { connectRouters } from './connect/router.ts';
 import { zoneName } from './database/global.ts';
 import { controlPlaneProtection } from './database/protection.ts';
 import { egressPods, servedPods } from './egress/egress-ip.ts';
+import { dnsForwarderRoutes } from './egress/dns-forwarder.ts';
 import { egressFirewall } from './egress/firewall.ts';
 import { egressFirewallNames } from './egress/firewall-names.ts';
 import { externalRoutePolicies, externalRoutes, hopWatches } from './egress/external-routes.ts';
@@ -57,6 +58,7 @@ export const zoneFeatures: readonly Feature<ZoneFacts>[] = [
   podAddresses,
   portAddresses,
   namespaceMulticast,
+  dnsForwarderRoutes,
   egressFirewallNames,
   egressFirewall,
   hopWatches,

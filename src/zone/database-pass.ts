@@ -74,11 +74,17 @@ export class DatabasePass {
       if (database === undefined || database.isLoaded?.() === false) continue;
       if (this.#followed.has(database)) continue;
       this.#followed.add(database);
-      database.replica.subscribe(onRows);
+      database.replica.subscribe(() => {
+        runtime.noteReached();
+        onRows();
+      });
     }
     this.stage = 'zone';
+    const { knownNames } = runtime;
     runtime.update();
     const result = await controller.flush(signal);
+    if (controller.isAnnounced) runtime.namesWritten(knownNames);
+    runtime.noteReached();
     if (away !== undefined) this.stage = away.stage;
     return result.kind === 'again' ? result.reason : undefined;
   }

@@ -12,6 +12,7 @@ import { registerUnhandled } from '../process/unhandled-metrics.ts';
 import { MetricsAccess } from '../process/metrics-access.ts';
 import { objectSource } from '../settings/object-store.ts';
 import { registerConnections } from './connection-metrics.ts';
+import { dnsMetrics } from './dns-metrics.ts';
 import { serveZone } from './daemon-view.ts';
 import { serveZoneCni } from './zone-cni.ts';
 import { ZoneLoops } from './zone-loops.ts';
@@ -46,6 +47,7 @@ export async function runZone(
       log.info({ component: 'zone', ...commit }, 'committed');
     },
     onNetworkWritten: (written) => metrics.networkWritten(written),
+    dnsEvents: dnsMetrics(metrics.registry),
     onEventDropped: (limit) => metrics.eventDropped(limit),
     onHostChange: (change) => metrics.hostChange(change),
     onWork: () => loops?.databases.notify(),

@@ -7,6 +7,8 @@ import { ClusterManager } from '../cluster/manager.ts';
 import { readUnderlayDevices } from '../node/chassis/underlay-state.ts';
 import { NodePodAddresses } from '../addresses/node-pod-addresses.ts';
 import { DEFAULT_LEASE_NAME } from '../cluster/settings.ts';
+import type { ReplicaView } from 'ovsdb-client-ts';
+import { egressFirewallName } from '../topology/rows/address-sets.ts';
 import { chassisId } from '../api/annotations/node-annotations.ts';
 import { nodes, pods } from '../api/kinds.ts';
 import { LEASES, NODE_LEASES } from '../api/node-lease.ts';
@@ -32,6 +34,7 @@ import { northboundTables, southboundTables } from './monitored-columns.ts';
 import { openHost, type OpenHost } from './host.ts';
 import type { HostChange } from '../node/node-agent.ts';
 import { askServers, hostServers } from '../node/dns/dns-query.ts';
+import { DnsForwarder, type DnsEvents } from '../node/dns/dns-forwarder.ts';
 import { NameSource } from '../node/dns/name-source.ts';
 import { EgressLeaseSource } from '../node/egress-lease/egress-lease-source.ts';
 import type { FactSource } from '../node/fact-source.ts';
@@ -75,6 +78,8 @@ export interface RuntimeOptions {
   readonly onNetworkWritten?: (written: NetworkWritten) => void;
   readonly onEventDropped?: (limit: DropLimit) => void;
   readonly onHostChange?: (change: HostChange) => void;
+  /** Called for what pods ask of DNS by way of the daemon. */
+  readonly dnsEvents?: DnsEvents;
   /** What is wrong with what the caller does for the zone. */
   readonly furtherProblems?: () => readonly ZoneProblem[];
   /** Opens the zone's databases; by default those that the configuration names. */
@@ -83,6 +88,16 @@ export interface RuntimeOptions {
   readonly onWork?: () => void;
   /** Called when the host may be another than it should be. */
   readonly onHostWork?: () => void;
+}
+
+/** What the database has of a name in rules. */
+function addressesIn(
+  replica: ReplicaView,
+  name: string,
+  family: Parameters<typeof egressFirewallName>[1],
+): readonly string[] {
+  const [row] = replica.find('Address_Set', ['name'], [egressFirewallName(name, family).name]);
+  return row === undefined ? [] : (row.column('addresses') as readonly string[]);
 }
 
 /** Something that could not be done in time, in words. */
@@ -114,6 +129,7 @@ export class ZoneRuntime implements AsyncDisposable {
   /** Present when the host is known. */
   readonly #keepers: NodeKeepers | undefined;
   readonly #sources: readonly FactSource[];
+  readonly #names: NameSource;
   readonly #running: Promise<unknown>;
   /** The databases are this node's, and fit for it; looked at again whenever one was connected anew. */
   #isOurs = false;
@@ -222,8 +238,24 @@ export class ZoneRuntime implements AsyncDisposable {
         podOf: (port) => this.#podOf(port),
         onChange: onWork,
       });
+    const names = new NameSource({
+      ask: askServers,
+      hostServers,
+      log,
+      onChange: onWork,
+      heldBefore: (name, family) =>
+        northbound.isLoaded?.() === false
+          ? undefined
+          : addressesIn(northbound.replica, name, family),
+    });
+    this.#names = names;
+    const { dnsEvents: events } = options;
+    const dnsEvents = events === undefined ? {} : { events };
     this.#sources = [
-      new NameSource({ ask: askServers, hostServers, log, onChange: onWork }),
+      names,
+      ...(host === undefined || mode !== 'write'
+        ? []
+        : [new DnsForwarder({ node, names, log, onChange: onWork, ...dnsEvents })]),
       ...(host === undefined || !(configuration.host.hasVrfs || settings.features.egressIp)
         ? []
         : [
@@ -423,6 +455,21 @@ export class ZoneRuntime implements AsyncDisposable {
   /** Whether ovn-controller has programmed this node before. */
   #hasConfirmed(): boolean {
     return this.controller.progress.sequence.reached > 0;
+  }
+
+  /** What names of rules stand for, as it is known now: to be asked before `update`. */
+  get knownNames(): number {
+    return this.#names.installations.change;
+  }
+
+  /** To be called when what was known of names is in the Northbound database. */
+  namesWritten(known: number): void {
+    this.#names.installations.sent(known, this.controller.progress.sequence.configured);
+  }
+
+  /** To be called when the data plane may have reached something: answers of DNS are held back until it has. */
+  noteReached(): void {
+    this.#names.installations.reached(this.controller.progress.sequence.reached);
   }
 
   /** To be called when the data plane may have confirmed something: a setting waits for that. */

@@ -9,6 +9,7 @@ import { serveOutward } from '../../src/lab/outward.ts';
 import { nodeNames, stateFolder } from '../../src/lab/paths.ts';
 import { settingsFile } from '../../src/lab/objects.ts';
 import { SERVER_PORT } from '../../src/lab/pods.ts';
+import { connectedByName } from '../support/lab/asked-names.ts';
 import { stopDaemon } from '../support/lab/lab-daemons.ts';
 import { testLab, whyNoLab, type TestLab } from '../support/lab/lab.ts';
 import { nodeAddresses } from '../support/lab/matrix-tenants.ts';
@@ -30,12 +31,47 @@ const NODE_PORT = 30_200;
 
 const clusterIp = (space: Space): string => `172.16.1.${201 + spaces.indexOf(space)}`;
 
+/** The cluster's DNS service; a pod of the default network on the other node is behind it. */
+const DNS_SERVICE = '172.16.1.10';
+const DNS_PORTS = (['UDP', 'TCP'] as const).map((protocol) => ({
+  name: protocol.toLowerCase(),
+  protocol,
+  port: 53,
+}));
+const dnsService = {
+  apiVersion: 'v1',
+  kind: 'Service',
+  metadata: { namespace: 'kube-system', name: 'kube-dns' },
+  spec: { clusterIP: DNS_SERVICE, clusterIPs: [DNS_SERVICE], ports: DNS_PORTS },
+};
+const dnsSlice = ({ node, addresses }: Endpoint): object => ({
+  apiVersion: 'discovery.k8s.io/v1',
+  kind: 'EndpointSlice',
+  metadata: {
+    namespace: 'kube-system',
+    name: 'kube-dns',
+    labels: {
+      'kubernetes.io/service-name': 'kube-dns',
+      'endpointslice.kubernetes.io/managed-by': 'endpointslice-controller.k8s.io',
+    },
+  },
+  addressType: 'IPv4',
+  ports: DNS_PORTS,
+  endpoints: [{ addresses: addresses.slice(0, 1), nodeName: node, conditions: { ready: true } }],
+});
+/** More addresses of the host outside, which names are known by in turn. */
+const OUTSIDE_RANGE = Array.from({ length: 8 }, (_, index) => `172.18.0.${201 + index}`);
+
 const objects = spaces.flatMap((namespace, index) => [
   ...spaceObjects(namespace),
   podOn('n1', namespace, 'near'),
   podOn('n2', namespace, 'far'),
   webService(namespace, 'far', { clusterIp: clusterIp(namespace), nodePort: NODE_PORT + index }),
 ]);
+objects.push(
+  { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'kube-system' } },
+  dnsService,
+);
 
 const rule = (type: 'Allow' | 'Deny', to: object | string, ports?: readonly object[]): object => ({
   type,
@@ -110,7 +146,7 @@ describe.skipIf(whyNoLab !== undefined)(
     const everywhere = (expected: readonly Asked[]): Readonly<Record<string, readonly Asked[]>> =>
       Object.fromEntries(spaces.map((space) => [space, expected]));
 
-    /** What the DNS server outside answers. */
+    /** What the DNS server answers. */
     const dnsFile = join(stateFolder('e2e-firewalls'), 'dns.json');
     const firewallFile = (): string => join(tenants.manifests, 'firewalls.yaml');
     const write = (egress: readonly object[]): void => {
@@ -134,20 +170,7 @@ describe.skipIf(whyNoLab !== undefined)(
     beforeAll(async () => {
       writeFileSync(join(folder, 'objects.yaml'), manifestsText(objects));
       lab = await testLab('e2e-firewalls', { nodes: 2, families: 'dual' });
-      void runInside(lab.record, [
-        'ip',
-        'netns',
-        'exec',
-        'ext',
-        join(lab.record.checkout, 'node_modules/.bin/node'),
-        join(lab.record.checkout, 'test/support/lab/dns-program.ts'),
-        OUTSIDE.v4,
-        dnsFile,
-      ]);
-      tenants = new Tenants(lab.record, {
-        folder,
-        daemonArguments: [`--dns-servers=${OUTSIDE.v4}`],
-      });
+      tenants = new Tenants(lab.record, { folder });
       await tenants.start();
       await serveOutward(lab.record);
       const onDefault = await tenants.endpoints('default');
@@ -156,6 +179,20 @@ describe.skipIf(whyNoLab !== undefined)(
         manifestsText(onDefault.filter(({ pod: key }) => key.endsWith('/far')).map(webSlice)),
       );
       ends = new Map((await tenants.endpoints()).map((one) => [one.pod, one]));
+      for (const address of OUTSIDE_RANGE)
+        await runInside(lab.record, `ip -n ext address add ${address}/24 dev eth0`.split(' '));
+      const dns = end('plain', 'far');
+      void runInside(lab.record, [
+        'ip',
+        'netns',
+        'exec',
+        dns.namespace,
+        join(lab.record.checkout, 'node_modules/.bin/node'),
+        join(lab.record.checkout, 'test/support/lab/dns-program.ts'),
+        dns.addresses[0] ?? '',
+        dnsFile,
+      ]);
+      writeFileSync(join(tenants.manifests, 'dns.yaml'), manifestsText([dnsSlice(dns)]));
     }, 120_000);
     afterAll(async () => {
       rmSync(folder, { recursive: true });
@@ -242,15 +279,91 @@ describe.skipIf(whyNoLab !== undefined)(
       });
     });
 
-    test('a wildcard leaves in force what there was; where that is nothing everything outside is denied, and that is told', async () => {
-      const name = [rule('Allow', { dnsName: '*.example.org' })];
-      write(name);
-      await expect.poll(problems, SOON).toContain('no server can be asked which names');
-      expect(await answered()).toEqual(everywhere(['n2', ...INSIDE]));
-      rmSync(firewallFile());
-      await expect.poll(answered, SOON).toEqual(everywhere(ALL));
-      write(name);
-      await expect.poll(answered, SOON).toEqual(everywhere(INSIDE));
+    describe('what pods of the default network ask DNS', () => {
+      const RULES = [
+        rule('Allow', { dnsName: 'www.example.org' }),
+        rule('Allow', { dnsName: '*.apps.example.org' }),
+        ...DENY_ALL,
+      ];
+      const [never = '', first = '', second = '', ...others] = OUTSIDE_RANGE;
+      const say = (known: Readonly<Record<string, string>>): void => {
+        const entries = Object.entries(known).map(([name, address]) => [
+          name,
+          { addresses: [address], ttl: 0 },
+        ]);
+        writeFileSync(dnsFile, JSON.stringify(Object.fromEntries(entries)));
+      };
+      const reached = (
+        ...names: readonly string[]
+      ): Promise<Readonly<Record<string, Readonly<Record<string, boolean>>>>> =>
+        connectedByName(lab.record, end('plain', 'near'), DNS_SERVICE, names, SERVER_PORT);
+      /** Where pods of n1 get to that ask DNS. */
+      const targets = async (): Promise<string> =>
+        (await tenants.rows('n1', 'OVN_Northbound', ['Load_Balancer'])).find((row) =>
+          row.includes('kube-dns_UDP_cluster'),
+        ) ?? '';
+
+      test('is in force before they are told, for exact names and wildcards of one label; nothing else is', async () => {
+        say({
+          'www.example.org': first,
+          'a.apps.example.org': second,
+          'example.net': others[0] ?? '',
+        });
+        write(RULES);
+        await expect.poll(targets, SOON).toContain('169.254.0.6:53');
+        for (const [index, address] of others.entries()) {
+          const other = others.at(index - 1) ?? first;
+          say({
+            'www.example.org': address,
+            'a.apps.example.org': other,
+            'a.b.apps.example.org': never,
+            'example.net': never,
+          });
+          expect(
+            await reached(
+              'www.example.org',
+              'a.apps.example.org',
+              'a.b.apps.example.org',
+              'example.net',
+            ),
+          ).toEqual({
+            'www.example.org': { [address]: true },
+            'a.apps.example.org': { [other]: true },
+            'a.b.apps.example.org': { [never]: false },
+            'example.net': { [never]: false },
+          });
+        }
+      });
+
+      test('goes to DNS at once when the daemon is killed; what it had allowed stays, and nothing more is', async () => {
+        say({ 'www.example.org': first, 'a.apps.example.org': second });
+        await reached('www.example.org');
+        await stopDaemon(lab.record, 'n1', 'kill');
+        const asked = ['www.example.org', 'a.apps.example.org'];
+        const near = end('plain', 'near');
+        // Each is asked once.
+        expect(await connectedByName(lab.record, near, DNS_SERVICE, asked, SERVER_PORT, 1)).toEqual(
+          {
+            'www.example.org': { [first]: true },
+            'a.apps.example.org': { [second]: false },
+          },
+        );
+        await tenants.start();
+        await expect
+          .poll(() => reached('www.example.org', 'a.apps.example.org'), SOON)
+          .toEqual({
+            'www.example.org': { [first]: true },
+            'a.apps.example.org': { [second]: true },
+          });
+      });
+
+      test('is not seen on primary networks: with a wildcard nothing leaves these, and that is told', async () => {
+        write(RULES);
+        await expect.poll(problems, SOON).toContain('rule about *.apps.example.org');
+        const found = await answered();
+        for (const space of spaces.filter((one) => one !== 'plain'))
+          expect(found[space]).toEqual(INSIDE);
+      });
     });
 
     test('when it goes its rows go, and pods reach what they ask', async () => {

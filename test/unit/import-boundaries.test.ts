@@ -144,7 +144,9 @@ const OWN_PACKAGES: Readonly<Record<string, string>> = {
 /** What opens files, sockets and processes in packages that are pure but for these. */
 const EDGES = [
   'node/programs/',
+  'node/dns/dns-forwarder.ts',
   'node/dns/dns-query.ts',
+  'node/dns/dns-relay.ts',
   'node/health-checks/health-check-servers.ts',
   'node/linux/kernel-sysctls.ts',
   'node/linux/network-socket.ts',

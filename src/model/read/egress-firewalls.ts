@@ -13,7 +13,7 @@ type FirewallDestination =
   | { readonly kind: 'cidr'; readonly cidr: string }
   /** Every address of the nodes with such labels. */
   | { readonly kind: 'nodes'; readonly selector: LabelSelector }
-  /** Addresses that DNS knows a name by: in lower case, without the dot at its end. */
+  /** Addresses that DNS knows a name by: in lower case, without the dot at its end; `*.` at its start stands for one label. */
   | { readonly kind: 'name'; readonly name: string };
 
 /** Of the rules the first whose destination and port a packet has decides; what none is about passes. */
@@ -79,12 +79,13 @@ const canonicalName = (name: string): string => name.toLowerCase().replace(/\.$/
 
 /** RFC 1035 §2.3.1, and `_`, which names have (RFC 2782). */
 function dnsNameProblem(name: string): string | undefined {
-  if (name.startsWith('*'))
-    return 'no server can be asked which names a wildcard stands for: write the names, or cidrSelector';
   const canonical = canonicalName(name);
-  return canonical.length <= 253 && canonical.split('.').every((label) => LABEL.test(label))
+  const labels = canonical.split('.');
+  // As in the reference: one label, the first one, whatever it is; `*` alone is no name.
+  const named = labels[0] === '*' && labels.length > 2 ? labels.slice(1) : labels;
+  return canonical.length <= 253 && named.every((label) => LABEL.test(label))
     ? undefined
-    : 'must be a DNS name of at most 253 letters, in labels of at most 63';
+    : 'must be a DNS name of at most 253 letters, in labels of at most 63, of which the first may be *';
 }
 
 function destinationOf({

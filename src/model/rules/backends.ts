@@ -217,6 +217,23 @@ function targetsOf(candidates: readonly Candidate[], limit: number): Targets {
 export const socketAddress = (address: string, port: number): string =>
   `${startOf(address)}${port}`;
 
+export interface SocketAddress {
+  readonly address: string;
+  readonly port: number;
+}
+
+/** Targets of a family, one by one. */
+export const endpointsOf = (targets: string): readonly SocketAddress[] =>
+  targets === ''
+    ? []
+    : targets.split(',').map((target) => {
+        const colon = target.lastIndexOf(':');
+        return {
+          address: target.slice(0, colon).replaceAll(/[[\]]/g, ''),
+          port: Number(target.slice(colon + 1)),
+        };
+      });
+
 /** Targets of one family, with those at the host's `addresses` at `instead` instead. */
 export function withHostAt(
   targets: string,

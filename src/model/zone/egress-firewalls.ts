@@ -20,6 +20,8 @@ export interface FirewallPlacement {
   readonly networks: readonly NetworkName[];
   /** How many pods of the namespace are on this node at most, on any of the networks: a power of two, so that not each of them is a change. */
   readonly mostPods: number;
+  /** Rules have names. */
+  readonly hasNames: boolean;
 }
 
 /** What DNS says of a name. It comes from no object: a `FactSource` keeps it (src/node/dns/name-source.ts). */
@@ -54,11 +56,12 @@ export function firewallTables(
   const firewalls = new FactTable<
     FirewallKey,
     Firewall,
-    { namespace: [string]; dnsName: [string] }
+    { namespace: [string]; dnsName: [string]; named: [] }
   >('firewalls', recorder, {
     indexes: {
       namespace: ({ namespace }) => [namespace],
       dnsName: (firewall) => (settings.features.egressFirewall ? namesOf(firewall) : []),
+      named: (firewall) => (namesOf(firewall).length > 0 ? [[]] : []),
     },
   });
 
@@ -69,15 +72,21 @@ export function firewallTables(
       : known.groupedNamespaces.by('group', network, namespace).length > 0;
 
   function place(namespace: string, name: string): FirewallPlacement | undefined {
-    if (!settings.features.egressFirewall || firewalls.get(namespace, name) === undefined)
-      return undefined;
+    const firewall = firewalls.get(namespace, name);
+    if (!settings.features.egressFirewall || firewall === undefined) return undefined;
     const networks = (known.namespaceNetworks.get(namespace)?.networks ?? []).filter(
       (network) => rendered.part(network, 'name') !== undefined && hasGroup(network, namespace),
     );
     const pods = networks.map(
       (network) => known.attachments.keysBy('group', network, namespace).length,
     );
-    return { namespace, name, networks, mostPods: powerOfTwo(Math.max(0, ...pods)) };
+    return {
+      namespace,
+      name,
+      networks,
+      mostPods: powerOfTwo(Math.max(0, ...pods)),
+      hasNames: namesOf(firewall).length > 0,
+    };
   }
 
   return {

@@ -9,10 +9,12 @@ import type { SetVersion } from '../../facts/counted-set.ts';
 import { DerivedFacts } from '../../facts/derived-facts.ts';
 import { keyText, union } from '../../facts/keys.ts';
 import type { NetworkName } from '../model.ts';
+import { DEFAULT_NETWORK } from '../read/networks.ts';
 import type { Protocol } from '../read/policies.ts';
 import type { PodSelection } from '../rules/selections.ts';
 import type { AdminTables } from './admin-policies.ts';
 import type { AttachmentTables } from './attachments.ts';
+import type { dnsForwardingTables } from './dns-forwarding.ts';
 import type { MulticastTables } from './multicast.ts';
 import type { NamespaceTables } from './namespaces.ts';
 import type { PodKey, PodTables } from './pods.ts';
@@ -75,7 +77,8 @@ export function selectionTables(
     PolicyTables &
     AdminTables &
     QosTables &
-    MulticastTables,
+    MulticastTables &
+    Pick<ReturnType<typeof dnsForwardingTables>, 'dnsForwarderFor'>,
 ) {
   const { graph, namespaces, pods, placements, adminPlacements, multicast, qosPlacements } = known;
   /** Selections that some policy needs. */
@@ -220,7 +223,11 @@ export function selectionTables(
           attachment.network === network ||
           (attachment.role === 'primary' && reached.includes(attachment.network)),
       )
-      .flatMap((attachment) => attachment.addresses.map(withoutPrefix));
+      .flatMap((attachment) => attachment.addresses.map(withoutPrefix))
+      // Who means a pod of DNS means what forwards to it.
+      .flatMap((address) =>
+        network === DEFAULT_NETWORK ? [address, ...known.dnsForwarderFor(address)] : [address],
+      );
     if (addresses.length === 0) return undefined;
     const ownAddresses =
       selections.part([network, id], 'isSource') === true

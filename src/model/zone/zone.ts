@@ -9,6 +9,7 @@ import { adminTables } from './admin-policies.ts';
 import { attachmentTables } from './attachments.ts';
 import { backendTables } from './backends.ts';
 import { connectTables } from './connects.ts';
+import { dnsForwardingTables } from './dns-forwarding.ts';
 import { hostPortTables } from './host-ports.ts';
 import { hostRouteTables } from './host-routes.ts';
 import { multicastTables } from './multicast.ts';
@@ -60,7 +61,12 @@ function tablesOf(nodeName: string, settings: ClusterSettings, options: Renderin
     ...firewallTables(policies),
     ...qosTables(policies),
   };
-  const selections = { ...admins, ...selectionTables(admins), ...policedPortTables(admins) };
+  const forwarding = { ...admins, ...dnsForwardingTables(admins) };
+  const selections = {
+    ...forwarding,
+    ...selectionTables(forwarding),
+    ...policedPortTables(forwarding),
+  };
   return { ...selections, ...namedPortTables(selections), ...qosCostTables(selections) };
 }
 

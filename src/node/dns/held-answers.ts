@@ -21,29 +21,72 @@ const NEGATIVE = 30_000;
 
 const bounded = (milliseconds: number): number => Math.min(LATEST, Math.max(SOONEST, milliseconds));
 
+interface Held {
+  /** Until when it counts, in milliseconds of a monotonic clock. */
+  readonly until: number;
+  /** The change that it came with (src/node/dns/installations.ts). */
+  readonly change: number;
+}
+
 /** Of one name and family. */
 export class HeldAnswers {
-  /** Until when each counts, in milliseconds of a monotonic clock; the order is that in which they were told last. */
-  readonly #until = new Map<string, number>();
+  /** In the order in which they were told last. */
+  readonly #held = new Map<string, Held>();
+  readonly #change: () => number;
+
+  /** `change` numbers a change, which an address comes with. */
+  constructor(change: () => number) {
+    this.#change = change;
+  }
+
+  /** Takes what was held before the start: nobody knows how old it is. */
+  keep(addresses: readonly string[], now: number): void {
+    this.#put(
+      addresses.map((address) => ({ address, ttl: 0 })),
+      now,
+    );
+  }
+
+  /** Takes what somebody else was told. Returns the newest of the changes that its addresses came with; 0 of none. */
+  add(answers: readonly Answer[], now: number): number {
+    this.#put(answers, now);
+    return Math.max(0, ...answers.map(({ address }) => this.#held.get(address)?.change ?? 0));
+  }
 
   /** Takes an answer, which may be empty. Returns the milliseconds after which the next one is due. */
   take(answers: readonly Answer[], now: number): number {
-    for (const { address, ttl } of answers) {
-      this.#until.delete(address);
-      this.#until.set(address, now + ttl * 1000 + HOLD);
-    }
-    for (const [address, until] of this.#until) if (until <= now) this.#until.delete(address);
-    for (const address of this.#until.keys()) {
-      if (this.#until.size <= MOST_ADDRESSES) break;
-      this.#until.delete(address);
-    }
+    this.#put(answers, now);
     const ttls = answers.length === 0 ? [NEGATIVE] : answers.map(({ ttl }) => ttl * 1000);
-    const ends = [...this.#until.values()].map((until) => until - now);
-    return bounded(Math.min(...ttls, ...ends));
+    return bounded(Math.min(...ttls, this.untilEnd(now)));
+  }
+
+  /** Forgets what counts no longer. */
+  expire(now: number): void {
+    for (const [address, { until }] of this.#held) if (until <= now) this.#held.delete(address);
+  }
+
+  /** Milliseconds until the first of them counts no longer. */
+  untilEnd(now: number): number {
+    return Math.min(Infinity, ...[...this.#held.values()].map(({ until }) => until - now));
   }
 
   /** Sorted. */
   get addresses(): readonly string[] {
-    return [...this.#until.keys()].sort();
+    return [...this.#held.keys()].sort();
+  }
+
+  #put(answers: readonly Answer[], now: number): void {
+    let change: number | undefined;
+    for (const { address, ttl } of answers) {
+      const known = this.#held.get(address);
+      const until = Math.max(now + ttl * 1000 + HOLD, known?.until ?? 0);
+      this.#held.delete(address);
+      this.#held.set(address, { until, change: known?.change ?? (change ??= this.#change()) });
+    }
+    this.expire(now);
+    for (const address of this.#held.keys()) {
+      if (this.#held.size <= MOST_ADDRESSES) break;
+      this.#held.delete(address);
+    }
   }
 }

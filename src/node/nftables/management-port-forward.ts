@@ -10,6 +10,7 @@ import type { ZoneFacts } from '../../model/zone/zone.ts';
 import { isDefault } from '../../model/rules/names.ts';
 import { clusterFamilies, hasGateway } from '../../model/rules/network-addresses.ts';
 import { MANAGEMENT_DEVICES, managementDevice } from '../names.ts';
+import { forwardedDns } from '../networks/dns-forwarder.ts';
 import { concatenated, ipWord, NftRows, quoted } from './nft-rows.ts';
 import { ofFamily } from './ruleset.ts';
 import {
@@ -55,6 +56,10 @@ export const managementPortForward: Feature<ZoneFacts> = {
       text: 'The host forwards nothing from one of its ports on networks to another, or back: pods reach each other in OVN, where policies are.',
       source: 'reference/node.md §3.9',
     },
+    dns: {
+      text: 'But what a pod asked DNS while its forwarder does not listen: an endpoint, behind policies that let the pod to it.',
+      source: 'reference/egress.md §2.4',
+    },
     'no-connection': {
       text: "What belongs to no connection nothing translates: the host forwards none of it, or it would leave with a pod's own address.",
       source: 'reference/node.md §3.9',
@@ -86,6 +91,9 @@ export const managementPortForward: Feature<ZoneFacts> = {
       rows.rule(text, { chain: CHAIN, text, order: (order += 1) });
     };
     add(new NftRows(out, SETTINGS, 'from-links'), `meta iifgroup ${POD_LINK_GROUP} drop`);
+    const forwarding = facts.forwardedDns();
+    if (forwarding !== undefined)
+      for (const passes of forwardedDns(forwarding)) add(new NftRows(out, SETTINGS, 'dns'), passes);
     for (const from of FROM_PODS) add(between, `${from} oifname "${MANAGEMENT_DEVICES}" drop`);
     for (const from of FROM_PODS) add(unknown, `${from} ct state invalid drop`);
     for (const passes of ANSWERS) add(networks, `${FROM_NETWORKS} ${passes} accept`);

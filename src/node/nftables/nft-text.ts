@@ -164,7 +164,7 @@ function match({ op, left, right }: JsonObject): string {
   if (key === 'meta nfproto') return '';
   // Of flags, such as the states of a connection, one is `in` those that are set.
   const sign = op === '==' || op === 'in' ? '' : `${word(op)} `;
-  if (isObject(left) && isObject(left['socket'])) {
+  if (key === 'socket cgroupv2' && isObject(left)) {
     const path = word(right);
     return `socket cgroupv2 level ${path.split('/').length} "${path}"`;
   }

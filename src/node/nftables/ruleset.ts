@@ -164,6 +164,24 @@ export const CHAINS = {
     "pods on the host's network reach services of the default and of their own networks alone",
   ),
   'udn-host-pods': led('pods that are kept from other networks'),
+  'dns-prerouting': at(
+    'nat',
+    'prerouting',
+    PRIORITY_DESTINATION_NAT,
+    'names in EgressFirewalls: what pods ask the forwarder of DNS goes to DNS itself while nobody listens',
+  ),
+  'dns-postrouting': at(
+    'nat',
+    'postrouting',
+    PRIORITY_SOURCE_NAT,
+    'the same: with an address of the host, so that answers come back',
+  ),
+  'dns-input': at(
+    'filter',
+    'input',
+    PRIORITY_FILTER,
+    "the forwarder's address is for pods of the default network, and for DNS",
+  ),
   'egress-services': at(
     'nat',
     'postrouting',

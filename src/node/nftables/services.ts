@@ -4,13 +4,9 @@ import { MASQUERADE_OFFSETS } from '../../allocators/node-addresses.ts';
 import { feature, type Sink } from '../../desired/features.ts';
 import type { ZoneFacts } from '../../model/zone/zone.ts';
 import { clusterFamilies } from '../../model/rules/network-addresses.ts';
-import {
-  exposedService,
-  type ExposedPort,
-  type ExposedService,
-  type Target,
-} from '../exposed-services.ts';
+import { exposedService, type ExposedPort, type ExposedService } from '../exposed-services.ts';
 import { concatenated, ipWord, NftRows } from './nft-rows.ts';
+import { targetsText } from './nft-targets.ts';
 import { ofFamily } from './ruleset.ts';
 import { hostPodChain, SERVICE_ADDRESSES } from './host-network-pods.ts';
 import { markChain } from './network-mark.ts';
@@ -185,7 +181,7 @@ function buildWithoutNodePort({ on, by }: Context, { protocol, port, local }: Ex
     if (targets.length === 0) continue;
     rows.rule(concatenated(external, protocol, port), {
       chain: 'services-etp-no-nodeport',
-      text: `${ipWord(family)} daddr ${external} ${protocol} dport ${port} ${spread(family, targets)}`,
+      text: `${ipWord(family)} daddr ${external} ${protocol} dport ${port} ${targetsText(family, targets)}`,
       order: 0,
     });
     for (const target of targets)
@@ -194,15 +190,4 @@ function buildWithoutNodePort({ on, by }: Context, { protocol, port, local }: Ex
         element: concatenated(target.address, protocol, target.port),
       });
   }
-}
-
-function spread(family: Family, targets: readonly Target[]): string {
-  const [only] = targets;
-  const ip = ipWord(family);
-  if (targets.length === 1 && only !== undefined)
-    return `dnat ${ip} to ${family === 'v6' ? `[${only.address}]` : only.address}:${only.port}`;
-  const entries = targets.map(
-    ({ address, port }, index) => `${index} : ${concatenated(address, port)}`,
-  );
-  return `dnat ${ip} to numgen random mod ${targets.length} map { ${entries.join(', ')} }`;
 }

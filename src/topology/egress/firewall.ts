@@ -11,8 +11,14 @@ import { withoutPrefixes } from '../../allocators/prefix-subtraction.ts';
 import { feature, type Sink } from '../../desired/features.ts';
 import { CLOSED, type Firewall, type FirewallRule } from '../../model/read/egress-firewalls.ts';
 import type { PolicyPort } from '../../model/read/policies.ts';
+import type { NetworkName } from '../../model/model.ts';
 import { clusterFamilies } from '../../model/rules/network-addresses.ts';
 import { controllerOf, DEFAULT_CONTROLLER } from '../../model/rules/names.ts';
+import {
+  dnsForwarderAddress,
+  forwardsDnsOn,
+  isWildcard,
+} from '../../model/rules/dns-forwarding.ts';
 import { MOST_ADDRESSES } from '../../model/zone/egress-firewalls.ts';
 import type { ZoneFacts } from '../../model/zone/zone.ts';
 import { networkOf, networkRank } from '../networks/network-feature.ts';
@@ -39,12 +45,17 @@ export const egressFirewall = feature({
       text: 'Of the rules of an EgressFirewall the first that is about a packet of a pod to outside of its network lets it pass or drops it.',
       source: 'reference/topology.md §18.2',
     },
+    dns: {
+      text: 'Whatever its rules are, pods ask the forwarder of DNS what they could ask the service: it is not in their network, as endpoints of DNS are.',
+      source: 'reference/topology.md §18.2',
+    },
   },
   claims: [ACL_CLAIM],
   build(facts, [network, namespace, name], out) {
     const firewall = facts.firewalls.get(namespace, name);
     if (firewall === undefined) return;
-    const rows = Rows.northbound(out, firewallObject(firewall)).by('rule');
+    const all = Rows.northbound(out, firewallObject(firewall));
+    const rows = all.by('rule');
     const networks = facts.firewallPlacements.part([namespace, name], 'networks') ?? [];
     const group = namespacePortGroup(controllerOf(network), namespace).name;
     const logging = facts.namespaces.part(namespace, 'logging');
@@ -53,6 +64,7 @@ export const egressFirewall = feature({
     );
     const spared = [...new Set(subnets)].map(parsePrefix).filter((prefix) => prefix !== undefined);
     const rules = matchesOf(facts, network, firewall, spared, out);
+    addDns(facts, network, firewall, group, all.by('dns'));
     for (const [index, { isAllowed, match, sets }] of rules)
       addAcl(
         rows,
@@ -78,6 +90,44 @@ export const egressFirewall = feature({
   },
 });
 
+/** Of an endpoint that is a host the rules decide, but where they have names, which are nobody without DNS. */
+function addDns(
+  facts: ZoneFacts,
+  network: NetworkName,
+  { namespace, name }: Firewall,
+  group: string,
+  rows: Rows,
+): void {
+  const { settings, firewalls, firewallPlacements } = facts;
+  if (!forwardsDnsOn(network, settings) || firewalls.keysBy('named').length === 0) return;
+  const hasNames = firewallPlacements.part([namespace, name], 'hasNames') === true;
+  if (facts.forwardedDns()?.isInside === false && !hasNames) return;
+  const addresses = clusterFamilies(settings).flatMap(
+    (family) => dnsForwarderAddress(settings, family) ?? [],
+  );
+  addAcl(
+    rows,
+    {
+      ids: objectIds(controllerOf(network), 'EgressFirewall', {
+        name: namespace,
+        'rule-index': 'dns',
+      }),
+      name: `EF:${namespace}:dns`,
+      direction: 'Ingress',
+      priority: ACL_FIREWALL + 1,
+      tier: TIER_POLICY,
+      action: 'allow',
+      match: eachWith(
+        [`(${addresses.map((address) => `${ipOf(address)}.dst == ${address}`).join(' || ')})`],
+        ofGroup('Egress', group),
+      ),
+      sets: [],
+      severity: undefined,
+    },
+    holds('Port_Group', group, 'acls'),
+  );
+}
+
 interface RuleMatch {
   readonly isAllowed: boolean;
   readonly match: (ofPods: string) => string;
@@ -85,7 +135,21 @@ interface RuleMatch {
   readonly sets: readonly string[];
 }
 
-/** By the place of the rule; those that mean nobody have none. Where they cost too much everything outside is denied, and that is told. */
+const closed = (
+  facts: ZoneFacts,
+  network: string,
+  firewall: Firewall,
+  spared: readonly Prefix[],
+  out: Sink,
+): ReadonlyMap<number, RuleMatch> =>
+  new Map(
+    CLOSED.map((rule, index) => [
+      index,
+      matchOf(rule, destinationsOf(facts, network, firewall, rule, spared, out)),
+    ]),
+  );
+
+/** By the place of the rule; those that mean nobody have none. Where they can't be in force everything outside is denied, and that is told. */
 function matchesOf(
   facts: ZoneFacts,
   network: string,
@@ -95,6 +159,16 @@ function matchesOf(
 ): ReadonlyMap<number, RuleMatch> {
   const { mostFirewallFlows: most } = facts.settings.policies;
   const { namespace, name, rules } = firewall;
+  const wildcard = rules
+    .flatMap(({ destination }) => (destination.kind === 'name' ? destination.name : []))
+    .find(isWildcard);
+  if (wildcard !== undefined && !forwardsDnsOn(network, facts.settings)) {
+    out.problem(
+      firewallObject(firewall),
+      `rule about ${wildcard}: which names a wildcard stands for is known of the default network alone, where nodes forward what pods ask DNS (dns-forwarder, and a service as dns-servers): pods send nothing out of network ${network}; write the names, or cidrSelector`,
+    );
+    return closed(facts, network, firewall, spared, out);
+  }
   const pods = facts.firewallPlacements.part([namespace, name], 'mostPods') ?? 0;
   const matches = new Map<number, RuleMatch>();
   let flows = 0;
@@ -110,12 +184,7 @@ function matchesOf(
     firewallObject(firewall),
     `its rules would cost this node, with up to ${pods} pods of the namespace, more than ${most} flows (max-flows-per-firewall): until they cost less its pods here send nothing out of their network; write fewer rules, blocks and ports`,
   );
-  return new Map(
-    CLOSED.map((rule, index) => [
-      index,
-      matchOf(rule, destinationsOf(facts, network, firewall, rule, spared, out)),
-    ]),
-  );
+  return closed(facts, network, firewall, spared, out);
 }
 
 /**

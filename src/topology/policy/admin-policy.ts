@@ -61,7 +61,9 @@ export const adminAddresses = feature({
       ...addresses,
       ...inside,
     ]);
-    const others = [...nodes, ...rule.networks];
+    const blocks = rule.networks.map((cidr) => ({ cidr, except: [] }));
+    const forwarders = direction === 'Egress' ? facts.dnsForwardersIn(network, blocks) : [];
+    const others = [...nodes, ...rule.networks, ...forwarders];
     const rows = Rows.northbound(out, objectOf(policy)).by('addresses');
     const controller = controllerOf(network);
     for (const family of familiesOf(facts, network)) {

@@ -1,6 +1,7 @@
 /** What a NetworkPolicy, or a MultiNetworkPolicy on a secondary network, lets through (reference/topology.md §16.1, §16.3). */
 
 import {
+  asHost,
   FAMILIES,
   familyOf,
   formatPrefix,
@@ -180,11 +181,15 @@ function* contentsOf(
  * so that a few exceptions would cost every node minutes.
  */
 function blocksOf(
-  { controller, policy }: PolicyOnNetwork,
+  { facts, network, controller, policy }: PolicyOnNetwork,
   rule: PolicyRule,
   most: number,
 ): { readonly match: Match; readonly sets: readonly BlockSet[] } {
-  const whole = rule.blocks.filter(({ except }) => except.length === 0).map(({ cidr }) => cidr);
+  const forwarders = rule.direction === 'Egress' ? facts.dnsForwardersIn(network, rule.blocks) : [];
+  const whole = [
+    ...rule.blocks.filter(({ except }) => except.length === 0).map(({ cidr }) => cidr),
+    ...forwarders.map(asHost),
+  ];
   const cut = rule.blocks.filter(({ except }) => except.length > 0);
   const left = [
     ...cut

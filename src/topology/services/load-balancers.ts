@@ -16,6 +16,7 @@ import {
 } from '../../model/rules/names.ts';
 import { clusterFamilies } from '../../model/rules/network-addresses.ts';
 import type { ServiceFacts } from '../../model/read/services.ts';
+import { dnsWays } from './dns-ways.ts';
 import { connectServices } from '../connect/connect-rows.ts';
 import { networkOf, networkRank } from '../networks/network-feature.ts';
 import { holds, Rows } from '../rows/unit-rows.ts';
@@ -150,7 +151,7 @@ class BalancedService {
     const facts = this.#facts;
     const { name } = this.#network;
     const { all, switches, routers } = loadBalancerGroups(this.#context.prefix);
-    const vips = clusterVips(this.#service, ports, 'all');
+    const vips = this.#onSwitch(protocol, clusterVips(this.#service, ports, 'all'));
     const own = clusterVips(this.#service, ports, 'own');
     const balancer: LoadBalancer = { protocol, scope: 'cluster', vips };
     const id = facts.networks.part(name, 'id') ?? 0;
@@ -221,12 +222,9 @@ class BalancedService {
     if (network.topology === 'layer3' && this.#facts.subnetsOn(network.name, nodeName).length === 0)
       return this.#out.waitFor(`a subnet of network ${network.name} on node ${nodeName}`);
     const node = serviceNode(this.#facts);
-    const { onSwitch, onRouter, onRouterLocally } = nodeVips(
-      this.#service,
-      ports,
-      node,
-      !this.#usesTemplates,
-    );
+    const vips = nodeVips(this.#service, ports, node, !this.#usesTemplates);
+    const { onRouter, onRouterLocally } = vips;
+    const onSwitch = this.#onSwitch(protocol, vips.onSwitch);
     const switchOfPods = holds('Logical_Switch', podSwitch(network, nodeName), 'load_balancer');
     this.#onConnected(protocol, ports);
     const router = holds('Logical_Router', gatewayRouter(prefix, nodeName), 'load_balancer');
@@ -268,6 +266,14 @@ class BalancedService {
       ...[...new Map(others.map((other) => [other.name, other])).values()].map((other) =>
         holds('Logical_Switch', podSwitch(other, nodeName), 'load_balancer'),
       ),
+    );
+  }
+
+  /** As pods of this node meet them: what they ask DNS goes to the forwarder while it listens. */
+  #onSwitch(protocol: string, vips: LoadBalancer['vips']): LoadBalancer['vips'] {
+    const ways = dnsWays(this.#facts, this.#network.name, this.#service.key, protocol);
+    return Object.fromEntries(
+      Object.entries(vips).map(([vip, targets]) => [vip, ways.get(vip) ?? targets]),
     );
   }
 

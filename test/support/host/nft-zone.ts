@@ -1,7 +1,7 @@
 /** A zone with something for every part of the nftables table: local gateway mode, both families, services of each kind, a pod with a primary network. */
 import { DEFAULT_NETWORK } from '../../../src/model/read/networks.ts';
 import type { Attachment, LocalNode } from '../../../src/model/model.ts';
-import { service, servicesOfAllKinds, slice, withServices } from '../zone/services.ts';
+import { clusterDns, service, servicesOfAllKinds, slice, withServices } from '../zone/services.ts';
 import { dualZone, type Zone } from '../zone/zones.ts';
 
 const pod: Attachment = {
@@ -22,8 +22,21 @@ const pod: Attachment = {
 const gateway = dualZone.node.gateway as NonNullable<LocalNode['gateway']>;
 
 export const sharedNftZone: Zone = withServices(
-  { ...dualZone, attachments: [pod] },
+  {
+    ...dualZone,
+    attachments: [pod],
+    firewalls: [
+      {
+        namespace: 'default',
+        name: 'default',
+        rules: [
+          { isAllowed: true, destination: { kind: 'name', name: 'www.example.org' }, ports: [] },
+        ],
+      },
+    ],
+  },
   ...servicesOfAllKinds,
+  ...clusterDns,
   service(
     'blue/plain',
     {

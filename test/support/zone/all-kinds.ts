@@ -5,7 +5,7 @@ import { readPolicy, type Policy } from '../../../src/model/read/policies.ts';
 import type { ObjectReading } from '../../../src/model/read/reading.ts';
 import type { PodSelection } from '../../../src/model/rules/selections.ts';
 import { adminPolicy, multiPolicy, networkPolicy } from './policed-zone.ts';
-import { servicesOfAllKinds, withServices } from './services.ts';
+import { clusterDns, servicesOfAllKinds, withServices } from './services.ts';
 import {
   blue,
   bluePod,
@@ -125,7 +125,7 @@ function sibling(zone: Zone): ZoneNetwork {
 }
 
 export const everyKind = (zone: Zone): Zone => ({
-  ...withServices(zone, ...servicesOfAllKinds),
+  ...withServices(zone, ...servicesOfAllKinds, ...clusterDns),
   networks: [
     ...zone.networks,
     sibling(zone),

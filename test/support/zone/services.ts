@@ -128,3 +128,23 @@ export const servicesOfAllKinds: readonly (Service | EndpointSlice)[] = [
   }),
   slice('kube-system/agent', ['172.18.0.3 on ovn-worker', '10.244.1.7 on ovn-worker2']),
 ];
+
+const dnsPorts = [
+  { name: 'dns', port: 53, protocol: 'UDP' },
+  { name: 'dns-tcp', port: 53 },
+];
+
+/** The cluster's DNS service, with a pod of each node behind it. */
+export const clusterDns: readonly (Service | EndpointSlice)[] = [
+  service('kube-system/kube-dns', {
+    clusterIPs: ['10.96.0.10', 'fd00:10:96::a'],
+    ports: dnsPorts,
+  }),
+  slice('kube-system/kube-dns', ['10.244.0.8 on ovn-worker', '10.244.1.8 on ovn-worker2'], {
+    ports: dnsPorts,
+  }),
+  slice('kube-system/kube-dns', ['fd00:10:244:1::8 on ovn-worker2'], {
+    name: 'b',
+    ports: dnsPorts,
+  }),
+];

@@ -109,6 +109,7 @@ export const ipv4Settings: ClusterSettings = {
   aclLoggingRateLimit: 20,
   allowedDefaultServices: ['default/kubernetes', 'kube-system/kube-dns'],
   dnsServers: 'kube-system/kube-dns',
+  forwardsDns: true,
   serviceExternalRanges: [],
   tunnelSources: [],
   serviceLimits: { entries: 1024, targets: 20_000, slices: 1000 },

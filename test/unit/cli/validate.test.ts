@@ -102,7 +102,7 @@ describe('objects that are each valid', () => {
         'EgressFirewall',
         'v1',
         '{ name: default, namespace: blue }',
-        '{ egress: [{ type: Deny, to: { dnsName: "*.example.org" } }] }',
+        '{ egress: [{ type: Deny, to: { dnsName: "*.org" } }] }',
       ),
       of(
         'AdminPolicyBasedExternalRoute',

@@ -14,6 +14,12 @@ import { builtUnits } from '../../support/zone/built-rows.ts';
 import { pod } from '../../support/zone/pods.ts';
 import { adminPolicy } from '../../support/zone/policed-zone.ts';
 import { bluePod, exampleZone, factsOf } from '../../support/zone/zones.ts';
+import { egressFirewall } from '../../../src/topology/egress/firewall.ts';
+import {
+  firewallWithNames,
+  forwardingFacts,
+  forwardingZone,
+} from '../../support/zone/forwarded-dns.ts';
 import { feed } from '../../support/zone/zone-objects.ts';
 
 const TOPOLOGY = readFileSync(resolve(import.meta.dirname, '../../../docs/topology.md'), 'utf8');
@@ -109,12 +115,13 @@ const SAID: Readonly<Record<string, () => readonly (string | undefined)[]>> = {
     return builtUnits(facts, [egressPods]).flatMap(({ problems }) => problems);
   },
   'EgressFirewalls with wildcards': () =>
-    problemsOf({
-      apiVersion: 'k8s.ovn.org/v1',
-      kind: 'EgressFirewall',
-      metadata: { namespace: 'a', name: 'default' },
-      spec: { egress: [{ type: 'Allow', to: { dnsName: '*.example.org' } }] },
-    }),
+    builtUnits(
+      forwardingFacts(true, {
+        ...forwardingZone(),
+        firewalls: [firewallWithNames('blue', '*.example.org')],
+      }),
+      [egressFirewall],
+    ).flatMap(({ problems }) => problems),
   'other kinds of ovn-kubernetes': () =>
     ['RouteAdvertisements'].map((kind) => {
       const text = `{apiVersion: k8s.ovn.org/v1, kind: ${kind}, metadata: {name: a}, spec: {}}`;

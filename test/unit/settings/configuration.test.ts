@@ -176,7 +176,7 @@ describe('configuration', () => {
     ],
     [
       { 'gateway-v4-masquerade-subnet': '169.254.0.0/30', 'max-networks': '0' },
-      '--gateway-v4-masquerade-subnet: 169.254.0.0/30 is too small: 6 addresses are needed (for the node), write 169.254.0.0/29 or a larger subnet',
+      '--gateway-v4-masquerade-subnet: 169.254.0.0/30 is too small: 7 addresses are needed (for the node), write 169.254.0.0/29 or a larger subnet',
     ],
     [
       { 'gateway-v4-join-subnet': '100.64.0.6/31' },

@@ -72,8 +72,12 @@ describe('what nothing can be made of is a problem, with field, value and what h
       'spec.egress[1].to.cidrSelector: Invalid value: "8.8.8/8"',
     ],
     [
-      [rule({ dnsName: '*.example.org' })],
-      'spec.egress[0].to.dnsName: Invalid value: "*.example.org": no server can be asked which names',
+      [rule({ dnsName: 'a.*.example.org' })],
+      'spec.egress[0].to.dnsName: Invalid value: "a.*.example.org": must be a DNS name',
+    ],
+    [
+      [rule({ dnsName: '*.org' })],
+      'spec.egress[0].to.dnsName: Invalid value: "*.org": must be a DNS name',
     ],
     [
       [rule({ dnsName: 'a..example' })],
@@ -118,7 +122,7 @@ test('where EgressFirewalls are off it is told', () => {
 });
 
 test('one that could never be read denies everything outside, of both families', () => {
-  const closed = egressFirewallKind.closed(firewall(rule({ dnsName: '*.a.example' })));
+  const closed = egressFirewallKind.closed(firewall(rule({ dnsName: '*.*.example' })));
   expect(closed).toEqual({
     kind: 'value',
     value: { namespace: 'blue', name: 'default', rules: CLOSED },

@@ -162,7 +162,7 @@ const SAMPLES: readonly Sample[] = [
   sample(baseline, adminPolicy('default', { subject: SUBJECT, ingress: [TORN_DENY] })),
   sample(firewall, {
     ...firewall,
-    spec: { egress: [{ type: 'Deny', to: { dnsName: '*.a.example' } }] },
+    spec: { egress: [{ type: 'Deny', to: { dnsName: `${'a'.repeat(64)}.example` } }] },
   }),
   sample(route, {
     ...route,

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Firewall } from '../../../../src/model/read/egress-firewalls.ts';
 import type { ZoneFacts } from '../../../../src/model/zone/zone.ts';
 import type { Ask } from '../../../../src/node/dns/dns-query.ts';
@@ -20,11 +20,14 @@ const firewall = (namespace: string, ...names: string[]): Firewall => ({
 let facts: ZoneFacts;
 let clock: ManualClock;
 let stop: AbortController;
+let source: NameSource;
 let running: Promise<void>;
 let changes: number;
 /** What is answered, by name and family. */
 let answers: Record<string, readonly { address: string; ttl: number }[] | Error>;
 let asked: string[];
+/** What the database has of each name in each family. */
+let before: readonly string[] | undefined;
 
 const ask: Ask = (name, family, servers) => {
   asked.push(`${name} ${family} ${servers.join(',')}`);
@@ -43,12 +46,14 @@ beforeEach(async () => {
   stop = new AbortController();
   changes = 0;
   asked = [];
+  before = [];
   answers = { 'a.example v4': [{ address: '192.0.2.1', ttl: 30 }] };
-  const source = new NameSource({
+  source = new NameSource({
     ask,
     hostServers: () => ['192.0.2.99'],
     log: silent,
     onChange: () => (changes += 1),
+    heldBefore: () => before,
   });
   running = source.start(facts, clock, stop.signal);
   await clock.advance(0);
@@ -135,6 +140,7 @@ test('the servers are those of the service, or of the host where there is none',
     hostServers: () => ['192.0.2.99'],
     log: silent,
     onChange: () => undefined,
+    heldBefore: () => [],
   });
   const ends = source.start(withService, clock, stop.signal);
   await clock.advance(0);
@@ -144,4 +150,60 @@ test('the servers are those of the service, or of the host where there is none',
   expect(asked).toContain('c.example v4 192.0.2.99');
   stop.abort();
   await ends;
+});
+
+describe('what pods are told', () => {
+  const told = (rule: string, ...addresses: string[]): number =>
+    source.told({
+      rule,
+      answers: { v4: addresses.map((address) => ({ address, ttl: 10 })), v6: [] },
+    });
+
+  beforeEach(async () => {
+    facts.firewalls.put(['red', 'default'], firewall('red', '*.apps.example'));
+    await clock.advance(0);
+  });
+
+  test('counts beside what the daemon is, and has to be in the data plane only when it is new', () => {
+    expect(source.rulesAbout('a.example')).toEqual(['a.example']);
+    const change = told('a.example', '192.0.2.7');
+    expect(change).toBe(source.installations.change);
+    expect(told('a.example', '192.0.2.7')).toBe(change);
+    expect(told('a.example', '192.0.2.1')).toBeLessThan(change);
+    expect(known('a.example')).toMatchObject({ addresses: { v4: ['192.0.2.1', '192.0.2.7'] } });
+    expect(told('a.example', '10.244.1.5')).toBe(0);
+  });
+
+  test('is all that is known of a wildcard, which is about one label, until its time is over', async () => {
+    expect(asked.some((one) => one.startsWith('*'))).toBe(false);
+    expect(source.rulesAbout('x.apps.example')).toEqual(['*.apps.example']);
+    expect(source.rulesAbout('x.y.apps.example')).toEqual([]);
+    expect(source.rulesAbout('apps.example')).toEqual([]);
+    told('*.apps.example', '192.0.2.8');
+    expect(known('*.apps.example')).toEqual({ addresses: { v4: ['192.0.2.8'] } });
+    await clock.advance(309_000);
+    expect(known('*.apps.example')).toEqual({ addresses: { v4: ['192.0.2.8'] } });
+    await clock.advance(2_000);
+    expect(known('*.apps.example')).toEqual({ addresses: { v4: [] } });
+  });
+
+  test('of a name that no rule has is nothing', () => {
+    expect(told('b.example', '192.0.2.9')).toBe(0);
+    expect(known('b.example')).toBe(undefined);
+  });
+});
+
+test('what the database has of a name since before the start counts for its time, and nothing is known before it is read', async () => {
+  before = undefined;
+  facts.firewalls.put(['red', 'default'], firewall('red', 'b.example', '*.b.example'));
+  await clock.advance(1_000);
+  expect(known('b.example')).toBe(undefined);
+  before = ['192.0.2.20'];
+  answers['b.example v4'] = [{ address: '192.0.2.21', ttl: 30 }];
+  await clock.advance(1_000);
+  expect(known('b.example')).toMatchObject({ addresses: { v4: ['192.0.2.20', '192.0.2.21'] } });
+  expect(known('*.b.example')).toMatchObject({ addresses: { v4: ['192.0.2.20'] } });
+  await clock.advance(301_000);
+  expect(known('b.example')).toMatchObject({ addresses: { v4: ['192.0.2.21'] } });
+  expect(known('*.b.example')).toMatchObject({ addresses: { v4: [] } });
 });

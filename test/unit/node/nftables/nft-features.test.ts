@@ -41,6 +41,9 @@ test('every row has a unit, an object and a rule of its feature', () => {
 
 test('chains come in where the contract says, and masquerade in local gateway mode alone (reference/node.md §3.1)', () => {
   const common = [
+    'dns-prerouting: nat prerouting -100',
+    'dns-postrouting: nat postrouting 100',
+    'dns-input: filter input 0',
     'services-prerouting: nat prerouting -100',
     'services-output: nat output -100',
     'services-itp-mark: route output -150',
@@ -133,6 +136,8 @@ describe("the host's ports on networks", () => {
   test('lead to no other one; of no connection they forward nothing, from a primary network its masquerade address, and replies to what the host translated', () => {
     expect(chain('mgmtport-forward')).toEqual([
       'meta iifgroup 974110 drop',
+      'iifname "ovn-k8s-mp0" oifname "ovn-k8s-mp0" ct status dnat ct original ip daddr 169.254.0.6 accept',
+      'iifname "ovn-k8s-mp0" oifname "ovn-k8s-mp0" ct status dnat ct original ip6 daddr fd69::6 accept',
       'iifname "ovn-k8s-mp*" oifname "ovn-k8s-mp*" drop',
       `${networks} oifname "ovn-k8s-mp*" drop`,
       'iifname "ovn-k8s-mp*" ct state invalid drop',

@@ -1,0 +1,66 @@
+/** What a pod is told by DNS, and whether it gets there at once: with its first packet. */
+import type { Endpoint } from '../../../src/lab/connectivity.ts';
+import { outputInside } from '../../../src/lab/exec.ts';
+import type { LabRecord } from '../../../src/lab/state-file.ts';
+
+const PROGRAM = `
+import json, os, socket, struct, sys
+server, names, port, tries = sys.argv[1], sys.argv[2].split(','), int(sys.argv[3]), int(sys.argv[4])
+
+def ask(name, kind):
+    query = os.urandom(2) + b'\\1\\0\\0\\1\\0\\0\\0\\0\\0\\0'
+    query += b''.join(bytes([len(one)]) + one.encode() for one in name.split('.')) + b'\\0' + struct.pack('!HH', kind, 1)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
+        udp.settimeout(2)
+        udp.connect((server, 53))
+        for _ in range(tries):
+            try:
+                udp.send(query)
+                answer = udp.recv(4096)
+                return query, answer
+            except OSError:
+                pass
+    return query, b''
+
+def told(name):
+    query, answer = ask(name, 1)
+    if answer[3:4] and answer[3] & 15:
+        return []
+    at, found = len(query), []
+    while at < len(answer):
+        kind, length = struct.unpack('!H', answer[at + 2:at + 4])[0], struct.unpack('!H', answer[at + 10:at + 12])[0]
+        if kind == 1:
+            found.append(socket.inet_ntoa(answer[at + 12:at + 16]))
+        at += 12 + length
+    return found
+
+def connects(address):
+    # Shorter than the second after which the first packet is sent again.
+    with socket.socket() as tcp:
+        tcp.settimeout(0.8)
+        try:
+            tcp.connect((address, port))
+            return True
+        except OSError:
+            return False
+
+found = {}
+for name in names:
+    addresses = [name] if name.replace('.', '').isdigit() else told(name)
+    found[name] = {address: connects(address) for address in addresses}
+print(json.dumps(found))
+`;
+
+/** By name the addresses that the pod is told, with whether its first packet there is answered. An address stands for itself. */
+export async function connectedByName(
+  lab: LabRecord,
+  { namespace }: Endpoint,
+  server: string,
+  names: readonly string[],
+  port: number,
+  tries = 3,
+): Promise<Readonly<Record<string, Readonly<Record<string, boolean>>>>> {
+  const args = ['python3', '-c', PROGRAM, server, names.join(','), String(port), String(tries)];
+  const output = await outputInside(lab, ['ip', 'netns', 'exec', namespace, ...args]);
+  return JSON.parse(output) as Readonly<Record<string, Readonly<Record<string, boolean>>>>;
+}

@@ -79,7 +79,7 @@ export class KubernetesStore implements Store {
       const read = readStored(kind, found);
       if (read.kind === 'invalid')
         throw new StoreError('invalid', read.error, {
-          metadata: (found as { readonly metadata?: ObjectMeta }).metadata,
+          metadata: (found as { readonly metadata?: ObjectMeta } | null)?.metadata,
         });
       return read.value;
     } catch (error) {

@@ -76,6 +76,18 @@ export const networkMasqueradeOffsets = (
   managementPort: MASQUERADE_USER_BASE + 2 * networkId,
 });
 
+/** Where the addresses of EgressIPs at network cards start, which have as many as there are marks: behind those of networks, before links between these. */
+const MASQUERADE_EGRESS_BASE = 10_000;
+const MASQUERADE_EGRESS_COUNT = 5000;
+
+/** Address by which the host knows what leaves networks of users with an EgressIP at a network card, by the place of its mark; undefined where the subnet is too small for all of them. */
+export function egressMasquerade(subnet: Prefix, place: number): Address | undefined {
+  const last = MASQUERADE_EGRESS_BASE + MASQUERADE_EGRESS_COUNT - 1;
+  return subnet.base + BigInt(last) > lastOf(subnet)
+    ? undefined
+    : addressAt(subnet, MASQUERADE_EGRESS_BASE + place);
+}
+
 /** Where links between networks start: those of networks' own addresses end before, whatever id a network has (at most 4096). */
 const MASQUERADE_LINK_BASE = 16_384;
 

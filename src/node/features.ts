@@ -12,7 +12,12 @@ import {
 import { healthChecks } from './health-checks/health-checks.ts';
 import type { HostSettings } from './networks/host-network.ts';
 import { egressAddressesOnHost } from './networks/egress-addresses.ts';
-import { egressCardPods, egressCards, egressToNodes } from './networks/egress-cards.ts';
+import {
+  egressCardNetworks,
+  egressCardPods,
+  egressCards,
+  egressToNodes,
+} from './networks/egress-cards.ts';
 import { dnsForwarder } from './networks/dns-forwarder.ts';
 import { hostMasquerade, integrationBridge, kernelRules } from './networks/masquerade.ts';
 import { hostRoutesOfNetwork } from './networks/host-routes.ts';
@@ -37,6 +42,7 @@ export const hostFeatures = (settings: HostSettings): readonly Feature<ZoneFacts
   egressAddressesOnHost,
   egressCards(settings),
   egressCardPods(settings),
+  egressCardNetworks(settings),
   egressToNodes,
   dnsForwarder,
   ...nftFeatures,

@@ -3,9 +3,13 @@ import {
   canonicalCidr,
   contains,
   familyOf,
+  formatAddress,
+  parsePrefix,
   withoutPrefix,
   type Family,
 } from '../../allocators/addresses.ts';
+import { egressMasquerade } from '../../allocators/node-addresses.ts';
+import { FIRST_EGRESS_MARK } from '../../api/annotations/network-annotations.ts';
 import { compareAge } from '../../api/order.ts';
 import { matchesSelector } from '../../api/selectors.ts';
 import type { LabelSelector } from '../../api/types.ts';
@@ -76,9 +80,9 @@ interface EgressUse {
   readonly networks: readonly NetworkName[];
 }
 
-/** How a pod of the default network leaves by a network card of this node. */
+/** How something leaves by a network card of this node: a pod of the default network, or pods of other networks by an EgressIP. */
 export interface CardExit {
-  /** Of the pod, without prefix length. */
+  /** By which the host knows it, without prefix length. */
   readonly from: string;
   readonly card: string;
   readonly egressAddress: string;
@@ -299,6 +303,23 @@ export function egressIpTables(
     };
   }
 
+  /** The mark that is an EgressIP's alone. */
+  function egressMarkOf(name: string): number | undefined {
+    const mark = egressIps.part(name, 'mark');
+    return mark !== undefined && isFirst(name, egressIps.by('mark', String(mark)))
+      ? mark
+      : undefined;
+  }
+
+  /** Address by which the host knows what networks of users send out by a network card with an EgressIP; undefined where there is none. */
+  function cardLink(name: string, family: Family): string | undefined {
+    const mark = egressMarkOf(name);
+    const subnet = parsePrefix(settings.masqueradeSubnets[family] ?? '');
+    if (mark === undefined || subnet === undefined) return undefined;
+    const found = egressMasquerade(subnet, mark - FIRST_EGRESS_MARK);
+    return found && formatAddress(found);
+  }
+
   const egressAddressesHere = (name: string): readonly EgressPlace[] =>
     (egressPlaces.part(name, 'addresses') ?? []).filter(({ node }) => node === nodeName);
 
@@ -308,18 +329,27 @@ export function egressIpTables(
     egressPorts,
     egressUses,
 
-    /** The mark that is an EgressIP's alone. */
-    egressMarkOf(name: string): number | undefined {
-      const mark = egressIps.part(name, 'mark');
-      return mark !== undefined && isFirst(name, egressIps.by('mark', String(mark)))
-        ? mark
-        : undefined;
-    },
+    egressMarkOf,
 
     /** Addresses of an EgressIP on this node. */
     egressAddressesHere,
 
-    /** By which cards of this node an interface's pod leaves. */
+    cardLink,
+
+    /** By which cards of this node pods of networks of users leave with an EgressIP. */
+    cardExitsOfNetworks(name: string): readonly CardExit[] {
+      const isUsed = (egressUses.part(name, 'networks') ?? []).some(
+        (network) => network !== DEFAULT_NETWORK,
+      );
+      return (isUsed ? egressAddressesHere(name) : []).flatMap(({ address, card }) => {
+        const from = cardLink(name, familyOf(address));
+        return card === undefined || from === undefined
+          ? []
+          : [{ from, card, egressAddress: address }];
+      });
+    },
+
+    /** By which cards of this node an interface's pod of the default network leaves. */
     cardExitsOf(...key: InterfaceKey): readonly CardExit[] {
       const port = egressPorts.get(...key);
       if (port?.network !== DEFAULT_NETWORK) return [];

@@ -1,5 +1,5 @@
 /** How pods leave by other network cards than the gateway's, with egress addresses there (reference/egress.md §1.11). */
-import { familyOf } from '../../allocators/addresses.ts';
+import { familyOf, macOf } from '../../allocators/addresses.ts';
 import { SETTINGS } from '../../desired/rows.ts';
 import { feature, type Feature } from '../../desired/features.ts';
 import { ONE } from '../../facts/keys.ts';
@@ -97,6 +97,39 @@ export const egressCardPods = (settings: HostSettings): Feature<ZoneFacts> =>
         const table = index === undefined ? undefined : cardTable({ index }, settings);
         if (table !== undefined)
           rows.rule({ family: familyOf(from), priority: RULE_EGRESS_POD, from, table });
+      }
+    },
+  });
+
+/** What networks of users send out by a card: the bridge leads it to the host, known by an address of the EgressIP (reference/egress.md §1.11). */
+export const egressCardNetworks = (settings: HostSettings): Feature<ZoneFacts> =>
+  feature({
+    name: 'host/egress-card-networks',
+    over: (facts: ZoneFacts) => facts.egressUses,
+    objects: (_facts, [egressIp]) => [`EgressIP ${egressIp}`],
+    rules: {
+      'card-rule': {
+        text: 'What networks of users send out by a network card is routed by the table of the card.',
+        source: 'reference/egress.md §1.11',
+      },
+      'card-neighbour': {
+        text: 'Answers go to the external bridge, where the address of the EgressIP is a neighbour.',
+        source: 'reference/egress.md §1.11',
+      },
+    },
+    claims: [],
+    build(facts, [egressIp], out) {
+      const dev = facts.own('gateway')?.bridge;
+      if (dev === undefined) return;
+      const rows = new HostRows(out, `EgressIP ${egressIp}`);
+      for (const { from, card } of facts.cardExitsOfNetworks(egressIp)) {
+        const index = facts.hostCards.part(card, 'index');
+        const table = index === undefined ? undefined : cardTable({ index }, settings);
+        if (table === undefined) continue;
+        rows
+          .by('card-rule')
+          .rule({ family: familyOf(from), priority: RULE_EGRESS_POD, from, table });
+        rows.by('card-neighbour').neighbour({ dev, address: from, mac: macOf(from) });
       }
     },
   });

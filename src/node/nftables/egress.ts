@@ -2,6 +2,7 @@
 import { familyOf } from '../../allocators/addresses.ts';
 import { ONE } from '../../facts/keys.ts';
 import { feature, type Feature } from '../../desired/features.ts';
+import type { CardExit } from '../../model/zone/egress-ips.ts';
 import type { ZoneFacts } from '../../model/zone/zone.ts';
 import { DEFAULT_NETWORK } from '../../model/read/networks.ts';
 import { clusterFamilies } from '../../model/rules/network-addresses.ts';
@@ -133,14 +134,34 @@ export const egressCardPod = feature({
     const egressIp = facts.egressPorts.part(key, 'egressIp');
     if (egressIp === undefined) return;
     const rows = new NftRows(out, `EgressIP ${egressIp}`, 'egress-pod');
-    for (const { from, card, egressAddress } of facts.cardExitsOf(...key)) {
-      const element = concatenated(from, quoted(card));
-      const family = familyOf(from);
-      rows.element({ set: ofFamily(ADDRESSES, family), element, value: egressAddress });
-      rows.element({ set: ofFamily(FORWARDED, family), element });
-    }
+    for (const exit of facts.cardExitsOf(...key)) addExit(rows, exit);
   },
 });
+
+/** What networks of users send out by network cards of this node. */
+export const egressCardNetworks = feature({
+  name: 'nft/egress-card-networks',
+  over: (facts: ZoneFacts) => facts.egressUses,
+  objects: (_facts, [egressIp]) => [`EgressIP ${egressIp}`],
+  rules: {
+    'egress-networks': {
+      text: 'What networks of users send out by a network card is known by an address of the EgressIP, and leaves by that card with its address there.',
+      source: 'reference/egress.md §1.11',
+    },
+  },
+  claims: [],
+  build(facts, [egressIp], out) {
+    const rows = new NftRows(out, `EgressIP ${egressIp}`, 'egress-networks');
+    for (const exit of facts.cardExitsOfNetworks(egressIp)) addExit(rows, exit);
+  },
+});
+
+function addExit(rows: NftRows, { from, card, egressAddress }: CardExit): void {
+  const element = concatenated(from, quoted(card));
+  const family = familyOf(from);
+  rows.element({ set: ofFamily(ADDRESSES, family), element, value: egressAddress });
+  rows.element({ set: ofFamily(FORWARDED, family), element });
+}
 
 /** Its addresses on this node. */
 export const egressAddressElements = feature({

@@ -2,7 +2,9 @@
  * What the host forwards from its ports on networks. A pod with raw sockets sends frames to the port past the router of its network: with any
  * destination, and with its own address, which nothing has translated.
  */
-import type { Family } from '../../allocators/addresses.ts';
+import { formatAddress, parsePrefix, type Family } from '../../allocators/addresses.ts';
+import { egressMasquerade } from '../../allocators/node-addresses.ts';
+import { FIRST_EGRESS_MARK, LAST_EGRESS_MARK } from '../../api/annotations/network-annotations.ts';
 import { ONE } from '../../facts/keys.ts';
 import { feature, type Feature } from '../../desired/features.ts';
 import { networkObject } from '../../model/zone/failed-facts.ts';
@@ -27,6 +29,16 @@ const OWN = 'udn-forwarded';
 /** Pods that the host forwards from, each with the network card. */
 export const FORWARDED = 'egress-ip-forwarded';
 const own = (family: Family): string => ofFamily(OWN, family);
+
+/** Addresses by which the host knows what networks of users send out by network cards; undefined where the masquerade subnet has not all of them. */
+function egressLinks(subnet: string): string | undefined {
+  const prefix = parsePrefix(subnet);
+  const ends = [0, LAST_EGRESS_MARK - FIRST_EGRESS_MARK].flatMap((place) => {
+    const found = prefix && egressMasquerade(prefix, place);
+    return found === undefined ? [] : [formatAddress(found)];
+  });
+  return ends.length === 2 ? ends.join('-') : undefined;
+}
 
 /** What matches packets from the host's port on the default network. */
 const FROM_DEFAULT = `iifname "${managementDevice(DEFAULT_NETWORK_ID)}"`;
@@ -110,6 +122,16 @@ export const managementPortForward: Feature<ZoneFacts> = {
         );
       }
       add(cards, `${FROM_DEFAULT} meta mark ${MARK_SECONDARY_EGRESS} drop`);
+      for (const family of families) {
+        const subnet = facts.settings.masqueradeSubnets[family];
+        const links = subnet === undefined ? undefined : egressLinks(subnet);
+        const ip = ipWord(family);
+        if (links !== undefined)
+          add(
+            cards,
+            `${ip} saddr ${links} ${ip} saddr . oifname != @${ofFamily(FORWARDED, family)} drop`,
+          );
+      }
     }
     if (facts.own('gateway')?.mode !== 'shared') return;
     for (const passes of [

@@ -2,7 +2,12 @@
 import type { Feature } from '../../desired/features.ts';
 import type { ZoneFacts } from '../../model/zone/zone.ts';
 import { baseChains } from './base-chains.ts';
-import { egressAddressElements, egressCardPod, egressChains } from './egress.ts';
+import {
+  egressAddressElements,
+  egressCardNetworks,
+  egressCardPod,
+  egressChains,
+} from './egress.ts';
 import { hostPortElements } from './host-ports.ts';
 import { hostNetworkPods, hostPodChains, networkHostPods } from './host-network-pods.ts';
 import { isolatedPods, isolationChain } from './isolation.ts';
@@ -34,5 +39,6 @@ export const nftFeatures: readonly Feature<ZoneFacts>[] = [
   hostPortElements,
   egressChains,
   egressCardPod,
+  egressCardNetworks,
   egressAddressElements,
 ];

@@ -205,6 +205,8 @@ function operand(json: Json | undefined): string {
       const { addr, len } = object(value);
       return `${word(addr)}/${word(len)}`;
     }
+    case 'range':
+      return array(value).map(word).join('-');
     case 'fib': {
       const { result, flags } = object(value);
       return `fib ${[flags]

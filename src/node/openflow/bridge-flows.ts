@@ -123,9 +123,12 @@ export const bridgeFlowsOfEgressIp = feature({
       .filter((network) => !isDefault(network))
       .map((network) => bridgeNetwork(facts, on, network));
     const rows = new FlowRows(out, on.name, `EgressIP ${egressIp}`);
-    const addresses = facts
-      .egressAddressesHere(egressIp)
-      .flatMap(({ address, card }) => (card === undefined ? [address] : []));
-    egressFlows(rows, on, networks, mark, addresses);
+    egressFlows(rows, on, networks, {
+      mark,
+      addresses: facts
+        .egressAddressesHere(egressIp)
+        .flatMap(({ address, card }) => (card === undefined ? [address] : [])),
+      links: facts.cardExitsOfNetworks(egressIp).map(({ from }) => from),
+    });
   },
 });

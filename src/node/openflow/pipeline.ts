@@ -22,7 +22,9 @@ export const PICTURE = `
  │                   │ zone 64002, the node's answers ────▶ 5 ─ 64001 ────▶ 2 ──────────────────▶ N
  │                   │ zone 64003, answers of endpoints ──▶ 7 ──────────────────────────────────▶ uplink
  │                   │ zone 64004, fragments ─────────────▶ 0, once more
- │                   │ zone 64000, networks as the node ──▶ 8 ──────────────────────────────────▶ uplink
+ │                   │ zone 64000, networks as the node ──▶ 8 ─ other network cards ▶ 3 ────────▶ LOCAL
+ │                   │                                      └───────────────────────────────────▶ uplink
+ │                   │ zone 64000, answers by these ──────▶ 1 ──────────────────────────────────▶ N
  └───────────────────┘ zone 64000, 100 and 102 ─────────────────────────────────────────────────▶ uplink
 `;
 
@@ -88,6 +90,7 @@ export const PIPELINE = {
         'the host to services and what they answer; OVN to addresses of the node and what that answers',
         'host-to-services',
         'hairpin',
+        'egress-card',
       ],
       namedTunnelSources: [
         206,
@@ -137,6 +140,7 @@ export const PIPELINE = {
         "what egress marked leaves with the node's address, or with that of an EgressIP",
         'network-out',
         'egress-address',
+        'egress-card',
       ],
       unknownEgress: [
         104,
@@ -147,6 +151,7 @@ export const PIPELINE = {
         103,
         'nothing leaves with an address of a pod, nor with one between routers',
         'pod-sources',
+        'egress-card',
       ],
       nodeSubnets: [
         102,
@@ -221,13 +226,14 @@ export const PIPELINE = {
   asNode: table(
     8,
     "what leaves with the node's address, or that of an EgressIP, after its translation",
-    [],
+    [3],
     {
       translated: [
         100,
-        'what has that address now, to the uplink',
+        'what has that address now, to the uplink; what leaves by another network card, to the host',
         'network-out',
         'egress-address',
+        'egress-card',
       ],
       untranslated: [
         0,

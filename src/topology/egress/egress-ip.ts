@@ -85,11 +85,11 @@ export const egressPods = feature({
       source: 'reference/topology.md §18.1',
     },
     mark: {
-      text: 'On other networks the gateway router marks what leaves, and the bridge gives it the address of the mark.',
+      text: 'On other networks the gateway router marks what leaves, and the bridge gives it the address of the mark, or leads it to the host.',
       source: 'reference/topology.md §18.1',
     },
     'by-card': {
-      text: "What leaves by another network card than the gateway's goes to the host, by its port on the network.",
+      text: "On the default network what leaves by another network card than the gateway's goes to the host, by its port there.",
       source: 'reference/topology.md §18.1',
     },
     arrival: {
@@ -113,11 +113,14 @@ export const egressPods = feature({
         `egressIP ${port.egressIp} object must contain a mark for user defined networks: its pods there send nothing out`,
       );
     const places = isMarkless ? [] : (facts.egressPlaces.part(port.egressIp, 'addresses') ?? []);
-    const isUsable = ({ card }: EgressPlace): boolean => card === undefined || isDefault(network);
+    const isUsable = ({ card, address }: EgressPlace): boolean =>
+      card === undefined ||
+      isDefault(network) ||
+      facts.cardLink(port.egressIp, familyOf(address)) !== undefined;
     if (!places.every(isUsable))
       out.problem(
         object,
-        `egress IP assigned to a host secondary interface for a user defined network (network name ${network.name}) is unsupported: pods there send nothing out by this node; choose an address in a network of its gateway`,
+        `egress IP assigned to a host secondary interface for a user defined network (network name ${network.name}): the masquerade subnet has no address for it, pods there send nothing out by this node; choose a wider one (--gateway-v4-masquerade-subnet, /18 or wider), or an address in a network of the gateway`,
       );
     for (const address of port.addresses) {
       const ofFamily = places.filter(
@@ -125,9 +128,9 @@ export const egressPods = feature({
       );
       const here = ofFamily.find(({ node }) => node === facts.nodeName);
       if (port.isOwn) addReroute(rows.by('reroute'), facts, network, port, address, ofFamily);
-      else if (here?.card !== undefined)
+      else if (here?.card !== undefined && isDefault(network))
         addReroute(rows.by('by-card'), facts, network, port, address, [here]);
-      if (here !== undefined && here.card === undefined)
+      if (here !== undefined && !(here.card !== undefined && isDefault(network)))
         addExit(rows, facts, network, port, address, here.address, mark);
     }
   },
@@ -143,7 +146,7 @@ function addReroute(
 ): void {
   const ids = policyIds(POLICY_EGRESS_REROUTE, port, address);
   const nexthops = places.flatMap((place) => nextHop(facts, network, place, address) ?? []).sort();
-  const isByCard = places.some(({ card }) => card !== undefined);
+  const isByCard = isDefault(network) && places.some(({ card }) => card !== undefined);
   const { router } = routerOf(network, facts.nodeName);
   const family = familyOf(address);
   // Pods of another family than the cluster's have no set.
@@ -174,7 +177,7 @@ function nextHop(
   address: string,
 ): string | undefined {
   const family = familyOf(address);
-  if (card !== undefined)
+  if (card !== undefined && isDefault(network))
     return nodeRanges(facts.subnetsOn(network.name, node)).find((range) => range.family === family)
       ?.management;
   const isHere = node === facts.nodeName;

@@ -134,6 +134,18 @@ export const egressZone: Zone = {
   ],
 };
 
+/** Its addresses are in networks of another network card. */
+export const egressCardZone: Zone = {
+  ...egressZone,
+  egressIps: (egressZone.egressIps ?? []).map((one) => ({
+    ...one,
+    items: ['10.9.0.50', 'fd00:10:9::50'].map((address) => ({ node: 'ovn-worker', address })),
+  })),
+  hostCards: [
+    { device: 'eth1', index: 7, networks: ['10.9.0.0/24', 'fd00:10:9::/64'], routes: {} },
+  ],
+};
+
 /** The gateway in VLAN 5. */
 export const inVlan = (zone: Zone): Zone => {
   const { gateway: own } = zone.node;

@@ -33,6 +33,7 @@ import type {
 } from '../../../src/model/model.ts';
 
 import type { AdminPolicy } from '../../../src/model/read/admin-policies.ts';
+import type { HostCard } from '../../../src/model/zone/host-routes.ts';
 import type { EgressIp } from '../../../src/model/read/egress-ips.ts';
 import type { ExternalRoute, GatewayPod } from '../../../src/model/read/external-routes.ts';
 import type { Firewall } from '../../../src/model/read/egress-firewalls.ts';
@@ -69,6 +70,7 @@ export interface Zone {
   readonly policies?: readonly Policy[];
   readonly firewalls?: readonly Firewall[];
   readonly egressIps?: readonly EgressIp[];
+  readonly hostCards?: readonly HostCard[];
   readonly externalRoutes?: readonly ExternalRoute[];
   readonly gatewayPods?: readonly GatewayPod[];
   readonly qoses?: readonly Qos[];
@@ -595,6 +597,7 @@ export function putZone(facts: ZoneFacts, before: Zone | undefined, after: Zone)
     kind,
   ]);
   replace(facts.firewalls, before?.firewalls, after.firewalls ?? [], named);
+  replace(facts.hostCards, before?.hostCards, after.hostCards ?? [], ({ device }) => device);
   replace(facts.egressIps, before?.egressIps, after.egressIps ?? [], ({ name }) => name);
   replace(
     facts.externalRoutes,

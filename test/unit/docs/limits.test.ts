@@ -9,11 +9,9 @@ import { zoneFacts } from '../../../src/model/zone/zone.ts';
 import { ObjectIntake } from '../../../src/model/zone/intake.ts';
 import { whyNotRendered } from '../../../src/model/rules/rendering.ts';
 import { DEFAULT_SETTINGS } from '../../../src/model/settings.ts';
-import { egressPods } from '../../../src/topology/egress/egress-ip.ts';
-import { builtUnits } from '../../support/zone/built-rows.ts';
 import { pod } from '../../support/zone/pods.ts';
 import { adminPolicy } from '../../support/zone/policed-zone.ts';
-import { bluePod, exampleZone, factsOf } from '../../support/zone/zones.ts';
+import { builtUnits } from '../../support/zone/built-rows.ts';
 import { egressFirewall } from '../../../src/topology/egress/firewall.ts';
 import {
   firewallWithNames,
@@ -86,34 +84,6 @@ const SAID: Readonly<Record<string, () => readonly (string | undefined)[]>> = {
   'DHCP for virtual machines': () =>
     problemsOf(machine()).filter((message) => message.includes('DHCP')),
   EgressService: () => ['EgressService'].map(notProgrammed),
-  'EgressIPs in networks of other network cards': () => {
-    const address = '10.9.0.50';
-    const facts = factsOf({
-      ...exampleZone,
-      attachments: [bluePod],
-      pods: [{ namespace: 'blue', name: 'pod1', node: 'ovn-worker', labels: {}, namedPorts: [] }],
-      egressIps: [
-        {
-          name: 'a',
-          created: '',
-          namespaceSelector: {},
-          podSelector: {},
-          mark: 50_000,
-          families: ['v4'],
-          items: [{ node: 'ovn-worker', address }],
-          isHere: true,
-        },
-      ],
-    });
-    facts.hostCards.put('eth1', {
-      device: 'eth1',
-      index: 7,
-      networks: ['10.9.0.0/24'],
-      routes: {},
-    });
-    facts.refresh(0);
-    return builtUnits(facts, [egressPods]).flatMap(({ problems }) => problems);
-  },
   'EgressFirewalls with wildcards': () =>
     builtUnits(
       forwardingFacts(true, {

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { Plan } from '../../../src/desired/ovsdb/changes.ts';
+import { MARK } from '../../../src/desired/rows.ts';
 import { commitPlan } from '../../../src/desired/ovsdb/commit.ts';
 import { parseSchema, type JsonValue } from 'ovsdb-client-ts';
 import { MemoryDatabase } from '../../support/ovsdb/memory-database.ts';
@@ -208,6 +209,110 @@ describe('what the zone wants, in a Northbound database', () => {
     );
     const names = northbound.rows('Load_Balancer').map((row) => row.column('name'));
     expect(names).toEqual(expect.arrayContaining(['lab', 'Service_gone/web_TCP_cluster']));
+  });
+
+  test('what an ovn-kubernetes had in force of EgressIPs is taken over row by row: none of it is away for a moment', async () => {
+    const plainPod = {
+      ...bluePodDefault,
+      namespace: 'default',
+      pod: 'web',
+      role: 'primary',
+    } as const;
+    const own = [plainPod, bluePod, yellowPod];
+    const far = own.map((pod) => ({
+      ...pod,
+      pod: `far-${pod.pod}`,
+      node: 'ovn-worker2',
+      macAddress: pod.macAddress.replace(/..$/, '77'),
+      ...('tunnelId' in pod ? { tunnelId: 77 } : {}),
+      // In the subnet of its node, where there is one.
+      addresses: pod.addresses.map((address) =>
+        address.replace(/0\.3\/24$/, '1.77/24').replace(/0\.3\/16$/, '0.77/16'),
+      ),
+    }));
+    const zone: Zone = {
+      ...exampleZone,
+      networks: [...exampleZone.networks, yellow],
+      namespaces: [...exampleZone.namespaces, 'yellow'],
+      attachments: own,
+      remoteAttachments: far,
+      pods: [...own, ...far].map(({ namespace, pod: name, node }) => ({
+        namespace,
+        name,
+        node,
+        labels: {},
+        namedPorts: [],
+      })),
+      egressIps: [
+        {
+          name: 'out',
+          created: '2026-01-01T00:00:00Z',
+          namespaceSelector: {},
+          podSelector: {},
+          mark: 50_000,
+          families: ['v4'],
+          items: [
+            { node: 'ovn-worker', address: '172.18.0.200' },
+            { node: 'ovn-worker2', address: '172.18.0.201' },
+          ],
+          isHere: true,
+        },
+      ],
+    };
+    await apply(zone);
+    const ofEgress = () =>
+      (['Logical_Router_Policy', 'NAT'] as const).flatMap((table) =>
+        northbound.rows(table).flatMap((row) => {
+          const ids = row.column('external_ids') as ReadonlyMap<string, string>;
+          const id = ids.get('k8s.ovn.org/id') ?? '';
+          return id.includes(':EgressIP:') ? [{ table, row, ids, id }] : [];
+        }),
+      );
+    const contentsOf = (): readonly string[] =>
+      ofEgress()
+        .map(({ table, row, id }) => {
+          const columns = table === 'NAT' ? ['logical_ip', 'external_ip'] : ['match', 'nexthops'];
+          return [row.uuid, id, ...columns.map((column) => show(row.column(column)))].join(' ');
+        })
+        .toSorted();
+    const isOurs = ({ id }: { readonly id: string }): boolean =>
+      /:(97|98|94|3|4):EIP-|:98:out_/.test(id);
+    const all = ofEgress();
+    expect(all.filter(({ id }) => id.includes(':out_'))).toHaveLength(11);
+    const where = ({ row }: (typeof all)[number]) => [['_uuid', '==', ['uuid', row.uuid]]] as const;
+    for (const one of all) {
+      const { table, row, ids, id } = one;
+      if (isOurs(one)) {
+        for (const router of northbound.rows('Logical_Router'))
+          northbound.write({
+            op: 'mutate',
+            table: 'Logical_Router',
+            where: [['_uuid', '==', ['uuid', router.uuid]]],
+            mutations: [['policies', 'delete', ['uuid', row.uuid]]],
+          });
+        continue;
+      }
+      const isMarked = id.includes(':EgressIP:100:') && !id.endsWith(':default');
+      northbound.write({
+        op: 'update',
+        table,
+        where: [...where(one)],
+        row: {
+          external_ids: ['map', [...ids].filter(([key]) => key !== MARK)],
+          ...(isMarked ? { options: ['map', [['pkt_mark', '50000']]] } : {}),
+        },
+      });
+    }
+    const had = contentsOf();
+    restart();
+    const changes = (await apply(zone)).filter((change) => change.includes(':EgressIP:'));
+    expect(contentsOf()).toEqual(expect.arrayContaining([...had]));
+    expect(changes.filter((change) => change.startsWith('delete'))).toEqual([]);
+    expect(
+      changes.filter((change) => change.startsWith('insert')).every((id) => isOurs({ id })),
+    ).toBe(true);
+    expect(ofEgress().every(({ ids }) => ids.has(MARK))).toBe(true);
+    expect(await apply(zone)).toEqual([]);
   });
 
   test('a change of gateway mode changes a router option, next hops, and routes to services', async () => {

@@ -4,9 +4,10 @@ import type { Attachment } from '../../../../src/model/model.ts';
 import type { EgressIp } from '../../../../src/model/read/egress-ips.ts';
 import type { HostCard } from '../../../../src/model/zone/host-routes.ts';
 import { hostFeatures } from '../../../../src/node/features.ts';
+import { egressCardZone } from '../../../support/host/bridge-zones.ts';
 import { HOST_SETTINGS } from '../../../support/host/host-units.ts';
 import { builtUnits } from '../../../support/zone/built-rows.ts';
-import { bluePodDefault, exampleZone, factsOf } from '../../../support/zone/zones.ts';
+import { bluePodDefault, exampleZone, factsOf, type Zone } from '../../../support/zone/zones.ts';
 
 const CARD: HostCard = { device: 'eth1', index: 7, networks: ['10.9.0.0/24'], routes: {} };
 const pod: Attachment = { ...bluePodDefault, namespace: 'default', pod: 'web', role: 'primary' };
@@ -118,5 +119,32 @@ describe('a card with egress addresses', () => {
     const units = hostWith({ card: { ...CARD, networks: [] } });
     for (const table of ['address', 'route', 'rule', 'sysctl', 'element'])
       expect(keysOf(units, table), table).toEqual([]);
+  });
+});
+
+describe('networks of users', () => {
+  const udn = (changes: Partial<Zone> = {}) =>
+    builtUnits(factsOf({ ...egressCardZone, ...changes }), hostFeatures(HOST_SETTINGS)).filter(
+      ({ unit }) => unit.includes('egress-card-networks'),
+    );
+
+  test('are known on the host by one address of each EgressIP, and leave by the card with its address there', () => {
+    const units = udn();
+    expect(keysOf(units, 'rule')).toEqual([
+      'inet priority 6000 from 169.254.39.16/32 lookup 1007',
+      'inet6 priority 6000 from fd69::2710/128 lookup 1007',
+    ]);
+    expect(keysOf(units, 'neighbour')).toEqual(['breth0 169.254.39.16', 'breth0 fd69::2710']);
+    expect(keysOf(units, 'element')).toEqual([
+      'egress-ip-snat-v4 169.254.39.16 . "eth1" : 10.9.0.50',
+      'egress-ip-forwarded-v4 169.254.39.16 . "eth1"',
+      'egress-ip-snat-v6 fd69::2710 . "eth1" : fd00:10:9::50',
+      'egress-ip-forwarded-v6 fd69::2710 . "eth1"',
+    ]);
+  });
+
+  test('that it does not select bring nothing to the host', () => {
+    const units = udn({ networks: egressCardZone.networks.slice(0, 1) });
+    for (const table of ['rule', 'neighbour', 'element']) expect(keysOf(units, table)).toEqual([]);
   });
 });

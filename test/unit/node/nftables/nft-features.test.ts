@@ -152,6 +152,8 @@ describe("the host's ports on networks", () => {
       'iifname "ovn-k8s-mp0" ct direction original ip saddr . oifname @egress-ip-forwarded-v4 accept',
       'iifname "ovn-k8s-mp0" ct direction original ip6 saddr . oifname @egress-ip-forwarded-v6 accept',
       'iifname "ovn-k8s-mp0" meta mark 1009 drop',
+      'ip saddr 169.254.39.16-169.254.58.151 ip saddr . oifname != @egress-ip-forwarded-v4 drop',
+      'ip6 saddr fd69::2710-fd69::3a97 ip6 saddr . oifname != @egress-ip-forwarded-v6 drop',
     ]);
     expect(elements('udn-forwarded-v4')).toEqual(['"ovn-k8s-mp1" . 169.254.0.12']);
     expect(elements('udn-forwarded-v6')).toEqual(['"ovn-k8s-mp1" . fd69::c']);

@@ -5,6 +5,7 @@ import {
   bridgeZone,
   crowdedBridgeZone,
   dualBridgeZone,
+  egressCardZone,
   egressZone,
   flowLines,
   flowsOf,
@@ -419,6 +420,7 @@ test('each flow has a key of its own, and a rule of its feature', () => {
           ...bridgeRows(sharing),
           ...bridgeRows(serving),
           ...bridgeRows(egressZone),
+          ...bridgeRows(egressCardZone),
         ].map(({ rule }) => rule),
       ),
     ].toSorted(),
@@ -548,4 +550,21 @@ describe('a gateway with a VLAN (reference/node.md §4.1)', () => {
     expect(switched.length).toBeGreaterThan(2);
     for (const { match } of switched) expect(match).toContain('in_port={:host-in-vlan-5}');
   });
+});
+
+test('what leaves by another network card goes to the host and comes back from there, known by an address of its EgressIP', () => {
+  const ofLink = (zone: Zone): readonly string[] =>
+    flowLines(zone)
+      .filter((line) => line.includes('169.254.39.16'))
+      .map((line) => line.replace(/ \(0x\w+\)$/, ''))
+      .toSorted();
+  expect(ofLink(egressCardZone)).toEqual([
+    'table=0 103 in_port=1,ip,nw_src=169.254.39.16 → drop',
+    'table=0 105 dl_src=02:42:ac:12:00:03,in_port=3,ip,pkt_mark=0xc350 → ct(commit,table=8,zone=64000,nat(src=169.254.39.16),exec(set_field:0x4->ct_mark))',
+    'table=0 500 in_port=LOCAL,ip,nw_dst=169.254.39.16 → set_field:02:42:ac:12:00:03->eth_dst,ct(table=1,zone=64000,nat)',
+    'table=8 100 ip,nw_src=169.254.39.16 → resubmit(,3)',
+  ]);
+  expect(ofLink(inVlan(egressCardZone))).toContain(
+    'table=0 500 in_port=LOCAL,ip,nw_dst=169.254.39.16,vlan_tci=0x0000/0x1fff → set_field:02:42:ac:12:00:03->eth_dst,push_vlan:0x8100,set_field:4101->vlan_vid,ct(table=1,zone=64000,nat)',
+  );
 });

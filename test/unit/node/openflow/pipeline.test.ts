@@ -14,6 +14,7 @@ import {
   bridgeRows,
   bridgeZone,
   dualBridgeZone,
+  egressCardZone,
   egressZone,
   inVlan,
   servingZone,
@@ -25,10 +26,9 @@ const withSettings = (zone: Zone, settings: Partial<Zone['settings']>): Zone => 
   ...zone,
   settings: { ...zone.settings, ...settings },
 });
-const modes = [bridgeZone, dualBridgeZone, servingZone, egressZone].flatMap((zone) => [
-  zone,
-  inLocalMode(zone),
-]);
+const modes = [bridgeZone, dualBridgeZone, servingZone, egressZone, egressCardZone].flatMap(
+  (zone) => [zone, inLocalMode(zone)],
+);
 const ZONES_LOOKED_AT: readonly Zone[] = [
   ...modes,
   ...modes.map(inVlan),

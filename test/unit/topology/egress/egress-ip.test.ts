@@ -194,9 +194,7 @@ describe('an address at another network card', () => {
   const CARD = { node: HERE.node, address: '10.9.0.100' } as const;
   const ETH1 = { device: 'eth1', index: 7, networks: ['10.9.0.0/24'], routes: {} };
   const withCard = (zone: Zone): readonly string[] => {
-    const facts = factsOf(zone);
-    facts.hostCards.put('eth1', ETH1);
-    facts.refresh(0);
+    const facts = factsOf({ ...zone, hostCards: [ETH1] });
     return builtUnits(facts, [egressPods]).flatMap(({ rows }) =>
       rows.map(({ columns: { priority, match, action, nexthops = '', options } }) => {
         const { pkt_mark: mark = '' } = (options ?? {}) as Record<string, string>;
@@ -217,8 +215,24 @@ describe('an address at another network card', () => {
     ]);
   });
 
-  test('is not for networks of users yet: their pods send nothing out by it', () => {
-    expect(withCard(zoneWith(bluePod, [CARD]))).toEqual(['100 ip4.src == 103.103.0.3 drop']);
-    expect(withCard(zoneWith(bluePod, [CARD], {}, false))).toEqual([]);
+  test('is left to the bridge by networks of users, as one of the gateway is', () => {
+    expect(withCard(zoneWith(bluePod, [CARD]))).toEqual([
+      '100 ip4.src == 103.103.0.3 reroute 100.65.0.2',
+      '95 ip4.src == 103.103.0.3 && pkt.mark == 0 allow  50000',
+    ]);
+    expect(withCard(zoneWith(bluePod, [CARD], {}, false))).toEqual([
+      '95 ip4.src == 103.103.1.3 && pkt.mark == 0 allow  50000',
+      expect.stringContaining('98 inport == "blue_blue_rtots-ovn-worker"') as string,
+    ]);
+  });
+
+  test('lets nothing of them out where the masquerade subnet has no address for it, and says so', () => {
+    const zone = zoneWith(bluePod, [CARD]);
+    const masqueradeSubnets = { v4: '169.254.0.0/19' };
+    const settings = { ...zone.settings, masqueradeSubnets };
+    const facts = factsOf({ ...zone, settings, hostCards: [ETH1] });
+    const [built] = builtUnits(facts, [egressPods]);
+    expect(built?.rows.map(({ columns }) => columns['action'])).toEqual(['drop']);
+    expect(built?.problems.join()).toContain('the masquerade subnet has no address for it');
   });
 });

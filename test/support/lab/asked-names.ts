@@ -17,7 +17,9 @@ def ask(name, kind):
             try:
                 udp.send(query)
                 answer = udp.recv(4096)
-                return query, answer
+                # A failure is asked again, as resolvers do.
+                if answer[3] & 15 != 2:
+                    return query, answer
             except OSError:
                 pass
     return query, b''

@@ -286,8 +286,9 @@ describe.skipIf(typeof started === 'string')('permissions that deploy/ grants', 
         metadata: { name: 'n2' },
       };
       await waitFor(zone, /observedAt/);
-      const networks = { 'k8s.v1.cni.cncf.io/networks': 'nowhere' };
-      const lost = runnable(pod('plain/lost', 'n2', networks));
+      // What is torn is told at once, what may be on its way later.
+      const annotations = { 'k8s.v1.cni.cncf.io/networks': '[{' };
+      const lost = runnable(pod('plain/lost', 'n2', annotations));
       const fine = runnable(pod('plain/fine', 'n2'));
       await create(lost, fine);
       await waitFor(fine, /pod-networks/);

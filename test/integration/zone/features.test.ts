@@ -170,7 +170,7 @@ const OTHERS = [
     ingress: [{ action: 'Perhaps', from: [{ namespaces: {} }] }],
   }),
   of('k8s.ovn.org/v1', 'EgressFirewall', 'plain/default', {
-    egress: [{ type: 'Deny', to: { dnsName: '*.example.org' } }],
+    egress: [{ type: 'Deny', to: { dnsName: `${'a'.repeat(64)}.example.org` } }],
   }),
   of('k8s.ovn.org/v1', 'AdminPolicyBasedExternalRoute', 'by-hops', {
     from: { namespaceSelector: inNamespaces('plain') },
@@ -203,7 +203,7 @@ const SAID: readonly (readonly [string, RegExp])[] = [
   ['ClusterNetworkConnect joined', /Accepted=True.*Ready-In-Zone-n1=True.*status="Success"/],
   ['ClusterNetworkConnect clashing', /Accepted=False.*10\.244\.0\.0\/16/],
   ['IPAMClaim plain/vm', /IPsAllocated=True SuccessfulAllocation.*ips=\["10\.40/],
-  ['EgressFirewall plain/default', /not correctly applied.*no server can be asked which names/],
+  ['EgressFirewall plain/default', /not correctly applied.*must be a DNS name/],
   ['NetworkQoS plain/gold', /not correctly applied.*must have ipBlock/],
   ['AdminPolicyBasedExternalRoute by-hops', /172\.18\.0\.0\/24.*status="Fail"/],
   ['EgressIP outside', /event Warning NoMatchingNodeFound/],

@@ -14,6 +14,8 @@ export function service(object: PlainObject, reader: FieldReader): PlainObject {
     reader.text(spec, ['spec', field]);
   reader.flag(spec, ['spec', 'publishNotReadyAddresses']);
   affinityTimeout(spec, reader);
+  const selector = reader.object(spec, ['spec', 'selector']);
+  for (const label of Object.keys(selector)) reader.text(selector, ['spec', 'selector', label]);
   const healthCheckNodePort = reader.optionalPort(spec, ['spec', 'healthCheckNodePort']);
   const ports = servicePorts(spec, reader);
   const externalIPs = reader.addresses(reader.list(spec, ['spec', 'externalIPs']), [

@@ -177,6 +177,7 @@ export interface Service extends KubeObject {
     /** Canonical addresses. */
     readonly externalIPs?: readonly string[];
     readonly ports?: readonly ServicePort[];
+    readonly selector?: Readonly<Record<string, string>>;
     readonly externalTrafficPolicy?: string;
     readonly internalTrafficPolicy?: string;
     readonly sessionAffinity?: string;

@@ -3,7 +3,6 @@ import type { Command } from 'commander';
 import type { ZoneNetworkStatus } from '../api/zone-status.ts';
 import { distinctProblems } from '../views/distinct-problems.ts';
 import { createLogger } from '../process/logger.ts';
-import { unprogrammedProblems } from '../views/overview-objects.ts';
 import { until, within } from '../process/waiting.ts';
 import { ZoneRuntime, type ZoneConfiguration } from '../zone/zone-runtime.ts';
 import type { CommitRecord } from '../zone/database-target.ts';
@@ -128,11 +127,7 @@ async function apply(configuration: ZoneConfiguration, options: ApplyOptions): P
     ),
   );
   const placeOf = (object: string): string | undefined => store.placeOf(object);
-  const problems = distinctProblems([
-    ...runtime.problems(),
-    ...status.problems(),
-    ...(await unprogrammedProblems(store.objects)),
-  ]);
+  const problems = distinctProblems([...runtime.problems(), ...status.problems()]);
   const result: ApplyResult = {
     node: configuration.node,
     rows,

@@ -22,7 +22,6 @@ import { formatValue } from '../api/validation/field-errors.ts';
 import type { ClusterSettings } from '../model/model.ts';
 import { objectKindOf } from '../model/read/object-kinds.ts';
 import { targetNamespaces, unsupportedNetwork } from '../cluster/networks/network-objects.ts';
-import { notProgrammed } from '../api/unprogrammed.ts';
 import { previewConnects, type ConnectPreview } from './validate-connects.ts';
 import { podProblems, unknownNamespaces } from './validate-pods.ts';
 import { transportAccepted } from '../cluster/networks/network-outcome.ts';
@@ -113,13 +112,6 @@ function unsupportedFeatures(documents: readonly ManifestDocument[]): ManifestEr
     ];
   });
 }
-
-/** Objects that are accepted and have no effect. */
-const unprogrammed = (documents: readonly ManifestDocument[]): ManifestError[] =>
-  documents.flatMap((document) => {
-    const message = notProgrammed(document.kind.kind);
-    return message === undefined ? [] : [about(document, message)];
-  });
 
 /** Kinds that can only be read with what the cluster writes into their objects. */
 const COMPLETED_BY_CLUSTER = [
@@ -344,7 +336,6 @@ export function checkTogether(
     warnings: [
       ...unrenderable(documents, settings),
       ...unsupportedFeatures(documents),
-      ...unprogrammed(documents),
       ...unusableNads(documents, settings),
       ...conflictingPrimaries(documents),
       ...refusedConnects(previews),

@@ -5,16 +5,17 @@ import {
   egressFirewalls,
   egressIPs,
   egressQoSes,
+  egressServices,
   endpointSlices,
   externalRoutes,
   ipamClaims,
   networkQoSes,
   ovnSecondaryNetworks,
+  services,
   userDefinedNetworks,
   zoneStatuses,
 } from '../api/kinds.ts';
 import type { ResourceKind } from '../api/objects.ts';
-import { unprogrammedKinds } from '../api/unprogrammed.ts';
 import { PodInformers } from '../addresses/pod-informers.ts';
 import type { NetworkObject } from '../api/nad/network-spec.ts';
 import { parseNetworkObjectKey } from './networks/network-objects.ts';
@@ -34,7 +35,8 @@ export class ClusterInformers extends PodInformers {
     (kind: ResourceKind) => this.view(kind),
   );
   readonly egressIps = this.view(egressIPs);
-  readonly unprogrammed = unprogrammedKinds.map((kind) => this.view(kind));
+  readonly egressServices = this.view(egressServices);
+  readonly services = this.view(services);
   /** NADs by the uid of the object that controls them. */
   readonly nadsByOwner = this.nads.index(({ metadata }) =>
     (metadata.ownerReferences ?? [])

@@ -10,6 +10,7 @@ import type { Batch } from '../store/batch.ts';
 import { ConnectController } from './connect/connect-controller.ts';
 import { EgressIpController } from './egress/egress-ip-controller.ts';
 import type { EgressProbing } from './egress/egress-reachability.ts';
+import { EgressServiceController } from './egress/egress-service-controller.ts';
 import { EndpointMirrorController } from './endpoints/endpoint-mirror-controller.ts';
 import { EventWriter, objectOfEvent, type DropLimit } from '../store/event-writer.ts';
 import { IdentityController } from './networks/identity-controller.ts';
@@ -73,6 +74,7 @@ export class ClusterManager {
   readonly #connects: ConnectController;
   readonly #mirrors: EndpointMirrorController;
   readonly #egressIps: EgressIpController;
+  readonly #egressServices: EgressServiceController;
   readonly #objectStates: ObjectStatesController;
   readonly #events: EventWriter;
   readonly #queues: ReadonlyMap<WorkQueue, ObjectOfKey>;
@@ -132,6 +134,7 @@ export class ClusterManager {
         this.#statuses.daemonChanged(node);
         this.#connects.daemonChanged(node);
         this.#egressIps.daemonChanged();
+        this.#egressServices.daemonChanged();
       },
     });
     const absentDaemon = (node: string): AbsentDaemon | undefined => this.#heartbeats.absent(node);
@@ -182,6 +185,7 @@ export class ClusterManager {
       probing: options.egressProbing,
       isLeading: () => this.#leads(),
     });
+    this.#egressServices = new EgressServiceController({ ...common, absentDaemon });
     this.#objectStates = new ObjectStatesController(common);
     this.#queues = new Map([
       [this.#networks.queue, objectOfNetworkObject],
@@ -192,6 +196,8 @@ export class ClusterManager {
       [this.#connects.queue, objectOf('ClusterNetworkConnect')],
       [this.#mirrors.queue, objectOf('EndpointSlice')],
       [this.#egressIps.queue, objectOf('EgressIP')],
+      [this.#egressServices.queue, objectOf('EgressService')],
+      [this.#egressServices.labels, objectOf('Node')],
       [this.#objectStates.queue, objectOfState],
       [this.#events.queue, objectOfEvent],
     ]);
@@ -313,6 +319,7 @@ export class ClusterManager {
     this.#connects.follow();
     this.#mirrors.follow();
     this.#egressIps.follow(signal);
+    this.#egressServices.follow();
     this.#objectStates.follow();
     this.#heartbeats.follow(signal);
     const stopBatches = (): void => {
@@ -374,8 +381,8 @@ export class ClusterManager {
       problems.push({ object: `EndpointSlice ${slice}`, message });
     for (const [name, message] of this.#egressIps.problems())
       problems.push({ object: `EgressIP ${name}`, message });
-    for (const [object, message] of this.#objectStates.problems())
-      problems.push({ object, message });
+    for (const [key, message] of this.#egressServices.problems())
+      problems.push({ object: `EgressService ${key}`, message });
     for (const [node, message] of this.#nodes.problems())
       problems.push({ object: `Node ${node}`, message });
     for (const network of this.#nodes.subnets.networks())

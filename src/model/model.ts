@@ -165,6 +165,7 @@ interface EgressHealthSettings {
 interface FeatureFlags {
   readonly egressIp: boolean;
   readonly egressFirewall: boolean;
+  readonly egressService: boolean;
   readonly externalRoutes: boolean;
   readonly multicast: boolean;
 }

@@ -9,7 +9,13 @@ export const DEFAULT_SETTINGS: ClusterSettings = {
   transitSubnets: { v4: '100.88.0.0/16', v6: 'fd97::/64' },
   masqueradeSubnets: { v4: '169.254.0.0/17', v6: 'fd69::/112' },
   mtu: 1400,
-  features: { egressIp: true, egressFirewall: true, externalRoutes: true, multicast: false },
+  features: {
+    egressIp: true,
+    egressFirewall: true,
+    egressService: true,
+    externalRoutes: true,
+    multicast: false,
+  },
   egressHealth: { timeout: 1000, port: 9107 },
   // OVN makes 200,000 flows in two to three seconds: of 1,000 rules where a hundred pods of the namespace are.
   policies: {

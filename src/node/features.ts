@@ -5,12 +5,14 @@ import {
   bridgeFlows,
   bridgeFlowsOfNetwork,
   bridgeFlowsOfEgressIp,
+  bridgeFlowsOfEgressService,
   bridgeFlowsOfNode,
   bridgeFlowsOfHostPorts,
   bridgeFlowsOfService,
 } from './openflow/bridge-flows.ts';
 import { healthChecks } from './health-checks/health-checks.ts';
 import type { HostSettings } from './networks/host-network.ts';
+import { egressServicePodsOnHost, egressServiceRules } from './networks/egress-services.ts';
 import { egressAddressesOnHost } from './networks/egress-addresses.ts';
 import {
   egressCardNetworks,
@@ -39,12 +41,15 @@ export const hostFeatures = (settings: HostSettings): readonly Feature<ZoneFacts
   bridgeFlowsOfService,
   bridgeFlowsOfHostPorts,
   bridgeFlowsOfEgressIp,
+  bridgeFlowsOfEgressService,
   egressAddressesOnHost,
   egressCards(settings),
   egressCardPods(settings),
   egressCardNetworks(settings),
   egressToNodes,
   dnsForwarder,
+  egressServicePodsOnHost(settings),
+  egressServiceRules(settings),
   ...nftFeatures,
   healthChecks,
   serviceConnections,

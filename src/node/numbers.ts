@@ -55,6 +55,10 @@ export const MARK_SECONDARY_EGRESS = 1009;
 export const CARD_TABLES = 1000;
 export const RULE_EGRESS_TO_NODE = 5999;
 export const RULE_EGRESS_POD = 6000;
+/** Packet mark of what pods of an EgressService send to the host to leave; on the userspace datapath it is lost on the way. */
+export const MARK_EGRESS_SERVICE = 1011;
+/** Priority of rules that lead what leaves so into the table that an EgressService names (reference/node.md §2.4). */
+export const RULE_EGRESS_SERVICE = 5000;
 
 /** Port of BFD (RFC 5881 §4), and of Geneve (RFC 8926 §3.3). */
 export const BFD_PORT = 3784;

@@ -387,6 +387,7 @@ function clusterSettings(read: Read, kernelPortRange = ''): ClusterSettings {
     features: {
       egressIp: read('enable-egress-ip', boolean, defaults.features.egressIp),
       egressFirewall: read('enable-egress-firewall', boolean, defaults.features.egressFirewall),
+      egressService: read('enable-egress-service', boolean, defaults.features.egressService),
       externalRoutes: read(
         'enable-multi-external-gateway',
         boolean,

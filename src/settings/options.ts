@@ -212,6 +212,7 @@ export const OPTIONS = [
     'prepare networks for EgressFirewall',
     'true',
   ),
+  option('enable-egress-service', 'cluster', 'BOOL', 'pods leave as EgressServices say', 'true'),
   option(
     'enable-multi-external-gateway',
     'cluster',

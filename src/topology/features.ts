@@ -10,6 +10,7 @@ import { zoneName } from './database/global.ts';
 import { controlPlaneProtection } from './database/protection.ts';
 import { egressPods, servedPods } from './egress/egress-ip.ts';
 import { dnsForwarderRoutes } from './egress/dns-forwarder.ts';
+import { egressServicePodRows } from './egress/egress-service.ts';
 import { egressFirewall } from './egress/firewall.ts';
 import { egressFirewallNames } from './egress/firewall-names.ts';
 import { externalRoutePolicies, externalRoutes, hopWatches } from './egress/external-routes.ts';
@@ -68,6 +69,7 @@ export const zoneFeatures: readonly Feature<ZoneFacts>[] = [
   qosRules,
   servedPods,
   egressPods,
+  egressServicePodRows,
   adminAddresses,
   adminPolicy,
   defaultDeny,

@@ -47,9 +47,12 @@ export const POLICY_NODE_ADDRESS = 1004;
 /** In local gateway mode, of pods that leave by next hops. */
 export const POLICY_EXTERNAL_ROUTE = 501;
 export const POLICY_NO_REROUTE = 102;
+export const POLICY_EGRESS_SERVICE = 101;
 export const POLICY_EGRESS_REROUTE = 100;
 /** On gateway routers. */
 export const POLICY_EGRESS_MARK = 95;
+/** Likewise for EgressServices, before those of EgressIPs. No number of ovn-kubernetes. */
+export const POLICY_EGRESS_SERVICE_MARK = 96;
 /** Of what other nodes send here to leave: what passes, and that nothing else does. No number of ovn-kubernetes. */
 export const POLICY_EGRESS_ARRIVAL = 98;
 export const POLICY_EGRESS_DROP = 97;
@@ -74,6 +77,8 @@ export const MARK_EGRESS_TO_NODE = 1008;
 export const MARK_EGRESS_BY_CARD = 1009;
 /** What pods of the default network send to next hops in local gateway mode. No number of ovn-kubernetes. */
 export const MARK_TO_NEXT_HOP = 1010;
+/** What pods of an EgressService send to the host to leave: it lets none of that pass with another address. No number of ovn-kubernetes. */
+export const MARK_EGRESS_SERVICE = 1011;
 
 /** Priorities and tiers of ACLs. */
 export const ACL_CONNECT_SERVICE = 500;

@@ -11,11 +11,9 @@ import {
 } from '../api/kinds.ts';
 import { LEASES, NODE_LEASES } from '../api/node-lease.ts';
 import type { KubeObject, ResourceKind } from '../api/objects.ts';
-import { unprogrammedKinds } from '../api/unprogrammed.ts';
-import type { ZoneProblem } from '../api/zone-status.ts';
 import type { Selection } from '../store/selection.ts';
 import { StoreError, type Store } from '../store/store.ts';
-import { problemsOfUnprogrammed, type OverviewObjects } from './overview.ts';
+import type { OverviewObjects } from './overview.ts';
 
 /** What there is of a kind; nothing of a feature that is not installed. */
 export async function listed<T extends KubeObject>(
@@ -32,16 +30,6 @@ export async function listed<T extends KubeObject>(
   }
 }
 
-/** Objects of the kinds that nothing is programmed for. */
-async function unprogrammedObjects(store: Store): Promise<readonly KubeObject[]> {
-  const lists = await Promise.all(unprogrammedKinds.map((kind) => listed(store, kind)));
-  return lists.flat();
-}
-
-/** A problem for each object in the store that nothing is programmed for. */
-export const unprogrammedProblems = async (store: Store): Promise<readonly ZoneProblem[]> =>
-  problemsOfUnprogrammed(await unprogrammedObjects(store));
-
 /** Lists what an overview is made from. */
 export const readOverviewObjects = async (store: Store): Promise<OverviewObjects> => ({
   networkObjects: [
@@ -55,5 +43,4 @@ export const readOverviewObjects = async (store: Store): Promise<OverviewObjects
   pods: await listed(store, pods),
   zoneStatuses: await listed(store, zoneStatuses),
   leases: await listed(store, LEASES, NODE_LEASES),
-  unprogrammed: await unprogrammedObjects(store),
 });

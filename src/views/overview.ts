@@ -16,14 +16,8 @@ import type {
   Node,
   Pod,
 } from '../api/types.ts';
-import { notProgrammed } from '../api/unprogrammed.ts';
 import { objectStatesIn } from '../api/zone-objects.ts';
-import type {
-  ZoneObjectState,
-  ZoneProblem,
-  ZoneStatus,
-  ZoneStatusContent,
-} from '../api/zone-status.ts';
+import type { ZoneObjectState, ZoneStatus, ZoneStatusContent } from '../api/zone-status.ts';
 import { networkOf } from '../cluster/networks/network-objects.ts';
 import type { ClusterSettings } from '../model/model.ts';
 import { connectOverview, type ConnectOverview } from './connect-overview.ts';
@@ -47,7 +41,6 @@ export interface OverviewObjects {
   /** Heartbeats of the nodes' daemons. */
   readonly leases: readonly Lease[];
   /** Objects of kinds that nothing is programmed for. */
-  readonly unprogrammed: readonly KubeObject[];
 }
 
 /** A network on one node. */
@@ -321,13 +314,6 @@ function nodeOverview(
   };
 }
 
-/** A problem for each object that nothing is programmed for. */
-export const problemsOfUnprogrammed = (objects: readonly KubeObject[]): readonly ZoneProblem[] =>
-  objects.flatMap((object) => {
-    const message = notProgrammed(object.kind);
-    return message === undefined ? [] : [{ object: describe(object), message }];
-  });
-
 function objectsOf(zoneStatuses: readonly ZoneStatus[]): readonly ObjectOverview[] {
   const reports = zoneStatuses.flatMap(({ metadata, status }) =>
     objectStatesIn(status).map((report) => ({ ...report, node: metadata.name })),
@@ -350,15 +336,10 @@ function objectsOf(zoneStatuses: readonly ZoneStatus[]): readonly ObjectOverview
 function problemsOf({
   zoneStatuses,
   clusterNetworkConnects,
-  unprogrammed,
-}: Pick<
-  OverviewObjects,
-  'zoneStatuses' | 'clusterNetworkConnects' | 'unprogrammed'
->): Overview['problems'] {
+}: Pick<OverviewObjects, 'zoneStatuses' | 'clusterNetworkConnects'>): Overview['problems'] {
   const ofNodes = distinctProblems(zoneStatuses.flatMap(({ status }) => status?.problems ?? []));
   const saidByNodes = new Set(ofNodes.map(({ object, message }) => `${object} ${message}`));
   const problems = [
-    ...problemsOfUnprogrammed(unprogrammed),
     ...ofNodes,
     ...clusterNetworkConnects.flatMap((connect) =>
       (connect.status?.conditions ?? [])

@@ -16,7 +16,7 @@ import type { HostController } from '../node/node-agent.ts';
 import type { Complaint, OpenObjects } from '../settings/object-store.ts';
 import type { OverviewTime } from './daemon-overview.ts';
 import { overviewOf, type Overview, type OverviewObjects } from './overview.ts';
-import { readOverviewObjects, unprogrammedProblems } from './overview-objects.ts';
+import { readOverviewObjects } from './overview-objects.ts';
 
 /** A problem, and where its object is written. */
 interface PlacedProblem extends ZoneProblem {
@@ -145,7 +145,6 @@ export async function planReport(
   turns = AT_ONCE,
 ): Promise<PlanReport> {
   const { store, controller, host } = zone;
-  const unprogrammed = await unprogrammedProblems(store.objects);
   const ofZone = await turns.databases(() => Promise.resolve(controller.plans()));
   const ofHost =
     host && (await turns.host(() => host.controller.plans(controller.hostMayBeWanted())));
@@ -163,7 +162,7 @@ export async function planReport(
         ];
   const flows = ofHost === undefined ? [] : [ofHost.flows];
   const all = [...plans, ...stacks.map(({ plan }) => plan), ...flows];
-  const problems = distinctProblems([...zone.problems(), ...unprogrammed]);
+  const problems = distinctProblems([...zone.problems()]);
   return {
     node: zone.configuration.node,
     databases: [

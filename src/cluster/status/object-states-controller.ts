@@ -8,6 +8,7 @@ import {
   egressFirewalls,
   egressIPs,
   egressQoSes,
+  egressServices,
   externalRoutes,
   multiNetworkPolicies,
   networkPolicies,
@@ -15,19 +16,13 @@ import {
   pods,
   services,
 } from '../../api/kinds.ts';
-import {
-  objectKey,
-  type KubeObject,
-  type ObjectKey,
-  type ResourceKind,
-} from '../../api/objects.ts';
+import type { KubeObject, ObjectKey, ResourceKind } from '../../api/objects.ts';
 import type {
   AdminPolicyBasedExternalRoute,
   EgressFirewall,
   EgressQoS,
   NetworkQoS,
 } from '../../api/types.ts';
-import { notProgrammed, unprogrammedKinds } from '../../api/unprogrammed.ts';
 import { HOST_PORTS_FIELD } from '../../model/rules/host-ports.ts';
 import type { ZoneStatus } from '../../api/zone-status.ts';
 import { timestamp, type Clock } from '../../store/clock.ts';
@@ -47,18 +42,16 @@ const TOLD: readonly ResourceKind[] = [
   baselineAdminNetworkPolicies,
   egressFirewalls,
   egressIPs,
+  egressServices,
   externalRoutes,
   egressQoSes,
   networkQoSes,
   pods,
 ];
 
-const KINDS: ReadonlyMap<string, ResourceKind> = new Map(
-  [...TOLD, ...unprogrammedKinds].map((kind) => [kind.kind, kind]),
-);
+const KINDS: ReadonlyMap<string, ResourceKind> = new Map(TOLD.map((kind) => [kind.kind, kind]));
 
 const REFUSED = 'Refused';
-const NOT_SUPPORTED = 'NotSupported';
 
 /** So many events of one object at most are written for what nodes say at a time: a node that says ever new things fills nothing. */
 const MOST_AT_ONCE = 5;
@@ -122,7 +115,7 @@ const qosStatus = (
 
 export interface ObjectStatesOptions {
   readonly store: Pick<Store, 'get' | 'patchStatus' | 'event'>;
-  readonly informers: Pick<ClusterInformers, 'zones' | 'egress' | 'egressIps' | 'unprogrammed'>;
+  readonly informers: Pick<ClusterInformers, 'zones' | 'egress' | 'egressIps' | 'egressServices'>;
   readonly clock: Clock;
   readonly onFailure: (failure: Failure) => void;
 }
@@ -172,13 +165,13 @@ export class ObjectStatesController {
   }
 
   follow(): void {
-    const { zones, egress, unprogrammed } = this.#options.informers;
+    const { zones, egress } = this.#options.informers;
     zones.onChange(({ before, after }) => {
       const [was, is] = [refusedBy(before), refusedBy(after)];
       for (const object of new Set([...was.keys(), ...is.keys()]))
         if (was.get(object)?.join() !== is.get(object)?.join()) this.queue.add(object);
     });
-    for (const objects of [...egress, ...unprogrammed])
+    for (const objects of egress)
       objects.onChange(({ key, after }) => {
         const object = `${objects.kind.kind} ${key}`;
         if (after === undefined) this.#told.delete(object);
@@ -186,55 +179,29 @@ export class ObjectStatesController {
       });
   }
 
-  /** Every object that nothing is programmed for, and what that means. */
-  problems(): ReadonlyMap<string, string> {
-    return new Map(
-      this.#options.informers.unprogrammed.flatMap((objects) => {
-        const { kind } = objects.kind;
-        const message = notProgrammed(kind);
-        return message === undefined
-          ? []
-          : objects
-              .list()
-              .map(({ metadata }) => [`${kind} ${objectKey(metadata)}`, message] as const);
-      }),
-    );
-  }
-
   async #reconcile(object: string, signal: AbortSignal): Promise<Again | void> {
     const kind = kindOf(object);
     if (kind === undefined) return undefined;
     const key = object.slice(kind.kind.length + 1);
-    const missing = notProgrammed(kind.kind);
-    if (missing === undefined) {
-      const refused = this.#zones.get(object).flatMap((zone) => refusedBy(zone).get(object) ?? []);
-      const messages = [...new Set(refused)].sort().slice(0, MOST_AT_ONCE);
-      const statusOf = STATUSES.get(kind);
-      const found = this.#options.informers.egress
-        .find((objects) => objects.kind === kind)
-        ?.get(key);
-      await this.#tell(
-        object,
-        REFUSED,
-        messages,
-        async () =>
-          (kind === egressIPs ? this.#options.informers.egressIps.get(key) : found) ??
-          (await this.#stored(kind, key, signal)),
-      );
-      if (statusOf === undefined || found === undefined) return undefined;
-      // One that was never refused is left alone.
-      const now = timestamp(this.#options.clock.now());
-      const isSilent = messages.length === 0 && found.status === undefined;
-      return isSilent
-        ? undefined
-        : this.#write(kind, found, statusOf(messages, found, now), signal);
-    }
-    const found = this.#options.informers.unprogrammed
-      .find((objects) => objects.kind === kind)
-      ?.get(key);
-    if (found === undefined) return undefined;
-    await this.#tell(object, NOT_SUPPORTED, [missing], async () => found, found.metadata.uid);
-    return undefined;
+    const refused = this.#zones.get(object).flatMap((zone) => refusedBy(zone).get(object) ?? []);
+    const messages = [...new Set(refused)].sort().slice(0, MOST_AT_ONCE);
+    const statusOf = STATUSES.get(kind);
+    const { egress, egressIps, egressServices: services_ } = this.#options.informers;
+    const found = egress.find((objects) => objects.kind === kind)?.get(key);
+    await this.#tell(
+      object,
+      REFUSED,
+      messages,
+      async () =>
+        [egressIps, services_].find((objects) => objects.kind === kind)?.get(key) ??
+        found ??
+        (await this.#stored(kind, key, signal)),
+    );
+    if (statusOf === undefined || found === undefined) return undefined;
+    // One that was never refused is left alone.
+    const now = timestamp(this.#options.clock.now());
+    const isSilent = messages.length === 0 && found.status === undefined;
+    return isSilent ? undefined : this.#write(kind, found, statusOf(messages, found, now), signal);
   }
 
   /** The object, or what says which one it is where it can't be read: its owner needs that most. */

@@ -2,6 +2,7 @@
 import type { KubeObject } from '../../api/objects.ts';
 import { egressFirewallKind } from './egress-firewalls.ts';
 import { egressIpKind } from './egress-ips.ts';
+import { egressServiceKind } from './egress-services.ts';
 import { externalRouteKind } from './external-routes.ts';
 import { egressQosKind, networkQosKind } from './qos.ts';
 import { endpointSliceKind } from './endpoint-slices.ts';
@@ -25,6 +26,7 @@ const declarations = [
   multiNetworkPolicyKind,
   egressFirewallKind,
   egressIpKind,
+  egressServiceKind,
   externalRouteKind,
   egressQosKind,
   networkQosKind,

@@ -49,6 +49,8 @@ const DEFAULT_AFFINITY = 10_800;
 export interface DeclaredService {
   /** Within the limits: what costs too much is left out. */
   readonly facts: ServiceFacts;
+  /** Labels of the pods behind it; none where others say which endpoints it has. */
+  readonly selector: Readonly<Record<string, string>>;
   /** Addresses that its load balancer gave it. */
   readonly ingress: readonly string[];
   /** When it was created, as the object says it. */
@@ -114,7 +116,12 @@ function declareService(service: Service, limits: ServiceLimits): DeclaredServic
   const facts = readService(service);
   if (facts === undefined) return undefined;
   const ingress = (service.status?.loadBalancer?.ingress ?? []).flatMap(({ ip }) => ip ?? []);
-  const declared = { facts, ingress, created: service.metadata.creationTimestamp ?? '' };
+  const declared = {
+    facts,
+    ingress,
+    selector: service.spec.selector ?? {},
+    created: service.metadata.creationTimestamp ?? '',
+  };
   const { clusterIps, externalIps, ports } = facts;
   const limit = `one service may have ${limits.entries} (--max-service-entries)`;
   const costOf = (addresses: number): string =>

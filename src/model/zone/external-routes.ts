@@ -14,6 +14,7 @@ import {
 } from '../read/external-routes.ts';
 import type { AttachmentTables } from './attachments.ts';
 import type { EgressIpTables } from './egress-ips.ts';
+import type { EgressServiceTables } from './egress-services.ts';
 import type { NamespaceTables } from './namespaces.ts';
 import type { NodeTables } from './nodes.ts';
 import type { InterfaceKey, PodKey, PodTables } from './pods.ts';
@@ -61,7 +62,13 @@ export const externalRouteObject = (policy: string): string =>
   `AdminPolicyBasedExternalRoute ${policy}`;
 
 export function externalRouteTables(
-  known: ZoneBasis & NodeTables & NamespaceTables & PodTables & AttachmentTables & EgressIpTables,
+  known: ZoneBasis &
+    NodeTables &
+    NamespaceTables &
+    PodTables &
+    AttachmentTables &
+    EgressIpTables &
+    EgressServiceTables,
 ) {
   const { graph, recorder, settings, namespaces, nodeName } = known;
   const externalRoutes = new FactTable<[policy: string], ExternalRoute>('externalRoutes', recorder);
@@ -188,7 +195,9 @@ export function externalRouteTables(
         ways?.some((way) => familyOf(way) === familyOf(address)) !== false,
     );
     // What has an EgressIP leaves with its address by the node that has it, in either gateway mode, or not at all.
-    const outranked = known.egressPorts.get(...key)?.addresses ?? [];
+    const outranked = [known.egressPorts, known.egressServicePorts].flatMap(
+      (ports) => ports.get(...key)?.addresses ?? [],
+    );
     return {
       network: attachment.network,
       policy,

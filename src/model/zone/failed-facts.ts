@@ -51,6 +51,9 @@ export const adminObjects = (facts: ZoneFacts): readonly string[] => [
 export const egressIpObjects = (facts: ZoneFacts): readonly string[] =>
   [...facts.egressIps.entries()].map(([name]) => `EgressIP ${name}`);
 
+export const egressServiceObjects = (facts: ZoneFacts): readonly string[] =>
+  [...facts.egressServices.entries()].map(([, { key }]) => `EgressService ${key}`);
+
 /** Namespaces whose pods may be on a network. */
 const namespacesOn = (facts: ZoneFacts, network: string): readonly string[] =>
   network === DEFAULT_NETWORK

@@ -9,6 +9,7 @@ import { hasGateway } from '../rules/network-addresses.ts';
 import type { AttachmentTables } from './attachments.ts';
 import type { ConnectTables } from './connects.ts';
 import type { EgressIpTables } from './egress-ips.ts';
+import type { EgressServiceTables } from './egress-services.ts';
 import type { NetworkTables } from './networks.ts';
 import type { NodeTables } from './nodes.ts';
 import type { PodKey, PodTables } from './pods.ts';
@@ -33,6 +34,7 @@ const CONNECTS = 'connects';
 const SIBLINGS = 'primary networks of the same namespace';
 const SERVICES = 'services';
 const EGRESS_IPS = 'EgressIPs';
+const EGRESS_SERVICES = 'EgressServices';
 const HOST_PODS = "pods on the host's network";
 
 /** Buckets of a network: its topology, and, with a gateway, `<topology> with gateway`. */
@@ -51,6 +53,7 @@ export function renderedTables(
     PodTables &
     AttachmentTables &
     EgressIpTables &
+    EgressServiceTables &
     ServiceTables,
   { renderEverywhere, gracePeriod = DEFAULT_GRACE_PERIOD }: RenderingOptions,
 ) {
@@ -150,6 +153,7 @@ export function renderedTables(
   followDirect(known.attachments.distinct('network'), PODS);
   followDirect(known.serviceNetworks.distinct('exposed'), SERVICES);
   follow(known.egressUses.distinct('network'), EGRESS_IPS);
+  follow(known.egressServiceUses.distinct('network'), EGRESS_SERVICES);
   followDirect(hostPodNetworks.distinct('network'), HOST_PODS);
   follow(connectUses.distinct('network'), CONNECTS);
   follow(siblingUses, SIBLINGS);

@@ -7,6 +7,7 @@ import {
   adminObjects,
   concernedBy,
   egressIpObjects,
+  egressServiceObjects,
   kindAndKey,
   namespaceOf,
   networkObjects,
@@ -60,7 +61,12 @@ export function unknownOf(facts: ZoneFacts, unread: Iterable<string>): Unknown |
   if (isMissingPods)
     beside.push({
       object: '',
-      objects: [...networkObjects(facts), ...adminObjects(facts), ...egressIpObjects(facts)],
+      objects: [
+        ...networkObjects(facts),
+        ...adminObjects(facts),
+        ...egressIpObjects(facts),
+        ...egressServiceObjects(facts),
+      ],
     });
   if (abouts.length + beside.length + nodes.size === 0) return undefined;
   const isGone = goneFrom(facts);

@@ -17,6 +17,7 @@ import { namedPortTables } from './named-ports.ts';
 import { firewallTables } from './egress-firewalls.ts';
 import { egressLeaseTables } from './egress-lease.ts';
 import { egressIpTables } from './egress-ips.ts';
+import { egressServiceTables } from './egress-services.ts';
 import { externalRouteTables } from './external-routes.ts';
 import { groupTables } from './namespace-groups.ts';
 import { namespaceTables } from './namespaces.ts';
@@ -48,10 +49,10 @@ function tablesOf(nodeName: string, settings: ClusterSettings, options: Renderin
   const networks = { ...objects, ...networkTables(objects) };
   const connects = { ...networks, ...connectTables(networks) };
   const reach = { ...connects, ...reachTables(connects), ...attachmentTables(networks) };
-  const egress = { ...reach, ...egressIpTables(reach) };
+  const services = { ...reach, ...serviceTables(reach), ...egressIpTables(reach) };
+  const egress = { ...services, ...egressServiceTables(services) };
   const routed = { ...egress, ...externalRouteTables(egress) };
-  const services = { ...routed, ...serviceTables(routed) };
-  const placed = { ...services, ...hostPortTables(services) };
+  const placed = { ...routed, ...hostPortTables(routed) };
   const rendered = { ...placed, ...renderedTables(placed, options) };
   const groups = { ...rendered, ...groupTables(rendered), ...backendTables(rendered) };
   const policies = { ...groups, ...policyTables(groups), ...multicastTables(groups) };
@@ -124,6 +125,7 @@ export function zoneFacts(
       yield* tables.hostPortProblems();
       yield* tables.externalRouteProblems();
       yield* tables.egressProblems();
+      yield* tables.egressServiceProblems();
     },
 
     /** Objects that wait for an allocation, and which. */

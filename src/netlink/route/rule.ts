@@ -30,6 +30,9 @@ const A = {
   outputDevice: 17,
   l3mdev: 19,
   protocol: 21,
+  sourcePorts: 23,
+  /** Since Linux 6.15. */
+  sourcePortMask: 28,
 } as const;
 const READ: ReadonlySet<number> = new Set(Object.values(A));
 
@@ -41,6 +44,7 @@ const INVERT = 0x2;
 /** The field of the header has eight bits; of other tables 0 (RT_TABLE_UNSPEC) stands there. */
 const SMALL_TABLES = 256;
 const NO_LENGTH = -1;
+const EVERY_PORT_BIT = 0xffff;
 
 export interface Rule {
   readonly family: Family;
@@ -57,10 +61,12 @@ export interface Rule {
   readonly mask: number | undefined;
   readonly inputDevice: string | undefined;
   readonly outputDevice: string | undefined;
+  /** First and last. */
+  readonly sourcePorts: readonly [number, number] | undefined;
   readonly isL3mdev: boolean;
   readonly isInverted: boolean;
   readonly protocol: number;
-  /** It also goes by something that is not among these: ports, users, a length of prefixes. */
+  /** It also goes by something that is not among these: other ports, users, a length of prefixes. */
   readonly hasMore: boolean;
 }
 
@@ -68,6 +74,16 @@ const HEADER = 12;
 
 const prefixText = (bytes: Uint8Array | undefined, length: number): string | undefined =>
   bytes === undefined ? undefined : `${ipText(bytes)}/${length}`;
+
+/** struct fib_rule_port_range */
+const PORT_RANGE = 4;
+
+function portsOf(bytes: Uint8Array | undefined): readonly [number, number] | undefined {
+  if (bytes === undefined) return undefined;
+  if (bytes.length < PORT_RANGE) throw new MalformedMessage(`ports of ${bytes.length} bytes`);
+  const view = viewOf(bytes);
+  return [view.getUint16(0, LITTLE_ENDIAN), view.getUint16(2, LITTLE_ENDIAN)];
+}
 
 /** A rule of which the kernel tells; undefined for another message, and of families that are no IP. Throws MalformedMessage. */
 export function readRule({ type, body }: NetlinkMessage): Rule | undefined {
@@ -89,12 +105,14 @@ export function readRule({ type, body }: NetlinkMessage): Rule | undefined {
     mask: all.u32(A.mask),
     inputDevice: all.text(A.inputDevice),
     outputDevice: all.text(A.outputDevice),
+    sourcePorts: portsOf(all.bytes(A.sourcePorts)),
     isL3mdev,
     isInverted: (view.getUint32(8, LITTLE_ENDIAN) & INVERT) !== 0,
     protocol: all.u8(A.protocol) ?? 0,
     hasMore:
       view.getUint8(3) !== 0 ||
       all.types.some((attribute) => !READ.has(attribute)) ||
+      (all.u16(A.sourcePortMask) ?? EVERY_PORT_BIT) !== EVERY_PORT_BIT ||
       (all.i32(A.suppressLength) ?? NO_LENGTH) !== NO_LENGTH ||
       (all.i32(A.suppressGroup) ?? NO_LENGTH) !== NO_LENGTH,
   };
@@ -113,6 +131,7 @@ export interface NewRule {
   readonly mark?: number;
   /** Every bit, if none is named. */
   readonly mask?: number;
+  readonly sourcePort?: number;
   readonly isL3mdev?: boolean;
   readonly protocol?: number;
 }
@@ -125,7 +144,7 @@ function prefixOf(text: string | undefined, family: Family): Prefix | undefined 
 }
 
 function write(rule: NewRule, action: number): Uint8Array {
-  const { family, priority, table = 0, mark, mask, protocol } = rule;
+  const { family, priority, table = 0, mark, mask, protocol, sourcePort } = rule;
   const source = prefixOf(rule.source, family);
   const destination = prefixOf(rule.destination, family);
   const writer = new ByteWriter()
@@ -144,6 +163,8 @@ function write(rule: NewRule, action: number): Uint8Array {
   if (mark !== undefined) writer.attribute(A.mark, (w) => w.u32(mark));
   if (mask !== undefined) writer.attribute(A.mask, (w) => w.u32(mask));
   if (rule.isL3mdev === true) writer.attribute(A.l3mdev, (w) => w.u8(1));
+  if (sourcePort !== undefined)
+    writer.attribute(A.sourcePorts, (w) => w.u16(sourcePort).u16(sourcePort));
   if (table >= SMALL_TABLES) writer.attribute(A.table, (w) => w.u32(table));
   return writer.bytes;
 }

@@ -101,11 +101,13 @@ const EVERY_BIT = 0xffff_ffff;
 /** Undefined for a rule with more to it than ours ever have: it is not one of ours. */
 export function foundRule(rule: Rule): Found<RuleColumns> | undefined {
   const { family, priority, action, table, source, destination, mark = 0, mask = EVERY_BIT } = rule;
+  const [sport, lastPort] = rule.sourcePorts ?? [];
   const hasMore =
     rule.hasMore ||
     rule.isInverted ||
     action !== TO_TABLE ||
     mask !== EVERY_BIT ||
+    sport !== lastPort ||
     (rule.inputDevice ?? rule.outputDevice) !== undefined;
   if (hasMore) return undefined;
   return {
@@ -115,6 +117,7 @@ export function foundRule(rule: Rule): Found<RuleColumns> | undefined {
       ...(source === undefined ? {} : { from: source }),
       ...(destination === undefined ? {} : { to: destination }),
       ...(mark === 0 ? {} : { fwmark: `0x${mark.toString(16)}` }),
+      ...(sport === undefined ? {} : { sport }),
       ...(rule.isL3mdev ? { l3mdev: true } : {}),
       ...(table === 0 ? {} : { table }),
     },

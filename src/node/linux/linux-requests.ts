@@ -19,7 +19,7 @@ import {
   type NewRule,
   type Request,
 } from 'rtnetlink-ts';
-import { asHost, familyOf } from '../../allocators/addresses.ts';
+import { familyOf } from '../../allocators/addresses.ts';
 import { PROTOCOL, PROTOCOL_KERNEL } from '../numbers.ts';
 import type { LinuxCommand } from './linux-change.ts';
 import {
@@ -27,6 +27,7 @@ import {
   SEVERAL_HOPS,
   type AddressColumns,
   type RouteColumns,
+  asHostIfBare,
   type RuleColumns,
 } from './linux-rows.ts';
 
@@ -70,6 +71,7 @@ const newRule = ({
   fwmark,
   from,
   to,
+  sport,
   l3mdev = false,
   table,
   isKernels,
@@ -80,8 +82,9 @@ const newRule = ({
   protocol: isKernels === true ? PROTOCOL_KERNEL : PROTOCOL,
   ...(table === undefined ? {} : { table }),
   ...(fwmark === undefined ? {} : { mark: Number(fwmark) }),
-  ...(from === undefined ? {} : { source: from.includes('/') ? from : asHost(from) }),
-  ...(to === undefined ? {} : { destination: to.includes('/') ? to : asHost(to) }),
+  ...(from === undefined ? {} : { source: asHostIfBare(from) }),
+  ...(to === undefined ? {} : { destination: asHostIfBare(to) }),
+  ...(sport === undefined ? {} : { sourcePort: sport }),
 });
 
 /** Throws RangeError for what can't be asked, and what `indexOf` throws. */

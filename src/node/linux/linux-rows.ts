@@ -48,6 +48,8 @@ export interface RuleColumns {
   readonly fwmark?: string;
   readonly from?: string;
   readonly to?: string;
+  /** Source port. */
+  readonly sport?: number;
   readonly l3mdev?: boolean;
   readonly table?: number;
   /** One of the rules that the kernel makes by itself: put back when it is gone, never removed. */
@@ -133,24 +135,19 @@ export function routeArguments(route: RouteColumns): string[] {
 }
 
 /** The rule in the syntax of ip(8), without its protocol. */
-export function ruleArguments({
-  priority,
-  fwmark,
-  from,
-  to,
-  l3mdev,
-  table,
-}: RuleColumns): string[] {
+export function ruleArguments(rule: RuleColumns): string[] {
+  const { priority, fwmark, from, to, sport, l3mdev, table } = rule;
   return [
     'priority',
     String(priority),
     ...(from === undefined ? [] : ['from', asHostIfBare(from)]),
     ...(to === undefined ? [] : ['to', asHostIfBare(to)]),
     ...(fwmark === undefined ? [] : ['fwmark', fwmark]),
+    ...(sport === undefined ? [] : ['sport', String(sport)]),
     ...(l3mdev === true ? ['l3mdev'] : []),
     ...(table === undefined ? [] : ['lookup', String(table)]),
   ];
 }
 
-const asHostIfBare = (address: string): string =>
+export const asHostIfBare = (address: string): string =>
   address.includes('/') ? address : asHost(address);

@@ -90,7 +90,8 @@ export const egressCardPods = (settings: HostSettings): Feature<ZoneFacts> =>
     claims: [],
     build(facts, key, out) {
       const egressIp = facts.egressPorts.part(key, 'egressIp');
-      if (egressIp === undefined) return;
+      // What leaves as an EgressService says takes no card.
+      if (egressIp === undefined || facts.egressServicePorts.get(...key) !== undefined) return;
       const rows = new HostRows(out, `EgressIP ${egressIp}`, 'card-rule');
       for (const { from, card } of facts.cardExitsOf(...key)) {
         const index = facts.hostCards.part(card, 'index');

@@ -1,19 +1,23 @@
 /** Where egress services and egress addresses hook in: chains that do nothing while their maps are empty and nobody marks (reference/node.md §3.1, §3.7). */
-import { familyOf } from '../../allocators/addresses.ts';
+import { familyOf, type Family } from '../../allocators/addresses.ts';
 import { ONE } from '../../facts/keys.ts';
 import { feature, type Feature } from '../../desired/features.ts';
 import type { CardExit } from '../../model/zone/egress-ips.ts';
 import type { ZoneFacts } from '../../model/zone/zone.ts';
 import { DEFAULT_NETWORK } from '../../model/read/networks.ts';
 import { clusterFamilies } from '../../model/rules/network-addresses.ts';
-import { FORWARDED } from './management-port-forward.ts';
+import { FORWARDED, SERVICE_PODS } from './management-port-forward.ts';
 import { concatenated, ipWord, NftRows, quoted } from './nft-rows.ts';
 import { ofFamily } from './ruleset.ts';
 import { MARK_SECONDARY_EGRESS, MARK_TO_NODE_ADDRESS } from '../numbers.ts';
 import { SETTINGS } from '../../desired/rows.ts';
 
 const SERVICES = 'egress-services';
-const SERVICE_SNAT = 'egress-service-snat';
+export const SERVICE_SNAT = 'egress-service-snat';
+/** Endpoints of egress services, each with the address that it leaves with. */
+export const SERVICE_SOURCES = 'egress-service-sources';
+export const SERVICE_NETWORKS = 'egress-service-networks';
+const SERVICE_FILTER = 'egress-service-filter';
 const ADDRESSES = 'egress-ip-snat';
 const LEFT_WITH = 'egress-ip-addresses';
 const CONNECTIONS = 'egress-ip-connmark';
@@ -31,6 +35,10 @@ export const egressChains: Feature<ZoneFacts> = {
     'egress-services': {
       text: 'Endpoints of an egress service leave with the address of its load balancer, unless the bridge gives them that of the node.',
       source: 'reference/node.md §3.7, egress service',
+    },
+    'egress-service-sources': {
+      text: 'What they send leaves with that address or not at all, also what belongs to a connection from before.',
+      source: 'reference/egress.md §4.3',
     },
     'egress-addresses': {
       text: 'A pod with an egress address on another network card leaves with it.',
@@ -56,7 +64,9 @@ export const egressChains: Feature<ZoneFacts> = {
     const { egressIp } = facts.settings.features;
     const services = by('egress-services');
     services.chain(SERVICES);
-    for (const family of families) services.set(SERVICE_SNAT, family);
+    for (const family of families)
+      for (const set of [SERVICE_SNAT, SERVICE_SOURCES, SERVICE_PODS, SERVICE_NETWORKS] as const)
+        services.set(set, family);
     services.rules(
       SERVICES,
       `meta mark ${TO_NODE_ADDRESS} return`,
@@ -64,7 +74,11 @@ export const egressChains: Feature<ZoneFacts> = {
         const ip = ipWord(family);
         return `snat ${ip} to ${ip} saddr map @${ofFamily(SERVICE_SNAT, family)}`;
       }),
+      ...families.map(
+        (family) => `${ipWord(family)} saddr @${ofFamily(SERVICE_NETWORKS, family)} masquerade`,
+      ),
     );
+    buildServiceFilter(by('egress-service-sources'), families);
     if (!egressIp) return;
     const addresses = by('egress-addresses');
     addresses.chain(ADDRESSES);
@@ -97,6 +111,25 @@ export const egressChains: Feature<ZoneFacts> = {
     );
   },
 };
+
+/** By the connection it is known who sends, whatever address it has by now. */
+function buildServiceFilter(rows: NftRows, families: readonly Family[]): void {
+  rows.chain(SERVICE_FILTER);
+  rows.rules(
+    SERVICE_FILTER,
+    `meta mark ${TO_NODE_ADDRESS} accept`,
+    ...families.flatMap((family) => {
+      const ip = ipWord(family);
+      const began = `ct original ${ip} saddr`;
+      const networks = `@${ofFamily(SERVICE_NETWORKS, family)}`;
+      return [
+        `${began} . ${ip} saddr @${ofFamily(SERVICE_SOURCES, family)} accept`,
+        `${began} ${networks} ${ip} saddr != ${networks} accept`,
+        `ct direction original ${began} @${ofFamily(SERVICE_PODS, family)} drop`,
+      ];
+    }),
+  );
+}
 
 function buildLeaks(rows: NftRows, facts: ZoneFacts): void {
   const families = clusterFamilies(facts.settings);

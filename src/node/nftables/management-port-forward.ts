@@ -2,12 +2,13 @@
  * What the host forwards from its ports on networks. A pod with raw sockets sends frames to the port past the router of its network: with any
  * destination, and with its own address, which nothing has translated.
  */
-import { formatAddress, parsePrefix, type Family } from '../../allocators/addresses.ts';
+import { familyOf, formatAddress, parsePrefix, type Family } from '../../allocators/addresses.ts';
 import { egressMasquerade } from '../../allocators/node-addresses.ts';
 import { FIRST_EGRESS_MARK, LAST_EGRESS_MARK } from '../../api/annotations/network-annotations.ts';
 import { ONE } from '../../facts/keys.ts';
 import { feature, type Feature } from '../../desired/features.ts';
 import { networkObject } from '../../model/zone/failed-facts.ts';
+import { DEFAULT_NETWORK } from '../../model/read/networks.ts';
 import type { ZoneFacts } from '../../model/zone/zone.ts';
 import { isDefault } from '../../model/rules/names.ts';
 import { clusterFamilies, hasGateway } from '../../model/rules/network-addresses.ts';
@@ -17,6 +18,7 @@ import { concatenated, ipWord, NftRows, quoted } from './nft-rows.ts';
 import { ofFamily } from './ruleset.ts';
 import {
   DEFAULT_NETWORK_ID,
+  MARK_EGRESS_SERVICE,
   MARK_SECONDARY_EGRESS,
   MARK_TO_NODE_ADDRESS,
   POD_LINK_GROUP,
@@ -24,6 +26,8 @@ import {
 import { SETTINGS } from '../../desired/rows.ts';
 
 const CHAIN = 'mgmtport-forward';
+/** Pods of EgressServices that leave by this host. */
+export const SERVICE_PODS = 'egress-service-pods';
 /** Addresses that networks have on the host, by its ports on them. */
 const OWN = 'udn-forwarded';
 /** Pods that the host forwards from, each with the network card. */
@@ -80,6 +84,10 @@ export const managementPortForward: Feature<ZoneFacts> = {
       text: "From a primary network the host forwards what has the network's masquerade address, and replies to what it translated: nothing leaves with a pod's own address, whoever began.",
       source: 'reference/node.md §3.9, §1.1',
     },
+    'egress-services': {
+      text: 'What pods of an EgressService send to leave passes as soon as the host knows with which address; in local gateway mode nothing else that pods of other nodes send.',
+      source: 'reference/egress.md §4.3',
+    },
     'default-network': {
       text: 'In shared gateway mode the host forwards from the default network what is for a service by a node port or external address, replies to what it translated, and what egress sends to nodes: pods leave by their gateway router.',
       source: 'reference/node.md §3.9',
@@ -133,7 +141,21 @@ export const managementPortForward: Feature<ZoneFacts> = {
           );
       }
     }
-    if (facts.own('gateway')?.mode !== 'shared') return;
+    const leaving = families.map(
+      (family) => `${ipWord(family)} saddr @${ofFamily(SERVICE_PODS, family)}`,
+    );
+    const services = new NftRows(out, SETTINGS, 'egress-services');
+    for (const pods of leaving) add(services, `${FROM_DEFAULT} ${pods} accept`);
+    add(services, `${FROM_DEFAULT} meta mark ${MARK_EGRESS_SERVICE} drop`);
+    const { mode } = facts.own('gateway') ?? {};
+    if (mode === 'local') {
+      const own = facts.subnetsOn(DEFAULT_NETWORK, facts.nodeName);
+      for (const cidr of own)
+        add(services, `${FROM_DEFAULT} ${ipWord(familyOf(cidr))} saddr ${cidr} accept`);
+      for (const { cidr } of facts.networks.part(DEFAULT_NETWORK, 'subnets') ?? [])
+        add(services, `${FROM_DEFAULT} ${ipWord(familyOf(cidr))} saddr ${cidr} drop`);
+    }
+    if (mode !== 'shared') return;
     for (const passes of [
       'ct status dnat',
       ...ANSWERS,

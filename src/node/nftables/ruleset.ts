@@ -7,6 +7,7 @@ import type { Family } from '../../allocators/addresses.ts';
 import {
   INTERNALLY_LOCAL_MARK,
   INTO_OVN_MARK,
+  MARK_EGRESS_SERVICE,
   MARK_SECONDARY_EGRESS,
   MARK_TO_NODE_ADDRESS,
   packetMark,
@@ -22,7 +23,7 @@ export const PICTURE = `
                prerouting                                 forward                        postrouting
  devices ────▶ -150 marks of networks, of egress ──┬────▶ 0 from ports on networks ───┬▶ 100 addresses of ports, of egress ──▶ devices
                -100 services                       │        not into tunnels          │  101 masquerade, mark into OVN,
-                                                   │                                  │      leaks of egress
+                                                   │                                  │      other sources of egress
                                              input ▼                           output │
                                        0 tunnels: nodes alone    processes ────▶ -150 marks of networks, local services
                                                    │                             -100 services
@@ -188,6 +189,12 @@ export const CHAINS = {
     PRIORITY_SOURCE_NAT,
     'endpoints of an egress service leave with its address',
   ),
+  'egress-service-filter': at(
+    'filter',
+    'postrouting',
+    PRIORITY_MASQUERADE,
+    'what they send leaves with that address or not at all',
+  ),
   'egress-ip-snat': at(
     'nat',
     'postrouting',
@@ -328,6 +335,18 @@ export const SETS = {
     value: ['address'],
     meaning: 'endpoints of egress services, and the address that they leave with',
   },
+  'egress-service-sources': {
+    type: ['address', 'address'],
+    meaning: 'the same, by which it is seen that they do',
+  },
+  'egress-service-pods': {
+    type: ['address'],
+    meaning: 'endpoints of egress services that leave by this node',
+  },
+  'egress-service-networks': {
+    type: ['address'],
+    meaning: 'those that leave with the address of the network that they leave by',
+  },
   'egress-ip-snat': {
     type: ['address', 'ifname'],
     value: ['address'],
@@ -398,7 +417,7 @@ export const MARKS: readonly DeclaredMark[] = [
     has: is(MARK_TO_NODE_ADDRESS),
     meaning: "egress of pods with the node's address",
     setIn: [],
-    readIn: ['egress-ip-connmark', 'egress-services', 'mgmtport-forward'],
+    readIn: ['egress-ip-connmark', 'egress-service-filter', 'egress-services', 'mgmtport-forward'],
     elsewhere: 'set by OVN, read by table 0 of the external bridge',
   },
   {
@@ -408,6 +427,14 @@ export const MARKS: readonly DeclaredMark[] = [
     setIn: [],
     readIn: ['egress-ip-sec-filter', 'mgmtport-forward'],
     elsewhere: 'set by OVN',
+  },
+  {
+    value: `0x${MARK_EGRESS_SERVICE.toString(16)}`,
+    has: is(MARK_EGRESS_SERVICE),
+    meaning: 'egress of pods of an egress service',
+    setIn: [],
+    readIn: ['mgmtport-forward'],
+    elsewhere: 'set by OVN; 0 on the userspace datapath',
   },
   {
     value: INTERNALLY_LOCAL_MARK,

@@ -2,7 +2,14 @@
 import type { BridgePart } from './bridge-network.ts';
 import { familyOf } from '../../allocators/addresses.ts';
 import { DROP, NORMAL } from './flow-actions.ts';
-import { ALL_EGRESS_MARKS, COOKIE_PATH_MTU, NO_COOKIE, PIPELINE, TO_NEXT_HOP } from './pipeline.ts';
+import {
+  ALL_EGRESS_MARKS,
+  ALL_SERVICE_MARKS,
+  COOKIE_PATH_MTU,
+  NO_COOKIE,
+  PIPELINE,
+  TO_NEXT_HOP,
+} from './pipeline.ts';
 
 const { classify } = PIPELINE;
 
@@ -27,7 +34,7 @@ export const dropFlows: BridgePart = {
       source: 'reference/node.md §4.3, 103',
     },
     'egress-address-alone': {
-      text: 'What is marked for an EgressIP leaves with its address or not at all: with that of the node it never does.',
+      text: 'What is marked for an EgressIP or EgressService leaves with its address or not at all: with that of the node it never does.',
       source: 'reference/egress.md §1.13, G2',
     },
     'nothing-else': {
@@ -75,9 +82,10 @@ export const dropFlows: BridgePart = {
         rows.by('pod-sources').flow(classify.at.podSources, [ip, from, `${src}=${cidr}`], [DROP]);
     }
     if (!isDefault)
-      rows
-        .by('egress-address-alone')
-        .flow(classify.at.unknownEgress, [from, `pkt_mark=${ALL_EGRESS_MARKS}`], [DROP]);
+      for (const marks of [ALL_EGRESS_MARKS, ALL_SERVICE_MARKS])
+        rows
+          .by('egress-address-alone')
+          .flow(classify.at.unknownEgress, [from, `pkt_mark=${marks}`], [DROP]);
     rows
       .by('nothing-else')
       .flow(isDefault ? classify.at.nothingElseOfDefault : classify.at.nothingElse, [from], [DROP]);

@@ -1,4 +1,4 @@
-/** What leaves user-defined networks with the address of an EgressIP: the bridge knows it by the mark of the object (reference/egress.md §1.10). */
+/** What leaves user-defined networks with the address of an EgressIP or EgressService: the bridge knows it by its mark (reference/egress.md §1.10, §4.3). */
 import { familyOf } from '../../allocators/addresses.ts';
 import type { Rule } from '../../desired/features.ts';
 import type { BridgeNetwork, ExternalBridge } from './bridge-network.ts';
@@ -8,7 +8,7 @@ import { egressMark, PIPELINE, ZONES } from './pipeline.ts';
 
 export const EGRESS_RULES: Readonly<Record<string, Rule>> = {
   'egress-address': {
-    text: 'What a network sends with the mark of an EgressIP leaves with its address on this node.',
+    text: 'What a network sends with the mark of an EgressIP or EgressService leaves with its address on this node.',
     source: 'reference/node.md §4.3, 105',
   },
   'egress-card': {

@@ -2,6 +2,7 @@
 import { ONE } from '../../facts/keys.ts';
 import { feature, type Feature, type Rule } from '../../desired/features.ts';
 import { networkObject } from '../../model/zone/failed-facts.ts';
+import { egressServiceObject } from '../../model/zone/egress-services.ts';
 import type { ZoneFacts } from '../../model/zone/zone.ts';
 import { isDefault } from '../../model/rules/names.ts';
 import { hasGateway } from '../../model/rules/network-addresses.ts';
@@ -104,6 +105,33 @@ export const bridgeFlowsOfHostPorts = feature({
     const port = patchPortOf(facts, on.name, exposed.network);
     const rows = new FlowRows(out, on.name, `Pod ${namespace}/${pod}`);
     hostPortFlows(rows, on, exposed.ports, port);
+  },
+});
+
+export const bridgeFlowsOfEgressService = feature({
+  name: 'host/bridge-flows-of-egress-service',
+  over: (facts: ZoneFacts) => facts.egressServiceUses,
+  objects: (_facts, key) => [egressServiceObject(key.join('/'))],
+  rules: EGRESS_RULES,
+  claims: [],
+  build(facts, key, out) {
+    const on = externalBridge(facts);
+    const use = facts.egressServiceUses.get(...key);
+    if (on === undefined || use === undefined) return;
+    const networks = use.networks
+      .map((name) => facts.rendered.get(name))
+      .filter((network) => network !== undefined)
+      .map((network) => bridgeNetwork(facts, on, network));
+    const rows = new FlowRows(out, on.name, egressServiceObject(use.service));
+    for (const { family } of on.families) {
+      const source = facts.markedSource(use.service, family);
+      if (source !== undefined)
+        egressFlows(rows, on, networks, {
+          mark: source.mark,
+          addresses: [source.address],
+          links: [],
+        });
+    }
   },
 });
 

@@ -4,6 +4,7 @@
  * be read beside it. Numbers are those of reference/node.md §4.
  */
 import { FIRST_EGRESS_MARK, LAST_EGRESS_MARK } from '../../api/annotations/network-annotations.ts';
+import { SERVICE_MARK_BIT } from '../../model/rules/egress-service-mark.ts';
 import { SETTINGS } from '../../desired/rows.ts';
 import { INTO_OVN_MARK, MARK_TO_NEXT_HOP, MARK_TO_NODE_ADDRESS, packetMark } from '../numbers.ts';
 
@@ -137,14 +138,14 @@ export const PIPELINE = {
       ],
       asNode: [
         105,
-        "what egress marked leaves with the node's address, or with that of an EgressIP",
+        "what egress marked leaves with the node's address, or with that of an EgressIP or EgressService",
         'network-out',
         'egress-address',
         'egress-card',
       ],
       unknownEgress: [
         104,
-        'what is marked for an EgressIP that has no address here does not leave',
+        'what is marked for an EgressIP or EgressService that has no address here does not leave',
         'egress-address-alone',
       ],
       podSources: [
@@ -225,7 +226,7 @@ export const PIPELINE = {
   }),
   asNode: table(
     8,
-    "what leaves with the node's address, or that of an EgressIP, after its translation",
+    "what leaves with the node's address, or that of an EgressIP or EgressService, after its translation",
     [3],
     {
       translated: [
@@ -311,6 +312,9 @@ const isEgressMark = (value: string): boolean =>
   Number(value) === EGRESS_MARKS ||
   (Number(value) >= FIRST_EGRESS_MARK && Number(value) <= LAST_EGRESS_MARK);
 
+/** Marks of EgressServices have this bit, and no others do. */
+export const ALL_SERVICE_MARKS = `0x${SERVICE_MARK_BIT.toString(16)}/0x${SERVICE_MARK_BIT.toString(16)}`;
+
 const LAST_NETWORK_ID = 4095;
 const is = (value: string) => (other: string) => other === value;
 const isFrom = (lowest: string) => (other: string) =>
@@ -377,6 +381,15 @@ export const FLOW_FIELDS: readonly FlowField[] = [
     readIn: [0],
     elsewhere:
       'set by policies of gateway routers; the mark stands in an annotation of the EgressIP',
+  },
+  {
+    field: 'pkt_mark',
+    value: `0x${SERVICE_MARK_BIT.toString(16)} + N`,
+    has: (value) => Number(value) >= SERVICE_MARK_BIT,
+    meaning: 'to leave with the address of a load balancer of an EgressService',
+    setIn: [],
+    readIn: [0],
+    elsewhere: 'set by policies of gateway routers; it follows from the address',
   },
   {
     field: 'pkt_mark',

@@ -170,10 +170,10 @@ function addReroute(
 }
 
 /** Address by which the network's router reaches the gateway router of a node, or this one's host; undefined for a node that is not known. */
-function nextHop(
+export function nextHop(
   facts: ZoneFacts,
   network: Network,
-  { node, card }: EgressPlace,
+  { node, card }: Pick<EgressPlace, 'node' | 'card'>,
   address: string,
 ): string | undefined {
   const family = familyOf(address);
@@ -248,7 +248,8 @@ export const servedPods = feature({
   claims: [ADDRESS_SET_CLAIM],
   build(facts, [name], out) {
     const network = facts.rendered.get(name);
-    if (network === undefined || !facts.settings.features.egressIp || !hasGateway(network)) return;
+    const { egressIp, egressService } = facts.settings.features;
+    if (network === undefined || !(egressIp || egressService) || !hasGateway(network)) return;
     const rows = Rows.northbound(out, network.object).by('served-pods');
     // Families of the cluster, whatever those of the network: policies of all networks name both.
     for (const family of clusterFamilies(facts.settings))

@@ -7,7 +7,6 @@ import type { ZoneFacts } from '../../model/zone/zone.ts';
 import { clusterFamilies } from '../../model/rules/network-addresses.ts';
 import {
   addAddressSet,
-  addOpenAddressSet,
   ADDRESS_SET_CLAIM,
   egressServicePods,
   nodeIps,
@@ -25,13 +24,14 @@ export const egressAddresses: Feature<ZoneFacts> = {
       source: 'reference/topology.md §5',
     },
     'service-pods': {
-      text: 'Pods behind egress services are in one address set per family.',
+      text: 'Pods of this node behind egress services of the default network are in one address set per family.',
       source: 'reference/topology.md §5',
     },
   },
   claims: [ADDRESS_SET_CLAIM],
   build(facts, _args, out) {
-    if (!facts.settings.features.egressIp) return;
+    const { egressIp, egressService } = facts.settings.features;
+    if (!egressIp && !egressService) return;
     const rows = Rows.northbound(out, SETTINGS);
     const addresses = [
       ...facts.own('hostAddresses'),
@@ -40,7 +40,11 @@ export const egressAddresses: Feature<ZoneFacts> = {
     for (const family of clusterFamilies(facts.settings)) {
       const ofFamily = addresses.filter((address) => familyOf(address) === family);
       addAddressSet(rows.by('node-addresses'), nodeIps(family), [...new Set(ofFamily)].sort());
-      addOpenAddressSet(rows.by('service-pods'), egressServicePods(family));
+      addAddressSet(
+        rows.by('service-pods'),
+        egressServicePods(family),
+        facts.egressServicePorts.setOf('served', family),
+      );
     }
   },
 };

@@ -1,4 +1,4 @@
-/** What EgressIP needs on every primary network before any pod uses it (reference/topology.md §18.1, reference/egress.md §1.13). */
+/** What EgressIP and EgressService need on every primary network before any pod uses it (reference/topology.md §18.1, reference/egress.md §1.13). */
 
 import { familyOf, type Family } from '../../allocators/addresses.ts';
 import { RowReference } from '../../desired/rows.ts';
@@ -71,8 +71,8 @@ export const egressIpBase: NetworkPart = {
   },
   claims: [POLICY_CLAIM, QOS_CLAIM, ROUTE_CLAIM],
   build(rows, onNode) {
-    if (!onNode.settings.features.egressIp || !onNode.isPrimary || onNode.podRanges.length === 0)
-      return;
+    const { egressIp, egressService } = onNode.settings.features;
+    if (!(egressIp || egressService) || !onNode.isPrimary || onNode.podRanges.length === 0) return;
     const keepWay = rows.by('keep-way');
     addNoReroute(keepWay, onNode, 'reply-traffic', 'ip', `pkt.mark == ${MARK_EGRESS_REPLY}`);
     for (const { cidr } of onNode.network.subnets) addSubnetPolicies(keepWay, onNode, cidr);

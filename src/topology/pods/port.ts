@@ -10,6 +10,7 @@ import { controllerOf, isDefault, podSwitch } from '../../model/rules/names.ts';
 import { ACL_CLAIM } from '../rows/acls.ts';
 import { addOpenPortAcls } from '../isolation/open-ports.ts';
 import { reroutesOf } from '../egress/egress-ip.ts';
+import { serviceReroutesOf } from '../egress/egress-service.ts';
 import { dhcpKeys } from '../parts/dhcp.ts';
 import {
   adminPortGroup,
@@ -67,7 +68,10 @@ export const podPorts = feature({
         isOpen: facts.isOpenWhileMoving(attachment),
         mostConnections: facts.settings.podConnections,
         dhcp: dhcpOf(facts, network),
-        needs: reroutesOf(facts.egressPorts.get(...args)),
+        needs: [
+          ...reroutesOf(facts.egressPorts.get(...args)),
+          ...serviceReroutesOf(facts, facts.egressServicePorts.get(...args)),
+        ],
       },
       facts.own('chassisId'),
       holds('Logical_Switch', podSwitch({ name: network, topology }, facts.nodeName), 'ports'),

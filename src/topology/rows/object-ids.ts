@@ -9,6 +9,10 @@ const TOPOLOGY_ID = 'k8s.ovn.org/topology';
 export const ROLE_ID = 'k8s.ovn.org/role';
 export const NAD_ID = 'k8s.ovn.org/nad';
 export const OWNER_CONTROLLER_ID = 'k8s.ovn.org/owner-controller';
+/** Says for which EgressService a policy is there, `<namespace>/<name>`: it has no object id. */
+export const SERVICE_ID = 'EgressSVC';
+/** Ends it where the pod is on another node. */
+export const SERVICE_ELSEWHERE = ':ic';
 export const OWNER_TYPE_ID = 'k8s.ovn.org/owner-type';
 export const NAME_ID = 'k8s.ovn.org/name';
 export const KIND_ID = 'k8s.ovn.org/kind';

@@ -11,6 +11,8 @@ import {
   OWNER_CONTROLLER_ID,
   OWNER_ID,
   OWNER_TYPE_ID,
+  SERVICE_ELSEWHERE,
+  SERVICE_ID,
 } from './object-ids.ts';
 import { SYMMETRIC_REPLY } from './router-rows.ts';
 
@@ -21,6 +23,7 @@ const REFERENCE_IDS: ReadonlySet<string> = new Set([
   'physical_ips',
   'gateway-physical-ip',
   'ic-node',
+  SERVICE_ID,
 ]);
 
 /** True for a row of a table with `external_ids` that features write, when an ovn-kubernetes wrote it: what is not wanted of those can be removed. */
@@ -76,6 +79,7 @@ export function objectsOfReferenceRow(found: FoundRow, table: string): readonly 
   const ids = idsOf(found);
   const { type = '', name = '' } = { type: ids.get(OWNER_TYPE_ID), name: ids.get(NAME_ID) };
   const port = table === 'Logical_Switch_Port' ? (textOf(found, 'name') ?? '') : '';
+  const egressService = ids.get(SERVICE_ID)?.replace(SERVICE_ELSEWHERE, '');
   const namespace = port === '' ? undefined : ids.get('namespace');
   return [
     ...(POLICIES.test(type) ? [`${type} ${name.replace(':', '/')}`] : []),
@@ -85,6 +89,7 @@ export function objectsOfReferenceRow(found: FoundRow, table: string): readonly 
     ...(type === 'NetworkQoS' ? [`NetworkQoS ${name.replace(':', '/')}`] : []),
     // Names of objects have no underscore; rows that are there for all pods have none either.
     ...(type === 'EgressIP' && name.includes('_') ? [`EgressIP ${name.split('_')[0]}`] : []),
+    ...(egressService === undefined ? [] : [`EgressService ${egressService}`]),
     ...(OF_NAMESPACES.has(type) ? [`Namespace ${name}`] : []),
     ...(ids.get(KIND_ID) === 'Service' ? [`Service ${ids.get(OWNER_ID)}`] : []),
     // Names of pods have no underscore.

@@ -158,18 +158,18 @@ spec: { nodeName: ovn-worker, containers: [{ name: web, image: web }] }
     expect(await names(bed.server, 'Logical_Switch')).toContain('blue_blue_ovn-worker');
   });
 
-  test('an object that nothing is programmed for is named by apply, plan and status', async () => {
+  test('an object that nodes can make nothing of is named by apply, plan and status', async () => {
     await using bed = await zone();
     bed.heddle.write(
       'egress.yaml',
       `apiVersion: k8s.ovn.org/v1
 kind: EgressService
 metadata: { name: web, namespace: blue }
-spec: { sourceIPBy: Network }
+spec: { sourceIPBy: LoadBalancerIP, network: main }
 `,
     );
     const problem =
-      /egress\.yaml:1: EgressService blue\/web: this release does not program EgressServices: .*; do not rely on it/g;
+      /egress\.yaml:1: EgressService blue\/web: spec\.network: "main" is not the number of a routing table/g;
     const applied = await bed.heddle.run('apply', '--no-wait');
     ended(applied, 1);
     expect(applied.stderr.match(problem)).toHaveLength(1);

@@ -182,6 +182,8 @@ describe.skipIf(typeof started === 'string')('permissions that deploy/ grants', 
     await waitFor(claim, /SuccessfulAllocation/);
     await create(egressFirewall, egressQoS, networkQoS, externalRoute, egressIP);
     await waitFor(egressIP, /egressip-mark/);
+    await create(egressService);
+    await waitFor(egressService, /"host":""/);
 
     const status = `${pathOf(hosted)}/web/status`;
     const { body } = await api.call('GET', status);
@@ -389,6 +391,13 @@ const egressQoS: KubeObject = {
   kind: 'EgressQoS',
   metadata: { namespace: 'plain', name: 'default' },
   spec: { egress: [{ dscp: 10 }] },
+};
+
+const egressService: KubeObject = {
+  apiVersion: 'k8s.ovn.org/v1',
+  kind: 'EgressService',
+  metadata: { namespace: 'plain', name: 'web' },
+  spec: { sourceIPBy: 'LoadBalancerIP' },
 };
 
 const egressIP: KubeObject = {

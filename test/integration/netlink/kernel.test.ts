@@ -201,6 +201,25 @@ describe.skipIf(withoutNamespace)('the kernel', () => {
     } as const;
     socket.change(addRule(rule));
     expect(socket.dump(rules({ family: 'v4' }))).toContainEqual(expect.objectContaining(rule));
+    const answers = {
+      family: 'v4',
+      priority: 5000,
+      source: '169.254.0.3/32',
+      sourcePort: 30_080,
+      table: 10007,
+      protocol: 85,
+    } as const;
+    socket.change(addRule(answers));
+    expect(here.ip('rule show')).toContain('from 169.254.0.3 sport 30080 lookup 10007');
+    expect(socket.dump(rules({ family: 'v4' }))).toContainEqual(
+      expect.objectContaining({
+        source: '169.254.0.3/32',
+        sourcePorts: [30_080, 30_080],
+        hasMore: false,
+      }),
+    );
+    socket.change(deleteRule(answers));
+    expect(here.ip('rule show')).not.toContain('30080');
     socket.change(replaceNeighbour({ device, address: '10.0.0.9', mac: MAC, protocol: 85 }));
     expect(socket.dump(neighbours({ device }))).toContainEqual(
       expect.objectContaining({ address: '10.0.0.9', mac: MAC, protocol: 85 }),

@@ -259,7 +259,13 @@ describe('ovn-northd and a Layer2 network over two zones', () => {
 });
 
 describe('ovn-northd and other Layer2 networks', () => {
-  const multicast = { egressIp: true, egressFirewall: true, externalRoutes: true, multicast: true };
+  const multicast = {
+    egressIp: true,
+    egressFirewall: true,
+    egressService: true,
+    externalRoutes: true,
+    multicast: true,
+  };
 
   test.each([
     [

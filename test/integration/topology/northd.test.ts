@@ -184,7 +184,13 @@ describe('ovn-northd and the rows of the worked example', () => {
 });
 
 describe('ovn-northd and other zones', () => {
-  const multicast = { egressIp: true, egressFirewall: true, externalRoutes: true, multicast: true };
+  const multicast = {
+    egressIp: true,
+    egressFirewall: true,
+    egressService: true,
+    externalRoutes: true,
+    multicast: true,
+  };
 
   test.each([
     [

@@ -207,7 +207,7 @@ const SAID: readonly (readonly [string, RegExp])[] = [
   ['NetworkQoS plain/gold', /not correctly applied.*must have ipBlock/],
   ['AdminPolicyBasedExternalRoute by-hops', /172\.18\.0\.0\/24.*status="Fail"/],
   ['EgressIP outside', /event Warning NoMatchingNodeFound/],
-  ['EgressService plain/web', /does not program/],
+  ['EgressService plain/web', /event Warning NoLoadBalancer/],
   ['NetworkAttachmentDefinition plain/broken', /event Warning InvalidConfig/],
   ['Service plain/greedy', /event Warning Refused.*10\.96\.0\.99/],
   ['NetworkPolicy plain/costly', /event Warning Refused/],

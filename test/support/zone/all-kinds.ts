@@ -146,7 +146,13 @@ export const everyKind = (zone: Zone): Zone => ({
   ],
   settings: {
     ...zone.settings,
-    features: { egressIp: true, egressFirewall: true, externalRoutes: true, multicast: true },
+    features: {
+      egressIp: true,
+      egressFirewall: true,
+      egressService: true,
+      externalRoutes: true,
+      multicast: true,
+    },
     policies: {
       passesIcmp: true,
       allowsStateless: true,
@@ -269,6 +275,17 @@ export const everyKind = (zone: Zone): Zone => ({
         { node: 'ovn-worker', address: '172.18.0.200' },
         { node: 'ovn-worker2', address: 'fc00:f853::200' },
       ],
+      isHere: true,
+    },
+  ],
+  egressServices: [
+    {
+      key: 'blue/outside',
+      namespace: 'blue',
+      name: 'outside',
+      created: '2026-01-01T00:00:00Z',
+      isByNetwork: false,
+      host: 'ovn-worker',
       isHere: true,
     },
   ],

@@ -108,6 +108,7 @@ export class ZoneHistory {
       serviceSubnets: ['10.96.0.0/16'],
       features: {
         egressIp: random.is(0.7),
+        egressService: random.is(0.7),
         egressFirewall: random.is(0.5),
         externalRoutes: random.is(0.5),
         multicast: random.is(0.5),

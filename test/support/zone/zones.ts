@@ -34,6 +34,7 @@ import type {
 
 import type { AdminPolicy } from '../../../src/model/read/admin-policies.ts';
 import type { HostCard } from '../../../src/model/zone/host-routes.ts';
+import type { EgressServiceFacts } from '../../../src/model/read/egress-services.ts';
 import type { EgressIp } from '../../../src/model/read/egress-ips.ts';
 import type { ExternalRoute, GatewayPod } from '../../../src/model/read/external-routes.ts';
 import type { Firewall } from '../../../src/model/read/egress-firewalls.ts';
@@ -71,12 +72,15 @@ export interface Zone {
   readonly firewalls?: readonly Firewall[];
   readonly egressIps?: readonly EgressIp[];
   readonly hostCards?: readonly HostCard[];
+  readonly egressServices?: readonly EgressServiceFacts[];
   readonly externalRoutes?: readonly ExternalRoute[];
   readonly gatewayPods?: readonly GatewayPod[];
   readonly qoses?: readonly Qos[];
   readonly connects?: readonly Connect[];
   readonly admins?: readonly AdminPolicy[];
   readonly services?: readonly ServiceFacts[];
+  /** Labels of the pods behind them, by their keys. */
+  readonly selectors?: Readonly<Record<string, Readonly<Record<string, string>>>>;
   readonly endpointSlices?: readonly ZoneSlice[];
 }
 
@@ -98,7 +102,13 @@ export const ipv4Settings: ClusterSettings = {
   transitSubnets: { v4: '100.88.0.0/16' },
   masqueradeSubnets: { v4: '169.254.0.0/17' },
   mtu: 1400,
-  features: { egressIp: true, egressFirewall: true, externalRoutes: true, multicast: false },
+  features: {
+    egressIp: true,
+    egressFirewall: true,
+    egressService: true,
+    externalRoutes: true,
+    multicast: false,
+  },
   egressHealth: { timeout: 1000, port: 9107 },
   policies: {
     passesIcmp: false,
@@ -599,6 +609,10 @@ export function putZone(facts: ZoneFacts, before: Zone | undefined, after: Zone)
   replace(facts.firewalls, before?.firewalls, after.firewalls ?? [], named);
   replace(facts.hostCards, before?.hostCards, after.hostCards ?? [], ({ device }) => device);
   replace(facts.egressIps, before?.egressIps, after.egressIps ?? [], ({ name }) => name);
+  replace(facts.egressServices, before?.egressServices, after.egressServices ?? [], (one) => [
+    one.namespace,
+    one.name,
+  ]);
   replace(
     facts.externalRoutes,
     before?.externalRoutes,
@@ -627,7 +641,8 @@ export function putZone(facts: ZoneFacts, before: Zone | undefined, after: Zone)
   const declared = (zone: Zone | undefined): SeenService[] =>
     (zone?.services ?? []).map((service) => ({
       facts: service,
-      ingress: [],
+      ingress: service.isLoadBalancer ? service.externalIps : [],
+      selector: zone?.selectors?.[service.key] ?? {},
       created: '',
       since: {},
     }));

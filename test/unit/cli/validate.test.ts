@@ -339,14 +339,16 @@ spec:
     ]);
   });
 
-  test('but objects of kinds that have no effect in this release', () => {
+  test('but an EgressService with a routing table that it may not name', () => {
     expect(
       warningsOf(
         'apiVersion: k8s.ovn.org/v1\nkind: EgressService\nmetadata: { name: web, namespace: blue }\n' +
-          'spec: { sourceIPBy: Network }\n',
+          'spec: { sourceIPBy: LoadBalancerIP, network: "255" }\n',
       ),
     ).toEqual([
-      "net.yaml:1:1: EgressService blue/web: this release does not program EgressServices: replies and egress of the service's pods are unchanged; do not rely on it",
+      expect.stringMatching(
+        /EgressService blue\/web: .*spec\.network: "255" is the kernel's table of local addresses: no pod of it leaves/,
+      ),
     ]);
   });
 

@@ -2,8 +2,9 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { expect, test } from 'vitest';
-import { notProgrammed } from '../../../src/api/unprogrammed.ts';
 import type { KubeObject } from '../../../src/api/objects.ts';
+import { routingTable } from '../../../src/model/read/egress-services.ts';
+import { whyNotOnPrimary } from '../../../src/topology/egress/egress-service.ts';
 import { parseManifest } from '../../../src/api/validation/manifest.ts';
 import { zoneFacts } from '../../../src/model/zone/zone.ts';
 import { ObjectIntake } from '../../../src/model/zone/intake.ts';
@@ -83,7 +84,11 @@ const SAID: Readonly<Record<string, () => readonly (string | undefined)[]>> = {
   ],
   'DHCP for virtual machines': () =>
     problemsOf(machine()).filter((message) => message.includes('DHCP')),
-  EgressService: () => ['EgressService'].map(notProgrammed),
+  'EgressServices that name a routing table by its name': () => [routingTable('blue').problem],
+  'EgressServices of primary networks': () => [
+    whyNotOnPrimary({ host: 'ALL' }),
+    whyNotOnPrimary({ host: 'n1', table: 1200 }),
+  ],
   'EgressFirewalls with wildcards': () =>
     builtUnits(
       forwardingFacts(true, {

@@ -54,7 +54,13 @@ const busy = (zone: Zone): Zone => ({
   ],
   settings: {
     ...zone.settings,
-    features: { egressIp: true, egressFirewall: true, externalRoutes: true, multicast: true },
+    features: {
+      egressIp: true,
+      egressFirewall: true,
+      egressService: true,
+      externalRoutes: true,
+      multicast: true,
+    },
   },
   attachments: [
     bluePod,

@@ -80,7 +80,13 @@ describe('the rows of a zone', () => {
         ...busyZone,
         settings: {
           ...busyZone.settings,
-          features: { egressIp: true, egressFirewall: true, externalRoutes: true, multicast: true },
+          features: {
+            egressIp: true,
+            egressFirewall: true,
+            egressService: true,
+            externalRoutes: true,
+            multicast: true,
+          },
         },
       },
     ],

@@ -38,6 +38,7 @@ const withFeatures = (features: Partial<Zone['settings']['features']>): Zone => 
     features: {
       egressIp: false,
       egressFirewall: false,
+      egressService: false,
       externalRoutes: false,
       multicast: false,
       ...features,

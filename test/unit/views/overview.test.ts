@@ -19,7 +19,6 @@ const nothing: OverviewObjects = {
   pods: [],
   zoneStatuses: [],
   leases: [],
-  unprogrammed: [],
 };
 const lastTransitionTime = '2026-01-01T00:00:00Z';
 
@@ -157,25 +156,6 @@ test('the network of an OVNSecondaryNetwork has its object and what is wrong wit
     object: 'OVNSecondaryNetwork blue/mesh',
     conditions: [refused],
   });
-  expect(isHealthy(overview)).toBe(false);
-});
-
-test('an object that nothing is programmed for is a problem', () => {
-  const unprogrammed = [
-    {
-      apiVersion: 'k8s.ovn.org/v1',
-      kind: 'EgressService',
-      metadata: { name: 'web', namespace: 'blue' },
-    },
-  ];
-  const overview = overviewOf({ ...nothing, unprogrammed }, DEFAULT_SETTINGS, { now: 0 });
-  expect(overview.problems).toEqual([
-    {
-      object: 'EgressService blue/web',
-      message:
-        "this release does not program EgressServices: replies and egress of the service's pods are unchanged; do not rely on it",
-    },
-  ]);
   expect(isHealthy(overview)).toBe(false);
 });
 

@@ -28,7 +28,13 @@ const busy = (zone: Zone): Zone => ({
   ...zone,
   settings: {
     ...zone.settings,
-    features: { egressIp: true, egressFirewall: true, externalRoutes: true, multicast: true },
+    features: {
+      egressIp: true,
+      egressFirewall: true,
+      egressService: true,
+      externalRoutes: true,
+      multicast: true,
+    },
   },
   attachments: [bluePod, { ...bluePodDefault, openDefaultPorts: [{ protocol: 'icmp' }] }],
 });

@@ -186,7 +186,7 @@ const SAMPLES: readonly Sample[] = [
 ];
 
 /** Of these everything that passes the checks of the API can be read. */
-const ALWAYS_READABLE = ['EndpointSlice', 'Namespace', 'Service'];
+const ALWAYS_READABLE = ['EgressService', 'EndpointSlice', 'Namespace', 'Service'];
 
 const objectOf = ({ kind, metadata }: KubeObject): string => `${kind} ${objectKey(metadata)}`;
 

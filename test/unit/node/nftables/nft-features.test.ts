@@ -60,6 +60,7 @@ test('chains come in where the contract says, and masquerade in local gateway mo
     'udn-host-devices: filter output 0',
     'udn-host-services: filter output 0',
     'egress-services: nat postrouting 100',
+    'egress-service-filter: filter postrouting 101',
     'egress-ip-snat: nat postrouting 100',
     'egress-ip-input: filter input 0',
     'egress-ip-sec-filter: filter postrouting 101',
@@ -76,6 +77,19 @@ test('egress services and egress addresses find their chains and maps (reference
     'meta mark 1008 return',
     'snat ip to ip saddr map @egress-service-snat-v4',
     'snat ip6 to ip6 saddr map @egress-service-snat-v6',
+    'ip saddr @egress-service-networks-v4 masquerade',
+    'ip6 saddr @egress-service-networks-v6 masquerade',
+  ]);
+  expect(chain('egress-service-filter')).toEqual([
+    'meta mark 1008 accept',
+    ...['ip', 'ip6'].flatMap((ip) => {
+      const set = (name: string): string => `@egress-service-${name}-${ip === 'ip' ? 'v4' : 'v6'}`;
+      return [
+        `ct original ${ip} saddr . ${ip} saddr ${set('sources')} accept`,
+        `ct original ${ip} saddr ${set('networks')} ${ip} saddr != ${set('networks')} accept`,
+        `ct direction original ct original ${ip} saddr ${set('pods')} drop`,
+      ];
+    }),
   ]);
   expect(chain('egress-ip-snat')).toEqual([
     'snat ip to ip saddr . oifname map @egress-ip-snat-v4',
@@ -132,6 +146,11 @@ describe('what leaves the node (reference/node.md §3.2)', () => {
 
 describe("the host's ports on networks", () => {
   const networks = 'meta sdifname "ovn-k8s-mp*"';
+  const EGRESS_SERVICES = [
+    'iifname "ovn-k8s-mp0" ip saddr @egress-service-pods-v4 accept',
+    'iifname "ovn-k8s-mp0" ip6 saddr @egress-service-pods-v6 accept',
+    'iifname "ovn-k8s-mp0" meta mark 1011 drop',
+  ];
 
   test('lead to no other one; of no connection they forward nothing, from a primary network its masquerade address, and replies to what the host translated', () => {
     expect(chain('mgmtport-forward')).toEqual([
@@ -154,15 +173,22 @@ describe("the host's ports on networks", () => {
       'iifname "ovn-k8s-mp0" meta mark 1009 drop',
       'ip saddr 169.254.39.16-169.254.58.151 ip saddr . oifname != @egress-ip-forwarded-v4 drop',
       'ip6 saddr fd69::2710-fd69::3a97 ip6 saddr . oifname != @egress-ip-forwarded-v6 drop',
+      ...EGRESS_SERVICES,
+      // Nothing of other nodes' pods but what EgressServices bring.
+      'iifname "ovn-k8s-mp0" ip saddr 10.244.0.0/24 accept',
+      'iifname "ovn-k8s-mp0" ip6 saddr fd00:10:244::/64 accept',
+      'iifname "ovn-k8s-mp0" ip saddr 10.244.0.0/16 drop',
+      'iifname "ovn-k8s-mp0" ip6 saddr fd00:10:244::/48 drop',
     ]);
     expect(elements('udn-forwarded-v4')).toEqual(['"ovn-k8s-mp1" . 169.254.0.12']);
     expect(elements('udn-forwarded-v6')).toEqual(['"ovn-k8s-mp1" . fd69::c']);
   });
 
   test('forward of the default network, in shared gateway mode, what is for services, replies to that, and egress', () => {
-    const local = chain('mgmtport-forward');
+    const all = chain('mgmtport-forward', shared);
     const own = 'iifname "ovn-k8s-mp0"';
-    expect(chain('mgmtport-forward', shared).slice(local.length)).toEqual([
+    expect(all.slice(all.indexOf(EGRESS_SERVICES[0] ?? ''))).toEqual([
+      ...EGRESS_SERVICES,
       `${own} ct status dnat accept`,
       `${own} ct direction reply ct status snat accept`,
       `${own} ct direction reply ct status dnat accept`,

@@ -153,8 +153,9 @@ const ADDED = [
   ...['10.244.0.0/16', '100.64.0.0/16', '100.88.0.0/16', '169.254.0.0/17'].map(
     (range) => `table=0 103 in_port=2,ip,nw_src=${range} → drop`,
   ),
-  'table=0 104 in_port=3,pkt_mark=0xc000/0xffffe000 → drop',
-  'table=0 104 in_port=4,pkt_mark=0xc000/0xffffe000 → drop',
+  ...['0xc000/0xffffe000', '0x80000000/0x80000000'].flatMap((marks) =>
+    [3, 4].map((port) => `table=0 104 in_port=${port},pkt_mark=${marks} → drop`),
+  ),
   'table=0 103 in_port=3,ip,nw_src=10.20.0.0/16 → drop',
   'table=0 103 in_port=4,ip,nw_src=10.30.0.0/24 → drop',
   `table=2 250 ip,pkt_mark=0x1002 → ${INTO_OVN},set_field:${MAC}->eth_dst,output:3`,

@@ -15,7 +15,13 @@ const withMulticast = (zone: Zone): Zone => ({
   ...zone,
   settings: {
     ...zone.settings,
-    features: { egressIp: false, egressFirewall: false, externalRoutes: false, multicast: true },
+    features: {
+      egressIp: false,
+      egressFirewall: false,
+      egressService: false,
+      externalRoutes: false,
+      multicast: true,
+    },
   },
 });
 

@@ -42,13 +42,16 @@ describe('what EgressIP needs on a network (reference/topology.md §18.1)', () =
       'QoS default-network-controller:EgressIP:103:EgressIP-Mark-Reply-Traffic:ip4:cluster_udn_yellow-net action={mark=42} direction=from-lport external_ids={ip-family=ip4 k/id=default-network-controller:EgressIP:103:EgressIP-Mark-Reply-Traffic:ip4:cluster_udn_yellow-net k/name=EgressIP-Mark-Reply-Traffic k/owner-controller=default-network-controller k/owner-type=EgressIP network=cluster_udn_yellow-net priority=103} match=ip4.src == $ad61ee11fb43526c70e45aaa1796c3738 && ct.trk && ct.rpl priority=103 < Logical_Switch/cluster_udn_yellow.net_ovn_layer2_switch.qos_rules',
     ]);
   });
-  test('where EgressIP is not enabled nothing is written about it', () => {
+  test('where neither EgressIP nor EgressService is enabled nothing is written about them', () => {
     expect(
       partTexts(
         egressIpBase,
         {
           ...exampleZone,
-          settings: { ...ipv4Settings, features: { ...ipv4Settings.features, egressIp: false } },
+          settings: {
+            ...ipv4Settings,
+            features: { ...ipv4Settings.features, egressIp: false, egressService: false },
+          },
         },
         'blue_blue',
       ),

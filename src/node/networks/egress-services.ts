@@ -1,0 +1,139 @@
+/** What of EgressServices leaves by this host: with which address, and by which routing table (reference/egress.md §4.3). */
+import { familyOf, nthAddress } from '../../allocators/addresses.ts';
+import { MASQUERADE_OFFSETS } from '../../allocators/node-addresses.ts';
+import { feature, type Feature, type Sink } from '../../desired/features.ts';
+import { EVERY_HOST } from '../../model/read/egress-services.ts';
+import { DEFAULT_NETWORK } from '../../model/read/networks.ts';
+import { clusterFamilies } from '../../model/rules/network-addresses.ts';
+import { egressServiceObject, type EgressServicePlace } from '../../model/zone/egress-services.ts';
+import type { ZoneFacts } from '../../model/zone/zone.ts';
+import { HostRows } from '../host-rows.ts';
+import { SERVICE_NETWORKS, SERVICE_SNAT, SERVICE_SOURCES } from '../nftables/egress.ts';
+import { SERVICE_PODS } from '../nftables/management-port-forward.ts';
+import { concatenated, NftRows } from '../nftables/nft-rows.ts';
+import { ofFamily } from '../nftables/ruleset.ts';
+import { RULE_EGRESS_SERVICE } from '../numbers.ts';
+import type { HostSettings } from './host-network.ts';
+
+/** Ids of networks have at most four digits. */
+const NETWORKS = 10_000;
+
+/** The place, where its pods of the default network leave here. */
+function placeHere(
+  facts: ZoneFacts,
+  service: string,
+  { routingTables }: HostSettings,
+  out?: Sink,
+): EgressServicePlace | undefined {
+  const place = facts.placeOfService(service);
+  if (place === undefined || (place.host !== facts.nodeName && place.host !== EVERY_HOST))
+    return undefined;
+  const { table } = place;
+  if (table === undefined || table < routingTables || table >= routingTables + NETWORKS)
+    return place;
+  out?.problem(
+    egressServiceObject(service),
+    `spec.network: ${table} is, or may become, the routing table of a network of Heddle: no pod of it leaves by node ${facts.nodeName}; name one that an administrator keeps on the nodes`,
+  );
+  return undefined;
+}
+
+export const egressServicePodsOnHost = (settings: HostSettings): Feature<ZoneFacts> =>
+  feature({
+    name: 'host/egress-service-pods',
+    over: (facts: ZoneFacts) => facts.egressServicePorts,
+    objects(facts, key) {
+      const service = facts.egressServicePorts.peek(...key)?.service;
+      return service === undefined ? undefined : [egressServiceObject(service)];
+    },
+    rules: {
+      source: {
+        text: 'A pod behind an EgressService leaves this host with the address of the load balancer.',
+        source: 'reference/node.md §3.7, egress service',
+      },
+      network: {
+        text: 'Where the network says the address, it leaves with that of the device that it leaves by.',
+        source: 'reference/egress.md §4.3',
+      },
+      table: {
+        text: 'What it sends is routed by the table that the EgressService names.',
+        source: 'reference/node.md §2.4',
+      },
+    },
+    claims: [],
+    build(facts, key, out) {
+      const port = facts.egressServicePorts.get(...key);
+      if (port?.network !== DEFAULT_NETWORK) return;
+      const place = placeHere(facts, port.service, settings);
+      if (place === undefined || (place.host === EVERY_HOST && !port.isOwn)) return;
+      const object = egressServiceObject(port.service);
+      const families = clusterFamilies(facts.settings);
+      for (const address of port.addresses) {
+        const family = familyOf(address);
+        if (!families.includes(family)) continue;
+        const source = place.sources.find((one) => familyOf(one) === family);
+        if (source === undefined && place.host !== EVERY_HOST) continue;
+        const rows = new NftRows(out, object, source === undefined ? 'network' : 'source');
+        rows.element({ set: ofFamily(SERVICE_PODS, family), element: address });
+        if (source === undefined)
+          rows.element({ set: ofFamily(SERVICE_NETWORKS, family), element: address });
+        else {
+          rows.element({ set: ofFamily(SERVICE_SNAT, family), element: address, value: source });
+          rows.element({
+            set: ofFamily(SERVICE_SOURCES, family),
+            element: concatenated(address, source),
+          });
+        }
+        if (place.table !== undefined)
+          new HostRows(out, object, 'table').rule({
+            family,
+            priority: RULE_EGRESS_SERVICE,
+            from: address,
+            table: place.table,
+          });
+      }
+    },
+  });
+
+export const egressServiceRules = (settings: HostSettings): Feature<ZoneFacts> =>
+  feature({
+    name: 'host/egress-service-rules',
+    over: (facts: ZoneFacts) => facts.egressServices.bucket('here'),
+    objects: (_facts, key) => [egressServiceObject(key.join('/'))],
+    rules: {
+      answers: {
+        text: 'What the service answers to who asked its load balancer leaves by that table, too.',
+        source: 'reference/node.md §2.4',
+      },
+    },
+    claims: [],
+    build(facts, key, out) {
+      const service = key.join('/');
+      const table = placeHere(facts, service, settings, out)?.table;
+      const {
+        clusterIps = [],
+        isExternallyLocal = false,
+        ports = [],
+      } = facts.services.get(service) ?? {};
+      // On primary networks tables are not for pods, nor for who asks them.
+      const isPrimary = (facts.egressServiceUses.get(...key)?.networks ?? []).length > 0;
+      if (table === undefined || isPrimary) return;
+      const rows = new HostRows(out, egressServiceObject(service), 'answers');
+      const rule = (from: string, sport?: number): void =>
+        rows.rule({
+          family: familyOf(from),
+          priority: RULE_EGRESS_SERVICE,
+          from,
+          table,
+          ...(sport === undefined ? {} : { sport }),
+        });
+      for (const address of clusterIps) rule(address);
+      if (!isExternallyLocal) return;
+      for (const family of clusterFamilies(facts.settings)) {
+        const subnet = facts.settings.masqueradeSubnets[family];
+        if (subnet === undefined) continue;
+        for (const nodePort of new Set(ports.flatMap((port) => port.nodePort ?? [])))
+          rule(nthAddress(subnet, MASQUERADE_OFFSETS.hostEtpLocal), nodePort);
+      }
+    },
+  });

@@ -1,0 +1,274 @@
+/** With which address pods of an EgressService leave, with packets: on the default network and on primary ones of both layers, of both families, while the node moves. */
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { parseAllDocuments } from 'yaml';
+import { probe, type Endpoint } from '../../src/lab/connectivity.ts';
+import { heddleCommand, outputInside, runInside } from '../../src/lab/exec.ts';
+import { manifestsFolder, OUTSIDE } from '../../src/lab/node-facts.ts';
+import { settingsFile } from '../../src/lab/objects.ts';
+import { serveOutward } from '../../src/lab/outward.ts';
+import { SERVER_PORT } from '../../src/lab/pods.ts';
+import { testLab, whyNoLab, type TestLab } from '../support/lab/lab.ts';
+import { nodeAddresses } from '../support/lab/matrix-tenants.ts';
+import { ownFolder } from '../support/run/left-behind.ts';
+import {
+  manifestsText,
+  podOn,
+  SPACES,
+  spaceObjects,
+  type Space,
+} from '../support/lab/network-spaces.ts';
+import { Tenants } from '../support/lab/tenants.ts';
+
+const SOON = { timeout: 60_000, interval: 200 };
+const SECONDS = 2;
+
+interface Case {
+  readonly mode: 'shared' | 'local';
+  readonly spaces: readonly Space[];
+}
+const CASES: readonly Case[] = [
+  { mode: 'shared', spaces: SPACES },
+  // In local gateway mode networks of users leave by VRFs, which this kernel need not have.
+  { mode: 'local', spaces: ['plain'] },
+];
+
+type NodeName = 'n1' | 'n2';
+const FAMILIES = ['v4', 'v6'] as const;
+type Family = (typeof FAMILIES)[number];
+
+/** Last part of the addresses of each namespace's service. */
+const LAST = { plain: 61, routed: 62, flat: 63 } as const;
+const PREFIXES = { v4: '172.18.0.', v6: 'fd00:172:18::' } as const;
+const addressOf = (space: Space, family: Family): string => `${PREFIXES[family]}${LAST[space]}`;
+
+const podsOf = (namespace: Space): readonly object[] =>
+  (
+    [
+      ['n1', 'near', 'web'],
+      ['n2', 'far', 'web'],
+      // Not behind the service.
+      ['n2', 'free', 'none'],
+    ] as const
+  ).map(([node, name, tier]) => {
+    const pod = podOn(node, namespace, name) as { metadata: { labels: object } };
+    return {
+      ...pod,
+      metadata: { ...pod.metadata, labels: { ...pod.metadata.labels, tier } },
+    };
+  });
+
+const serviceObjects = (namespace: Space): readonly object[] => {
+  const last = LAST[namespace];
+  const clusterIPs = [`172.16.1.${last}`, `fd00:10:96::${last}`];
+  return [
+    {
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: { namespace, name: 'web' },
+      spec: {
+        type: 'LoadBalancer',
+        clusterIP: clusterIPs[0],
+        clusterIPs,
+        selector: { tier: 'web' },
+        ports: [{ name: 'web', port: 80, targetPort: SERVER_PORT }],
+      },
+      status: {
+        loadBalancer: { ingress: FAMILIES.map((family) => ({ ip: addressOf(namespace, family) })) },
+      },
+    },
+    {
+      apiVersion: 'k8s.ovn.org/v1',
+      kind: 'EgressService',
+      metadata: { namespace, name: 'web' },
+      spec: {
+        sourceIPBy: 'LoadBalancerIP',
+        nodeSelector: { matchLabels: { leaves: 'here' } },
+      },
+    },
+  ];
+};
+
+describe.skipIf(whyNoLab !== undefined).each(CASES)(
+  `egress services in $mode gateway mode${whyNoLab === undefined ? '' : ` (${whyNoLab})`}`,
+  ({ mode, spaces }) => {
+    const folder = ownFolder(`heddle-egress-services-${mode}`);
+    let lab: TestLab;
+    let tenants: Tenants;
+    let ends: readonly Endpoint[];
+
+    const file = (): string => join(tenants.manifests, 'egress-service.yaml');
+    /** Where pods may leave. */
+    const label = (...labelled: readonly NodeName[]): void => {
+      const path = join(manifestsFolder(lab.record.name), 'nodes.yaml');
+      const nodes = parseAllDocuments(readFileSync(path, 'utf8')).map(
+        (document) => document.toJS() as { metadata: { name: NodeName; labels: object } },
+      );
+      writeFileSync(
+        path,
+        manifestsText(
+          nodes.map(({ metadata: { name }, ...node }) => ({
+            ...node,
+            metadata: {
+              name,
+              labels: {
+                'kubernetes.io/hostname': name,
+                ...(labelled.includes(name) ? { leaves: 'here' } : {}),
+              },
+            },
+          })),
+        ),
+      );
+    };
+    const inOutside = (...words: readonly string[]): Promise<string> =>
+      outputInside(lab.record, ['ip', 'netns', 'exec', 'ext', ...words]);
+    /** As who announces the addresses from there. */
+    const announce = async (node: NodeName): Promise<void> => {
+      const via = nodeAddresses(node);
+      for (const space of spaces)
+        for (const [index, family] of FAMILIES.entries())
+          await inOutside(
+            'ip',
+            'route',
+            'replace',
+            addressOf(space, family),
+            'via',
+            via[index] ?? '',
+            'dev',
+            'eth0',
+          );
+    };
+
+    /** As whom the host outside sees each pod: `plain/near 172.18.0.61`; `nobody` where nothing comes. */
+    const seen = async (
+      families: readonly Family[] = FAMILIES,
+      of: readonly Endpoint[] = ends,
+    ): Promise<readonly string[]> => {
+      const asked = of.flatMap((end) => families.map((family) => ({ end, family })));
+      const results = await probe(
+        lab.record,
+        asked.map(({ end, family }) => ({
+          from: end.namespace,
+          to: OUTSIDE[family],
+          port: SERVER_PORT,
+          ping: false,
+        })),
+        SECONDS,
+      );
+      return asked.map(
+        ({ end }, index) => `${end.pod} ${results[index]?.answer?.peer ?? 'nobody'}`,
+      );
+    };
+    const expected = (
+      what: 'node' | 'nobody' | 'service',
+      families: readonly Family[] = FAMILIES,
+      of: readonly Endpoint[] = ends,
+    ): readonly string[] =>
+      of.flatMap(({ pod: key, node }) =>
+        families.map((family) => {
+          const ofNode = nodeAddresses(node as NodeName)[family === 'v4' ? 0 : 1];
+          const own = what === 'nobody' ? what : addressOf(key.split('/')[0] as Space, family);
+          return `${key} ${key.endsWith('/free') || what === 'node' ? ofNode : own}`;
+        }),
+      );
+    /** Packets that came to the host outside with another address than those of services. */
+    const wrong = async (): Promise<number> => {
+      const counters = await inOutside('nft', 'list', 'table', 'inet', 'seen');
+      return [...counters.matchAll(/packets (\d+)/g)].reduce(
+        (sum, [, count]) => sum + Number(count),
+        0,
+      );
+    };
+    const status = async (): Promise<string> => {
+      const words = heddleCommand(lab.record, [
+        'status',
+        '--config',
+        settingsFile(lab.record.name),
+      ]);
+      return (await runInside(lab.record, words)).stdout;
+    };
+
+    beforeAll(async () => {
+      writeFileSync(
+        join(folder, 'objects.yaml'),
+        manifestsText(spaces.flatMap((space) => [...spaceObjects(space), ...podsOf(space)])),
+      );
+      lab = await testLab(`e2e-egress-services-${mode}`, { nodes: 2, families: 'dual' });
+      tenants = new Tenants(lab.record, {
+        folder,
+        daemonArguments: [`--gateway-mode=${mode}`],
+      });
+      await tenants.start();
+      await serveOutward(lab.record);
+      ends = await tenants.endpoints();
+    }, 120_000);
+    afterAll(async () => {
+      rmSync(folder, { recursive: true });
+      await lab[Symbol.asyncDispose]();
+    });
+
+    test('without one pods leave as their nodes', async () => {
+      await expect.poll(() => seen(), SOON).toEqual(expected('node'));
+    });
+
+    test('while no node was chosen nothing leaves, and its owner is told', async () => {
+      writeFileSync(file(), manifestsText(spaces.flatMap(serviceObjects)));
+      await expect.poll(() => seen(), SOON).toEqual(expected('nobody'));
+      await expect.poll(status, SOON).toContain('no suitable node for selector: leaves=here');
+    });
+
+    test('pods of the chosen node, and of others, leave with the address of their load balancer', async () => {
+      await announce('n1');
+      label('n1');
+      await expect.poll(() => seen(), SOON).toEqual(expected('service'));
+    });
+
+    test('while the node moves no packet leaves with another address', async () => {
+      await inOutside('nft', 'add', 'table', 'inet', 'seen');
+      await inOutside('nft', 'add chain inet seen input { type filter hook input priority 0; }');
+      for (const [ip, family] of [
+        ['ip', 'v4'],
+        ['ip6', 'v6'],
+      ] as const) {
+        const sources = spaces.map((space) => addressOf(space, family)).join(', ');
+        await inOutside(
+          'nft',
+          `add rule inet seen input tcp dport ${SERVER_PORT} ${ip} saddr != { ${sources} } counter`,
+        );
+      }
+      // Those of the pods that no service has are not sent meanwhile.
+      const served = ends.filter(({ pod: key }) => !key.endsWith('/free'));
+      for (const node of ['n2', 'n1', 'n2'] as const) {
+        await announce(node);
+        label(node);
+        // Packets go all the time until each pod is answered at its new place.
+        await expect
+          .poll(() => seen(FAMILIES, served), SOON)
+          .toEqual(expected('service', FAMILIES, served));
+      }
+      expect(await wrong()).toBe(0);
+    });
+
+    test('when it goes pods leave as their nodes, and nothing is left', async () => {
+      rmSync(file(), { force: true });
+      await expect.poll(() => seen(), SOON).toEqual(expected('node'));
+      // What was counted while it moved could have been seen.
+      expect(await wrong()).toBeGreaterThan(0);
+      for (const node of ['n1', 'n2'] as const) {
+        const policies = await tenants.rows(node, 'OVN_Northbound', ['Logical_Router_Policy']);
+        expect(policies.filter((row) => row.includes('EgressSVC'))).toEqual([]);
+        const table = await outputInside(lab.record, [
+          'on',
+          node,
+          'nft',
+          'list',
+          'table',
+          'inet',
+          'ovn-kubernetes',
+        ]);
+        for (const space of spaces) expect(table).not.toContain(addressOf(space, 'v4'));
+      }
+    });
+  },
+);

@@ -1,0 +1,206 @@
+/** EgressServices in the cluster manager: which node each leaves by, the node's label, and what owners are told. */
+import { expect, test } from 'vitest';
+import { egressServices, endpointSlices, nodes } from '../../../src/api/kinds.ts';
+import type { KubeObject } from '../../../src/api/objects.ts';
+import type { Node } from '../../../src/api/types.ts';
+import { apply, node, startManager } from '../../support/cluster/cluster.ts';
+import { MemoryStore } from '../../support/cluster/memory-store.ts';
+
+const LABEL = 'egress-service.k8s.ovn.org/';
+
+const place = (key: string): { namespace: string; name: string } => {
+  const [namespace = '', name = ''] = key.split('/');
+  return { namespace, name };
+};
+const egressService = (key: string, spec: object = {}): KubeObject => ({
+  apiVersion: 'k8s.ovn.org/v1',
+  kind: 'EgressService',
+  metadata: place(key),
+  spec,
+});
+const service = (key: string, spec: object = {}, ip = '172.18.0.240'): KubeObject => ({
+  apiVersion: 'v1',
+  kind: 'Service',
+  metadata: place(key),
+  spec: { type: 'LoadBalancer', clusterIPs: ['172.16.1.5'], ports: [{ port: 80 }], ...spec },
+  status: { loadBalancer: { ingress: ip === '' ? [] : [{ ip }] } },
+});
+const slice = (key: string, ...on: readonly string[]): KubeObject =>
+  ({
+    apiVersion: 'discovery.k8s.io/v1',
+    kind: 'EndpointSlice',
+    metadata: { ...place(key), labels: { 'kubernetes.io/service-name': place(key).name } },
+    addressType: 'IPv4',
+    endpoints: on.map((nodeName, index) => ({ addresses: [`10.128.0.${index + 3}`], nodeName })),
+    ports: [],
+  }) as KubeObject;
+const become = (store: MemoryStore, name: string, status: string): Promise<Node> =>
+  store.patchStatus(
+    nodes,
+    name,
+    { status: { conditions: [{ type: 'Ready', status }] } },
+    { fieldManager: 'user' },
+  );
+const ready = (name: string, status: 'True' | 'Unknown', labels = {}): Node => ({
+  ...node(name, {}),
+  metadata: { name, labels },
+  status: { conditions: [{ type: 'Ready', status }] },
+});
+
+const hostOf = async (store: MemoryStore, key: string): Promise<string | undefined> =>
+  (await store.get(egressServices, key))?.status?.host;
+const labelsOf = async (store: MemoryStore): Promise<readonly string[]> =>
+  (await store.list(nodes)).flatMap(({ metadata: { name, labels = {} } }) =>
+    Object.keys(labels)
+      .filter((label) => label.startsWith(LABEL))
+      .map((label) => `${name} ${label.slice(LABEL.length)}`),
+  );
+const told = (store: MemoryStore): readonly string[] =>
+  store.events.map(
+    ({ regarding, type, reason, message }) =>
+      `${regarding.metadata.name} ${type} ${reason}: ${message}`,
+  );
+
+async function prepared(): Promise<MemoryStore> {
+  const store = new MemoryStore();
+  await apply(store, ready('n1', 'True', { pool: 'a' }), ready('n2', 'True', { pool: 'b' }));
+  return store;
+}
+
+test('services are spread over the nodes, which get their labels; what leaves by its network has every node, and none', async () => {
+  const store = await prepared();
+  await using running = startManager(store);
+  await apply(
+    store,
+    ...['a/one', 'a/two', 'a/net'].map((key) => service(key)),
+    egressService('a/one', { sourceIPBy: 'LoadBalancerIP' }),
+    egressService('a/two'),
+    egressService('a/net', { sourceIPBy: 'Network', network: '1200' }),
+  );
+  await running.settled();
+  expect(await hostOf(store, 'a/one')).toBe('n1');
+  expect(await hostOf(store, 'a/two')).toBe('n2');
+  expect(await hostOf(store, 'a/net')).toBe('ALL');
+  expect(await labelsOf(store)).toEqual(['n1 a-one', 'n2 a-two']);
+  expect(running.manager.problems()).toEqual([]);
+});
+
+test('a node that is not ready is left, its label goes first; one that comes back takes nothing away', async () => {
+  const store = await prepared();
+  await using running = startManager(store);
+  await apply(store, service('a/one'), egressService('a/one'));
+  await running.settled();
+  await become(store, 'n1', 'Unknown');
+  await running.settled();
+  expect(await hostOf(store, 'a/one')).toBe('n2');
+  expect(await labelsOf(store)).toEqual(['n2 a-one']);
+  await become(store, 'n1', 'True');
+  await running.settled();
+  expect(await hostOf(store, 'a/one')).toBe('n2');
+});
+
+test('labels that somebody changed are put back', async () => {
+  const store = await prepared();
+  await using running = startManager(store);
+  await apply(store, service('a/one'), egressService('a/one'));
+  await running.settled();
+  const change = (name: string, value: string | null): Promise<Node> =>
+    store.patch(
+      nodes,
+      name,
+      { metadata: { labels: { [`${LABEL}a-one`]: value } } },
+      { fieldManager: 'user' },
+    );
+  await change('n1', null);
+  await change('n2', '');
+  await running.settled();
+  expect(await labelsOf(store)).toEqual(['n1 a-one']);
+  await store.delete(egressServices, 'a/one');
+  await running.settled();
+  expect(await labelsOf(store)).toEqual([]);
+});
+
+test('a selector is kept to, and told where no node fits', async () => {
+  const store = await prepared();
+  await using running = startManager(store);
+  const selecting = (pool: string): KubeObject =>
+    egressService('a/one', { nodeSelector: { matchLabels: { pool } } });
+  await apply(store, service('a/one'), selecting('b'));
+  await running.settled();
+  expect(await hostOf(store, 'a/one')).toBe('n2');
+  await store.patch(
+    egressServices,
+    'a/one',
+    { spec: { nodeSelector: { matchLabels: { pool: 'c' } } } },
+    { fieldManager: 'user' },
+  );
+  await running.settled();
+  expect(await hostOf(store, 'a/one')).toBe('');
+  expect(await labelsOf(store)).toEqual([]);
+  expect(told(store)).toEqual([
+    'one Warning NoSuitableNode: no suitable node for selector: pool=c: its pods send nothing out',
+  ]);
+  expect(running.manager.problems().map(({ object }) => object)).toEqual(['EgressService a/one']);
+});
+
+test('with a local traffic policy it is a node with endpoints', async () => {
+  const store = await prepared();
+  await using running = startManager(store);
+  await apply(
+    store,
+    service('a/one', { externalTrafficPolicy: 'Local' }),
+    egressService('a/one'),
+    slice('a/one', 'n2'),
+  );
+  await running.settled();
+  expect(await hostOf(store, 'a/one')).toBe('n2');
+  await store.delete(endpointSlices, 'a/one');
+  await apply(store, slice('a/one', 'n1'));
+  await running.settled();
+  expect(await hostOf(store, 'a/one')).toBe('n1');
+  await store.delete(endpointSlices, 'a/one');
+  await running.settled();
+  expect(await hostOf(store, 'a/one')).toBe('');
+  expect(told(store).at(-1)).toContain('that has endpoints of the service');
+});
+
+test.each([
+  ['no service', [], 'NoService: there is no Service a/one'],
+  ['no load balancer', [service('a/one', { type: 'ClusterIP' })], 'NoLoadBalancer: Service a/one'],
+  ['no address', [service('a/one', {}, '')], 'NoAddress: the load balancer of Service a/one'],
+] as const)('with %s no node is chosen, and its owner is told', async (_what, objects, text) => {
+  const store = await prepared();
+  await using running = startManager(store);
+  await apply(store, ...objects, egressService('a/one'));
+  await running.settled();
+  expect(await hostOf(store, 'a/one')).toBe('');
+  expect(told(store)).toEqual([expect.stringContaining(`one Warning ${text}`)]);
+});
+
+test('of two services with one label the older has a node; a label that no node can have is told', async () => {
+  const store = await prepared();
+  await using running = startManager(store);
+  const long = `${'n'.repeat(40)}/${'s'.repeat(40)}`;
+  const made = (object: KubeObject, creationTimestamp: string): KubeObject => ({
+    ...object,
+    metadata: { ...object.metadata, creationTimestamp },
+  });
+  await apply(
+    store,
+    ...['a-b/c', 'a/b-c', long].map((key) => service(key)),
+    made(egressService('a-b/c'), '2026-01-02T00:00:00Z'),
+    made(egressService('a/b-c'), '2026-01-01T00:00:00Z'),
+    egressService(long),
+  );
+  await running.settled();
+  expect(await hostOf(store, 'a/b-c')).toBe('n1');
+  expect(await hostOf(store, 'a-b/c')).toBe('');
+  expect(await hostOf(store, long)).toBe('');
+  expect(await labelsOf(store)).toEqual(['n1 a-b-c']);
+  expect(told(store).toSorted()).toEqual([
+    expect.stringMatching(
+      /^c Warning NoLabel: .*also be that of EgressService a\/b-c, which is older/,
+    ),
+    expect.stringMatching(/^s+ Warning NoLabel: .*longer than 63 characters/),
+  ]);
+});

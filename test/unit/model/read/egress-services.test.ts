@@ -1,0 +1,53 @@
+import { expect, test } from 'vitest';
+import type { EgressService } from '../../../../src/api/types.ts';
+import { readEgressService, routingTable } from '../../../../src/model/read/egress-services.ts';
+
+const egressService = (spec: EgressService['spec'], host?: string): EgressService => ({
+  apiVersion: 'k8s.ovn.org/v1',
+  kind: 'EgressService',
+  metadata: { namespace: 'blue', name: 'web', creationTimestamp: '2026-01-01T00:00:00Z' },
+  ...(spec === undefined ? {} : { spec }),
+  ...(host === undefined ? {} : { status: { host } }),
+});
+
+test('what is not said is by the address of the load balancer, and by no node', () => {
+  expect(readEgressService(egressService(undefined), 'n1')).toEqual({
+    key: 'blue/web',
+    namespace: 'blue',
+    name: 'web',
+    created: '2026-01-01T00:00:00Z',
+    isByNetwork: false,
+    host: '',
+    isHere: false,
+  });
+  expect(
+    readEgressService(egressService({ sourceIPBy: 'Network', network: '1200' }, 'n1'), 'n1'),
+  ).toMatchObject({ isByNetwork: true, host: 'n1', isHere: true, table: 1200 });
+});
+
+test.each([
+  ['1', 1],
+  ['254', 254],
+  ['4294967295', 4_294_967_295],
+])('routing table %s', (text, table) => {
+  expect(routingTable(text)).toEqual({ table });
+});
+
+test.each([
+  ['0', 'is not the number of a routing table'],
+  ['7', 'is a table of Heddle'],
+  ['255', "is the kernel's table of local addresses"],
+  ['4294967296', 'is more than 4294967295'],
+  ['99999999999', 'is not the number of a routing table'],
+  ['0x4b0', 'is not the number of a routing table'],
+  ['1200 lookup 255', 'is not the number of a routing table'],
+  ['-1', 'is not the number of a routing table'],
+  ['blue-vrf', 'is not the number of a routing table'],
+  ['12\n00', 'is not the number of a routing table'],
+])('table %j is refused by name', (text, why) => {
+  const { table, problem } = routingTable(text);
+  expect(table).toBeUndefined();
+  expect(problem).toBe(
+    `spec.network: ${JSON.stringify(text)} ${why}: no pod of it leaves; name the number of a routing table that an administrator keeps on the nodes`,
+  );
+});

@@ -1,0 +1,16 @@
+import { expect, test } from 'vitest';
+import {
+  egressServiceMark,
+  SERVICE_MARK_BIT,
+} from '../../../../src/model/rules/egress-service-mark.ts';
+
+test('marks have a bit that no others have, and IPv4 addresses those of their own', () => {
+  expect(egressServiceMark('172.18.0.240')).toBe(0xac12_00f0);
+  expect(egressServiceMark('10.0.0.1')).toBe(0x8a00_0001);
+  expect(egressServiceMark('fd00::1')).toBeGreaterThanOrEqual(SERVICE_MARK_BIT);
+  expect(egressServiceMark('fd00::1')).not.toBe(egressServiceMark('fd00::2'));
+});
+
+test('IPv4 addresses have the same one where they differ in the first bit alone', () => {
+  expect(egressServiceMark('10.0.0.1')).toBe(egressServiceMark('138.0.0.1'));
+});

@@ -3,8 +3,10 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Attachment } from '../../../src/model/model.ts';
+import type { EgressServiceFacts } from '../../../src/model/read/egress-services.ts';
 import type { EgressIp } from '../../../src/model/read/egress-ips.ts';
 import type { ExternalRoute } from '../../../src/model/read/external-routes.ts';
+import { egressServiceMark } from '../../../src/model/rules/egress-service-mark.ts';
 import { OvnZone } from '../../support/zone/ovn-zone.ts';
 import { service, slice, withServices } from '../../support/zone/services.ts';
 import {
@@ -21,8 +23,12 @@ import {
 const HOP = '172.18.0.50';
 const EGRESS = '172.18.0.200';
 const OTHER_NODE = '172.18.0.4';
-/** Packet marks: to a node with this one's address, to a next hop, and that of the EgressIP. */
-const MARK = { toNode: '1008', egressIp: '50000' } as const;
+/** Packet marks: to a node with this one's address, that of the EgressIP, and to the host for its translation to a load balancer's address. */
+const MARK = {
+  toNode: '1008',
+  egressIp: '50000',
+  toHost: '1011',
+} as const;
 
 interface Place {
   readonly pod: Attachment;
@@ -33,6 +39,9 @@ interface Place {
   /** Of a pod on node ovn-worker2, and of a service that leads to it alone. */
   readonly farPod: string;
   readonly service: string;
+  /** Cluster IP of the service with the load balancer, and the address of that. */
+  readonly balanced: string;
+  readonly loadBalancer: string;
 }
 /** By the column's first word. */
 const PLACES: Readonly<Record<string, Place>> = {
@@ -43,6 +52,8 @@ const PLACES: Readonly<Record<string, Place>> = {
     gateway: '0a:58:0a:f4:00:01',
     farPod: '10.244.1.5',
     service: '10.96.2.1',
+    balanced: '10.96.3.1',
+    loadBalancer: '172.18.0.241',
   },
   Layer3: {
     pod: bluePod,
@@ -51,6 +62,8 @@ const PLACES: Readonly<Record<string, Place>> = {
     gateway: '0a:58:67:67:00:01',
     farPod: '103.103.1.5',
     service: '10.96.2.2',
+    balanced: '10.96.3.2',
+    loadBalancer: '172.18.0.242',
   },
   Layer2: {
     pod: yellowPod,
@@ -59,6 +72,8 @@ const PLACES: Readonly<Record<string, Place>> = {
     gateway: '0a:58:69:69:00:01',
     farPod: '105.105.0.4',
     service: '10.96.2.3',
+    balanced: '10.96.3.3',
+    loadBalancer: '172.18.0.243',
   },
 };
 const DESTINATIONS: Readonly<Record<string, (place: Place) => string>> = {
@@ -87,7 +102,20 @@ const egressIp = (...nodes: readonly string[]): EgressIp => ({
   items: nodes.map((node) => ({ node, address: EGRESS })),
   isHere: nodes.includes('ovn-worker'),
 });
+const egressServicesOn = (host: string): readonly EgressServiceFacts[] =>
+  Object.values(PLACES).map(({ pod: { namespace } }) => ({
+    key: `${namespace}/lb`,
+    namespace,
+    name: 'lb',
+    created: '',
+    isByNetwork: false,
+    host,
+    isHere: host === 'ovn-worker',
+  }));
 const OBJECTS: Readonly<Record<string, Partial<Zone>>> = {
+  'EgressService here': { egressServices: egressServicesOn('ovn-worker') },
+  'EgressService elsewhere': { egressServices: egressServicesOn('ovn-worker2') },
+  'EgressService nowhere': { egressServices: egressServicesOn('') },
   'EgressIP here': { egressIps: [egressIp('ovn-worker')] },
   'EgressIP elsewhere': { egressIps: [egressIp('ovn-worker2')] },
   'EgressIP nowhere': { egressIps: [egressIp()] },
@@ -100,13 +128,16 @@ const base: Zone = withServices(
     ...exampleZone,
     namespaces: [...exampleZone.namespaces, 'yellow'],
     networks: [...exampleZone.networks, yellow],
+    selectors: Object.fromEntries(
+      pods.map(({ namespace }) => [`${namespace}/lb`, { app: 'balanced' }]),
+    ),
     attachments: pods,
     remoteAttachments: [farYellowPod],
     pods: pods.map(({ namespace, pod: name, node }) => ({
       namespace,
       name,
       node,
-      labels: {},
+      labels: { app: 'balanced' },
       namedPorts: [],
     })),
   },
@@ -115,6 +146,11 @@ const base: Zone = withServices(
   ...Object.values(PLACES).flatMap(({ pod: { namespace, network }, farPod, ...place }) => {
     const key = `${namespace}/far`;
     return [
+      service(
+        `${namespace}/lb`,
+        { type: 'LoadBalancer', clusterIPs: [place.balanced] },
+        { loadBalancer: { ingress: [{ ip: place.loadBalancer }] } },
+      ),
       service(key, { clusterIPs: [place.service], ports: [{ port: 443 }] }),
       slice(key, [`${farPod} on ovn-worker2`], {
         ports: [{ port: 8443 }],
@@ -158,11 +194,12 @@ const TABLE = readTable();
 const CASES = [...new Set(TABLE.rows.map(({ has }) => has))].filter((has) => has !== 'any');
 
 /** What happens to a packet, in the words of the table. */
-function wordsOf(trace: string): string {
+function wordsOf(trace: string, { loadBalancer }: Place): string {
   const last = (pattern: RegExp): string | undefined => [...trace.matchAll(pattern)].at(-1)?.[1];
   const out = last(/\/\* output to "([^"]+)"/g) ?? '';
   // What a management port sends is the host's, which gives it the node's address.
-  if (out.startsWith('k8s-')) return 'host';
+  const mark = last(/pkt\.mark = (\d+)/g);
+  if (out.startsWith('k8s-')) return mark === MARK.toHost ? 'L, host' : 'host';
   if (
     /^(?:[\w.]*tstor-ovn-worker2|trtor-GR_[\w.]*_ovn-worker2|yellow\.yellow\.net_yellow_far)$/.test(
       out,
@@ -170,7 +207,6 @@ function wordsOf(trace: string): string {
   )
     return 'other node';
   if (!out.startsWith('breth0_')) return trace.includes('drop;') ? 'nothing' : out;
-  const mark = last(/pkt\.mark = (\d+)/g);
   const source = last(/ct_snat\(ip4\.src=([\d.]+)\)/g);
   const hasEgress = mark === MARK.egressIp || (source === EGRESS && mark !== MARK.toNode);
   const next = last(/reg0 = ([\d.]+|ip4\.dst);/g);
@@ -179,20 +215,26 @@ function wordsOf(trace: string): string {
     '172.18.0.1': 'gateway',
     'ip4.dst': 'directly',
   };
-  return `${hasEgress ? 'E' : 'node'}, ${ways[next ?? ''] ?? next}`;
+  const who = mark === String(egressServiceMark(loadBalancer)) ? 'L' : hasEgress ? 'E' : 'node';
+  return `${who}, ${ways[next ?? ''] ?? next}`;
 }
 
 describe('the table', () => {
   test('has a row of each case for what leaves, and of each destination', () => {
     const destinations = new Set(TABLE.rows.map(({ to }) => to));
-    expect([...destinations]).toEqual(Object.keys(DESTINATIONS));
+    expect(destinations).toEqual(new Set(Object.keys(DESTINATIONS)));
     const outside = TABLE.rows.filter(({ to }) => to === 'outside').map(({ has }) => has);
-    const routed = Object.keys(OBJECTS).slice(0, -1);
-    expect(outside).toEqual([
-      'nothing',
-      ...Object.keys(OBJECTS),
-      ...routed.map((one) => `${one}, external route`),
-    ]);
+    const egressIps = Object.keys(OBJECTS).filter((one) => one.startsWith('EgressIP '));
+    expect(outside.toSorted()).toEqual(
+      [
+        'nothing',
+        ...Object.keys(OBJECTS),
+        ...egressIps.map((one) => `${one}, external route`),
+        'EgressService here, EgressIP elsewhere',
+        'EgressService nowhere, EgressIP here',
+        'EgressService here, external route',
+      ].toSorted(),
+    );
     expect(TABLE.columns).toHaveLength(6);
   });
 });
@@ -229,6 +271,7 @@ describe.each(CASES)('a pod with %s', (has) => {
           ].join(' && ');
           return wordsOf(
             await ovn.traceText(place.aSwitch, packet, ...Array<string>(6).fill('--ct=new')),
+            place,
           );
         });
         found.push({ has: row.has, to, cells: await Promise.all(traced) });

@@ -519,6 +519,7 @@ describe('answers', () => {
         l3mdev: rule.isL3mdev || undefined,
         iif: rule.inputDevice,
         protocol: rule.protocol,
+        sourcePorts: rule.sourcePorts?.join(' '),
         hasMore: rule.hasMore || undefined,
       }),
     );
@@ -537,7 +538,8 @@ describe('answers', () => {
         l3mdev: 'l3mdev' in json || undefined,
         iif: json['iif'],
         protocol: Number(json['protocol']),
-        hasMore: 'sport' in json || undefined,
+        sourcePorts:
+          'sport' in json ? `${textOf(json['sport'])} ${textOf(json['sport'])}` : undefined,
       }),
     );
     expect(found).toEqual(shown);

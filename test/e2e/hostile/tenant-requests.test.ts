@@ -178,6 +178,11 @@ const COLLECTIONS = [
 ];
 const isOwn = (text: string): boolean => text.includes('mallory');
 
+/** Of a status, what is counted over everybody's networks and problems, which condition comes first, and when: the entries themselves are compared. */
+const OF_ALL = ['observedAt', 'used', 'programmed', 'problemCount', 'ready', 'reason'];
+/** Of networks on n2, where no daemon runs, their owners are told after a while. */
+const TOLD_LATER = 'n2: no report yet';
+
 /** What of an object says something of others: nodes, zones and shared networks name those of all tenants, heartbeats beat. */
 function ofOthers(plural: string, object: KubeObject): string {
   const { metadata, ...rest } = object as KubeObject & { status?: Record<string, unknown> };
@@ -194,7 +199,7 @@ function ofOthers(plural: string, object: KubeObject): string {
   if (['zonestatuses', 'clusteruserdefinednetworks'].includes(plural))
     kept['status'] = Object.fromEntries(
       Object.entries(rest.status ?? {})
-        .filter(([key]) => key !== 'observedAt')
+        .filter(([key]) => !OF_ALL.includes(key))
         .map(([key, value]) => [
           key,
           Array.isArray(value) ? value.filter((one) => !isOwn(JSON.stringify(one))) : value,
@@ -489,7 +494,8 @@ describe.skipIf(typeof started === 'string')('a tenant with his token', () => {
         if (
           !isOwn(item.metadata.namespace ?? '') &&
           !isOwn(item.metadata.name) &&
-          !item.metadata.name.startsWith('canary')
+          !item.metadata.name.startsWith('canary') &&
+          !(path.endsWith('/events') && JSON.stringify(item).includes(TOLD_LATER))
         )
           texts.push(ofOthers(path.split('/').at(-1) ?? '', item));
     }
@@ -502,7 +508,7 @@ describe.skipIf(typeof started === 'string')('a tenant with his token', () => {
       'what is told of others to be confirmed',
       async () => {
         found = await objects();
-        return !found.some((text) => /"state":"Committed"|n1: Committed|"ready":false/.test(text));
+        return !found.some((text) => /"state":"Committed"|n1: Committed/.test(text));
       },
       { ...WAIT, output: said },
     );

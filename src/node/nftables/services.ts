@@ -54,6 +54,7 @@ export const serviceElements = feature({
     if (on === undefined) return;
     const { masqueradeSubnets } = facts.settings;
     noteMalformed(on, out);
+    noteUnanswered(on, out);
     const context: Context = {
       on,
       by: (rule) => new NftRows(out, `Service ${key}`, rule),
@@ -88,6 +89,20 @@ function noteMalformed({ service, malformed }: ExposedService, out: Sink): void 
     out.problem(
       `Service ${service.key}`,
       `${JSON.stringify(text)} among its addresses is no IP address: the host sends nothing there; correct it`,
+    );
+}
+
+/** The network's router sees nothing of what the host leads straight to a pod, and translates the answer. */
+function noteUnanswered(on: ExposedService, out: Sink): void {
+  const { service, isDefaultNetwork, gateway, externalIps, ports } = on;
+  if (isDefaultNetwork || gateway.mode !== 'local' || !service.isExternallyLocal) return;
+  const isLost = ports.some(
+    ({ nodePort, onHost }) => nodePort === undefined && onHost.length === 0,
+  );
+  if (isLost && externalIps.length > 0)
+    out.problem(
+      `Service ${service.key}`,
+      'externalTrafficPolicy: Local without node ports: from outside its external addresses are not answered on a primary network in local gateway mode; leave allocateLoadBalancerNodePorts on',
     );
 }
 

@@ -44,6 +44,8 @@ const FACTS = {
   'l3-gateway-config': '{}',
   'node-masquerade-subnet': '{"ipv4":"169.254.0.0/17"}',
   'layer2-topology-version': '2.0',
+  'bridge-egress-ips': '["172.18.0.200"]',
+  'secondary-host-egress-ips': '["10.9.0.200"]',
 };
 const GIVEN = {
   'node-subnets': '{"default":["10.128.0.0/23"]}',

@@ -1,6 +1,10 @@
 import { Environment } from '@marcbachmann/cel-js';
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import {
+  BRIDGE_EGRESS_ADDRESSES,
+  CARD_EGRESS_ADDRESSES,
+} from '../../../src/api/annotations/node-annotations.ts';
 import { parseNetworkConfig } from '../../../src/api/nad/nad-config.ts';
 import { nodeLeaseName } from '../../../src/api/node-lease.ts';
 import { DEFAULT_LEASE_NAME } from '../../../src/cluster/settings.ts';
@@ -301,6 +305,8 @@ describe('admission policies', () => {
     ['heddle-node-facts', 'nodes', 'l3-gateway-config', [NODE, ADMIN]],
     ['heddle-node-facts', 'nodes', 'gateway-mtu-support', [NODE, ADMIN]],
     ['heddle-node-facts', 'nodes', 'node-masquerade-subnet', [NODE, ADMIN]],
+    ['heddle-node-facts', 'nodes', 'bridge-egress-ips', [NODE, ADMIN]],
+    ['heddle-node-facts', 'nodes', 'secondary-host-egress-ips', [NODE, ADMIN]],
     ['heddle-node-facts', 'nodes', 'layer2-topology-version', [NODE, ADMIN]],
     ['heddle-node-facts', 'nodes', 'node-mgmt-port-mac-addresses', [NODE, ADMIN]],
     ['heddle-network-definitions', 'network-attachment-definitions', 'network-id', [MANAGER]],
@@ -466,6 +472,11 @@ describe('admission policies', () => {
     test('writes annotations of its node, its pods, and the status of its zone', () => {
       expect(write('nodes', node('n1', gateway), node('n1'))).toEqual([]);
       expect(write('nodes', node('n1', facts), node('n1'))).toEqual([]);
+      for (const key of [BRIDGE_EGRESS_ADDRESSES, CARD_EGRESS_ADDRESSES]) {
+        const written = { ...facts, [key]: '["172.18.0.200"]' };
+        expect(write('nodes', node('n1', written), node('n1', facts))).toEqual([]);
+        expect(write('nodes', node('n1', facts), node('n1', written))).toEqual([]);
+      }
       expect(write('pods', pod('n1', networks), pod('n1'))).toEqual([]);
       expect(write('zonestatuses', { metadata: { name: 'n1' }, status: { x: 1 } }, null)).toEqual(
         [],

@@ -75,7 +75,8 @@ describe.skipIf(why !== undefined)(
       const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
         version: string;
       };
-      expect(printed(...COMMAND, '--version').trim()).toBe(version);
+      for (const command of [COMMAND, ['heddle']])
+        expect(printed(...command, '--version').trim()).toBe(version);
       for (const program of ['ovn-northd', 'ovn-controller', 'ovs-vsctl', 'nft'])
         expect(printed(program, '--version')).toMatch(/\d+\.\d+/);
       for (const program of ['ip', 'conntrack'])

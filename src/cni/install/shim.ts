@@ -25,8 +25,8 @@ export const REQUEST_PATH = '/cni';
 export const variableHeader = (variable: Variable): string => variable.replace('_', '-');
 
 /**
- * One program, curl, which most hosts have and which takes some milliseconds: the shell makes no pipe and copies nothing. curl ends with 22 when the
- * daemon answered with an error, which is a CNI error object already.
+ * The shell becomes curl, which most hosts have: one process, no pipe, nothing copied. curl ends with 22 when the daemon answered with an error,
+ * which is a CNI error object already. Of a daemon that does not answer at all it tells on standard error, which runtimes show when there is no object.
  */
 export function shimScript(socket: string): string {
   if (!PLAIN_PATH.test(socket))
@@ -40,17 +40,11 @@ fail() {
 case $${VARIABLES.join('$')} in
   *[[:cntrl:]]*) fail ${CNI_CODE.invalidEnvironment} 'a variable CNI_… has a control character' ;;
 esac
-curl -q -s --noproxy '*' --fail-with-body --max-time ${LIMIT} --unix-socket ${socket} -H Expect: ${headers} --data-binary @- http://heddle${REQUEST_PATH} 2> /dev/null
-ended=$?
 code=${CNI_CODE.tryAgainLater}
 [ "$CNI_COMMAND" != STATUS ] || code=${CNI_CODE.notAvailable}
-case $ended in
-  0) ;;
-  22) exit 1 ;;
-  28) fail $code 'heddle node did not answer within ${LIMIT} s' ;;
-  127) fail $code 'this host has no curl: install it' ;;
-  *) fail $code "heddle node does not answer on ${socket} (error $ended of curl): is it running?" ;;
-esac
+[ -S ${socket} ] || fail $code 'heddle node does not listen on ${socket}: is it running?'
+command -v curl > /dev/null || fail $code 'this host has no curl: install it'
+exec curl -q -s --noproxy '*' --fail-with-body -w '%{onerror}%{stderr}heddle-cni: heddle node on ${socket}: %{errormsg}\\n' --max-time ${LIMIT} --unix-socket ${socket} -H Expect: ${headers} --data-binary @- http://heddle${REQUEST_PATH}
 `;
 }
 

@@ -1,5 +1,5 @@
 /** The CNI plugin as a runtime calls it: the shim, the daemon's socket, a real ovsdb-server and the kernel. ovn-controller is the test. */
-import { execFileSync, spawn } from 'node:child_process';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { request, type IncomingMessage } from 'node:http';
 import {
@@ -8,6 +8,7 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  rmSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
@@ -72,7 +73,12 @@ interface Call {
 interface Answer {
   readonly code: number | null;
   readonly body: unknown;
+  /** On standard error, which runtimes show where there is no body. */
+  readonly said?: string;
 }
+
+/** How curl ends when the daemon answered with an error. */
+const REFUSED = 22;
 
 describe.skipIf(whyNoNamespace !== undefined)('the CNI plugin', () => {
   let server: OvsdbServer;
@@ -96,6 +102,9 @@ describe.skipIf(whyNoNamespace !== undefined)('the CNI plugin', () => {
   /** Path of the pod's network namespace. */
   const netns = (of = inside): string => of.inside[1]?.replace('--net=', '') ?? '';
 
+  const notAnswered = (cause: string): unknown =>
+    expect.stringMatching(`^heddle-cni: heddle node on ${options.socket}: ${cause}`);
+
   async function call(
     command: string,
     { pod: name = 'web', id = ID, config, variables }: Call = {},
@@ -111,7 +120,7 @@ describe.skipIf(whyNoNamespace !== undefined)('the CNI plugin', () => {
         CNI_PATH: '/opt/cni/bin',
         ...variables,
       },
-      stdio: ['pipe', 'pipe', 'inherit'],
+      stdio: ['pipe', 'pipe', 'pipe'],
     });
     child.stdin.on('error', () => undefined);
     child.stdin.end(JSON.stringify({ ...EVERYTHING, ...config }));
@@ -119,8 +128,13 @@ describe.skipIf(whyNoNamespace !== undefined)('the CNI plugin', () => {
     child.stdout.setEncoding('utf8').on('data', (piece: string) => {
       text += piece;
     });
+    let said = '';
+    child.stderr.setEncoding('utf8').on('data', (piece: string) => {
+      said += piece;
+    });
     const [code] = (await once(child, 'close')) as [number | null];
-    return { code, body: text === '' ? undefined : (JSON.parse(text) as unknown) };
+    if (text !== '') return { code, body: JSON.parse(text) as unknown };
+    return { code, body: undefined, ...(said === '' ? {} : { said }) };
   }
 
   /** What ovn-controller does when the ports are in the data plane. */
@@ -215,7 +229,7 @@ describe.skipIf(whyNoNamespace !== undefined)('the CNI plugin', () => {
       ]);
 
     const again = await call('ADD');
-    expect(again).toMatchObject({ code: 1, body: { code: 100 } });
+    expect(again).toMatchObject({ code: REFUSED, body: { code: 100 } });
     expect((again.body as { msg: string }).msg).toContain('has an interface eth0 already');
     expect(await ports()).toHaveLength(2);
 
@@ -223,7 +237,7 @@ describe.skipIf(whyNoNamespace !== undefined)('the CNI plugin', () => {
     expect(await call('CHECK', { config })).toEqual({ code: 0, body: undefined });
     inside.ip('address delete 10.20.1.5/24 dev ovn-udn1');
     expect(await call('CHECK', { config })).toMatchObject({
-      code: 1,
+      code: REFUSED,
       body: { msg: `container ${ID}: address 10.20.1.5/24 is not on its interfaces` },
     });
 
@@ -233,7 +247,7 @@ describe.skipIf(whyNoNamespace !== undefined)('the CNI plugin', () => {
       code: 0,
       body: undefined,
     });
-    expect(await call('CHECK', { config })).toMatchObject({ code: 1, body: { code: 3 } });
+    expect(await call('CHECK', { config })).toMatchObject({ code: REFUSED, body: { code: 3 } });
   });
 
   test("with Open vSwitch's userspace datapath the pod's kernel fills in checksums", async () => {
@@ -522,7 +536,7 @@ describe.skipIf(whyNoNamespace !== undefined)('the CNI plugin', () => {
     node = await startCniNode(options);
     const config = { name: 'none', topology: 'layer2', netAttachDefName: 'blue/none' };
     expect(await call('ADD', { config, variables: { CNI_IFNAME: 'net1' } })).toMatchObject({
-      code: 1,
+      code: REFUSED,
       body: {
         code: 7,
         msg: 'pod blue/web does not ask for network blue/none: name it in annotation k8s.v1.cni.cncf.io/networks',
@@ -536,7 +550,7 @@ describe.skipIf(whyNoNamespace !== undefined)('the CNI plugin', () => {
     const more = { more: 'x'.repeat(1 << 20) };
     expect(await call('DEL', { config: more })).toEqual({ code: 0, body: undefined });
     expect(await call('ADD', { config: { cniVersion: '0.2.0' } })).toMatchObject({
-      code: 1,
+      code: REFUSED,
       body: { cniVersion: '1.1.0', code: 1, msg: 'incompatible CNI versions' },
     });
     await nothingIsLeft();
@@ -623,7 +637,7 @@ describe.skipIf(whyNoNamespace !== undefined)('the CNI plugin', () => {
     expect(forgetting).toEqual([]);
   });
 
-  test('the plugin runs curl alone, and says so where a host has none', async () => {
+  test('the plugin is one process, which becomes curl, and says so where a host has none', async () => {
     const programs = join(server.folder, 'programs');
     mkdirSync(programs);
     path = programs;
@@ -632,10 +646,15 @@ describe.skipIf(whyNoNamespace !== undefined)('the CNI plugin', () => {
       code: 1,
       body: { code: 50, msg: 'this host has no curl: install it' },
     });
-    symlinkSync('/usr/bin/curl', join(programs, 'curl'));
+    const curl = join(programs, 'curl');
+    writeFileSync(curl, '#!/bin/sh\necho "$$"\n', { mode: 0o755 });
+    const { pid, stdout } = spawnSync(plugin, { env: { PATH: programs } });
+    expect(stdout.toString()).toBe(`${pid}\n`);
+    rmSync(curl);
+    symlinkSync('/usr/bin/curl', curl);
     expect(await call('STATUS')).toEqual({ code: 0, body: undefined });
     expect(await call('ADD', { variables: { CNI_ARGS: '' } })).toMatchObject({
-      code: 1,
+      code: REFUSED,
       body: { code: 4, msg: 'CNI_ARGS has no K8S_POD_NAMESPACE' },
     });
     expect(await call('DEL', { config: { more: 'é'.repeat(1 << 20) } })).toMatchObject({ code: 0 });
@@ -676,7 +695,7 @@ describe.skipIf(whyNoNamespace !== undefined)('the CNI plugin', () => {
   test('what does not come in time is named, and nothing is left', async () => {
     node = await startCniNode({ ...options, limit: 300 });
     expect(await call('ADD')).toMatchObject({
-      code: 1,
+      code: REFUSED,
       body: {
         code: 11,
         msg: 'gave up waiting: ovn-controller has not installed logical port blue_web and blue.l3.net_blue_web',
@@ -704,7 +723,7 @@ describe.skipIf(whyNoNamespace !== undefined)('the CNI plugin', () => {
     const failing = call('ADD');
     await until('ports', async () => (await ports()).length === 2);
     await store.delete(pods, 'blue/web');
-    expect(await failing).toMatchObject({ code: 1, body: { msg: 'pod blue/web is gone' } });
+    expect(await failing).toMatchObject({ code: REFUSED, body: { msg: 'pod blue/web is gone' } });
     expect(asked).toEqual([]);
     const [, web] = objects;
     await store.create(pods, web as never, { fieldManager: 'test' });
@@ -737,7 +756,7 @@ describe.skipIf(whyNoNamespace !== undefined)('the CNI plugin', () => {
     await node.store.delete(pods, 'blue/web');
     const missing = 'ovn-controller has not installed logical port';
     expect(await adding).toMatchObject({
-      code: 1,
+      code: REFUSED,
       body: { msg: expect.stringContaining(`pod blue/web is being deleted: ${missing}`) as string },
     });
     await nothingIsLeft();
@@ -748,19 +767,19 @@ describe.skipIf(whyNoNamespace !== undefined)('the CNI plugin', () => {
     const adding = call('ADD');
     await until('ports', async () => (await ports()).length === 2);
     expect(await call('DEL')).toMatchObject({ code: 0 });
-    expect(await adding).toMatchObject({ code: 1, body: { code: 11 } });
+    expect(await adding).toMatchObject({ code: REFUSED, body: { code: 11 } });
     await nothingIsLeft();
     const both = [call('ADD'), call('ADD')];
     await installed(2);
     const codes = (await Promise.all(both)).map(({ code }) => code);
-    expect(new Set(codes)).toEqual(new Set([0, 1]));
+    expect(new Set(codes)).toEqual(new Set([0, REFUSED]));
     expect(await ports()).toHaveLength(2);
   });
 
   test('a name that is taken on the host is an error, and stays', async () => {
     node = await startCniNode(options);
     host.ip('link add name 0123456789abc_3 type bridge');
-    expect(await call('ADD')).toMatchObject({ code: 1, body: { code: 100 } });
+    expect(await call('ADD')).toMatchObject({ code: REFUSED, body: { code: 100 } });
     await nothingIsLeft();
     expect(host.ip('link show dev 0123456789abc_3')).toContain('0123456789abc_3');
     expect(inside.ip('-brief link show')).not.toContain('eth0');
@@ -776,10 +795,10 @@ describe.skipIf(whyNoNamespace !== undefined)('the CNI plugin', () => {
       const adding = call('ADD', { id });
       await until('ports', async () => (await ports()).length === 2);
       daemon.kill('SIGKILL');
-      expect(await adding).toMatchObject({ code: 1, body: { code: 11 } });
+      expect(await adding).toEqual({ code: 52, said: notAnswered('Empty reply from server') });
     };
     await killed(ID);
-    expect(await call('DEL')).toMatchObject({ code: 1, body: { code: 11 } });
+    expect(await call('DEL')).toMatchObject({ code: 7, said: notAnswered('Failed to connect') });
     node = await startCniNode(options);
     expect(await call('DEL')).toMatchObject({ code: 0 });
     await nothingIsLeft();
@@ -805,22 +824,22 @@ describe.skipIf(whyNoNamespace !== undefined)('the CNI plugin', () => {
       body: {
         cniVersion: '1.0.0',
         code: 11,
-        msg: `heddle node does not answer on ${options.socket} (error 7 of curl): is it running?`,
+        msg: `heddle node does not listen on ${options.socket}: is it running?`,
       },
     });
     node = await startCniNode(options);
     expect(await call('STATUS')).toEqual({ code: 0, body: undefined });
     expect(await call('VERSION')).toMatchObject({ code: 0, body: { cniVersion: '1.1.0' } });
     expect(await call('ADD', { variables: { CNI_NETNS: '/proc/self/ns/net' } })).toMatchObject({
-      code: 1,
+      code: REFUSED,
       body: { code: 4 },
     });
     expect(await call('ADD', { config: { more: 'x'.repeat(5 << 20) } })).toMatchObject({
-      code: 1,
+      code: REFUSED,
       body: { code: 6 },
     });
     await vsctl('del-br', 'br-int');
-    expect(await call('ADD')).toMatchObject({ code: 1, body: { code: 11 } });
+    expect(await call('ADD')).toMatchObject({ code: REFUSED, body: { code: 11 } });
     expect(hostLinks()).toEqual([]);
   });
 });

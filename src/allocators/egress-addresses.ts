@@ -1,6 +1,7 @@
 /**
  * Which node has which egress address (reference/egress.md §1.3): one address of an object per node, on the nodes that have the fewest. What a node has
- * and may keep stays there, however the others are loaded: connections live through its address. Pure; the same input gives the same assignment.
+ * and may keep stays there, however the others are loaded: connections live through its address. What moves for balance is chosen elsewhere
+ * (`balancingMove`). Pure; the same input gives the same assignment.
  */
 import { containsAddress, type Address, type Prefix } from './addresses.ts';
 
@@ -34,6 +35,17 @@ export interface AddressFacts {
   readonly ownerOf: (address: string) => string | undefined;
   /** Nodes that still answer for it, and whose word counts: nobody else may have it yet. */
   readonly answeredBy: (address: string) => readonly string[];
+  /** The node that it is to move to, if that one may have it; undefined for one that stays where it is. */
+  readonly movesTo: (address: string) => string | undefined;
+}
+
+/** An address that goes to another node so that both have about as many. */
+export interface BalancingMove {
+  /** Name of the object. */
+  readonly request: string;
+  readonly address: string;
+  readonly from: string;
+  readonly to: string;
 }
 
 /** Why an address has no node. */
@@ -56,7 +68,7 @@ const hosts = ({ networks }: EgressNode, address: Address): boolean =>
 export function assignEgressAddresses(
   requests: readonly EgressRequest[],
   nodes: readonly EgressNode[],
-  { ownerOf, answeredBy }: AddressFacts,
+  { ownerOf, answeredBy, movesTo }: AddressFacts,
 ): ReadonlyMap<string, EgressAssignment> {
   const sorted = nodes.toSorted((a, b) => (a.name < b.name ? -1 : 1));
   const byName = new Map(sorted.map((node) => [node.name, node]));
@@ -71,6 +83,8 @@ export function assignEgressAddresses(
   };
   const isFree = (request: EgressRequest, node: string): boolean =>
     ![...(given.get(request.name)?.values() ?? [])].includes(node);
+  const mayTake = (request: EgressRequest, node: EgressNode, address: Address): boolean =>
+    node.takesMore && hosts(node, address) && isFree(request, node.name);
 
   for (const request of requests) {
     given.set(request.name, new Map());
@@ -78,6 +92,8 @@ export function assignEgressAddresses(
       const [node, parsed] = [byName.get(name), request.addresses.get(address)];
       if (node === undefined || parsed === undefined || !hosts(node, parsed)) continue;
       if (requestedBy.has(address) || ownerOf(address) !== undefined) continue;
+      const target = byName.get(movesTo(address) ?? name);
+      if (target !== undefined && target !== node && mayTake(request, target, parsed)) continue;
       if (isFree(request, name)) give(request, address, name);
     }
   }
@@ -97,10 +113,10 @@ export function assignEgressAddresses(
         });
       else {
         const answering = answeredBy(address);
-        const possible = sorted.filter(
-          (node) => node.takesMore && hosts(node, parsed) && isFree(request, node.name),
-        );
+        const possible = sorted.filter((node) => mayTake(request, node, parsed));
+        const target = movesTo(address);
         const chosen =
+          possible.find(({ name }) => name === target) ??
           possible.find(({ name }) => answering.includes(name)) ??
           least(possible, ({ name }) => loads.get(name) ?? 0);
         // Nobody else takes it meanwhile.
@@ -122,6 +138,44 @@ export function assignEgressAddresses(
       items: items.toSorted((a, b) => order.indexOf(a.address) - order.indexOf(b.address)),
       unassigned,
     });
+  }
+  return found;
+}
+
+/**
+ * The move that brings the loads of two nodes closest together: of an address of the younger object from the fullest node; undefined where of no two nodes
+ * that may have the same address one has two more than the other. `isTarget`: nodes to which addresses may move; a node that takes no more gives none away.
+ */
+export function balancingMove(
+  requests: readonly EgressRequest[],
+  nodes: readonly EgressNode[],
+  assignments: ReadonlyMap<string, EgressAssignment>,
+  isTarget: (node: string) => boolean,
+): BalancingMove | undefined {
+  const loads = new Map(nodes.map(({ name }) => [name, 0]));
+  for (const { items } of assignments.values())
+    for (const { node } of items) loads.set(node, (loads.get(node) ?? 0) + 1);
+  const loadOf = (name: string): number => loads.get(name) ?? 0;
+  const sources = new Set(nodes.filter(({ takesMore }) => takesMore).map(({ name }) => name));
+  const targets = nodes
+    .filter(({ name, takesMore }) => takesMore && isTarget(name))
+    .toSorted((a, b) => loadOf(a.name) - loadOf(b.name) || (a.name < b.name ? -1 : 1));
+  let found: BalancingMove | undefined;
+  let difference = 1;
+  for (const request of requests.toReversed()) {
+    const items = assignments.get(request.name)?.items ?? [];
+    for (const { node: from, address } of items) {
+      const parsed = request.addresses.get(address);
+      if (parsed === undefined || !sources.has(from)) continue;
+      for (const target of targets) {
+        const gain = loadOf(from) - loadOf(target.name);
+        if (gain <= difference) break;
+        if (!hosts(target, parsed) || items.some(({ node }) => node === target.name)) continue;
+        found = { request: request.name, address, from, to: target.name };
+        difference = gain;
+        break;
+      }
+    }
   }
   return found;
 }

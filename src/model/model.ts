@@ -160,6 +160,8 @@ interface EgressHealthSettings {
   readonly timeout: number;
   /** Where nodes answer; 0: it is enough that the node is there. */
   readonly port: number;
+  /** Milliseconds that a node must have been well before addresses move there for balance; 0: none do. */
+  readonly rebalanceDelay: number;
 }
 
 interface FeatureFlags {

@@ -16,7 +16,7 @@ export const DEFAULT_SETTINGS: ClusterSettings = {
     externalRoutes: true,
     multicast: false,
   },
-  egressHealth: { timeout: 1000, port: 9107 },
+  egressHealth: { timeout: 1000, port: 9107, rebalanceDelay: 300_000 },
   // OVN makes 200,000 flows in two to three seconds: of 1,000 rules where a hundred pods of the namespace are.
   policies: {
     passesIcmp: false,

@@ -403,6 +403,12 @@ function clusterSettings(read: Read, kernelPortRange = ''): ClusterSettings {
           defaults.egressHealth.timeout / 1000,
         ) * 1000,
       port: read('egressip-node-healthcheck-port', integer(0, 65_535), defaults.egressHealth.port),
+      rebalanceDelay:
+        read(
+          'egressip-rebalance-delay',
+          integer(0, 86_400),
+          defaults.egressHealth.rebalanceDelay / 1000,
+        ) * 1000,
     },
     policies: {
       passesIcmp: read('allow-icmp-network-policy', boolean, defaults.policies.passesIcmp),

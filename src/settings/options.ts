@@ -206,6 +206,13 @@ export const OPTIONS = [
     '9107',
   ),
   option(
+    'egressip-rebalance-delay',
+    'cluster',
+    'SECONDS',
+    'a node that has been well for this long gets egress addresses of fuller ones, one after the other; 0: what is assigned stays',
+    '300',
+  ),
+  option(
     'enable-egress-firewall',
     'cluster',
     'BOOL',

@@ -4,6 +4,8 @@
  */
 import {
   assignEgressAddresses,
+  balancingMove,
+  type BalancingMove,
   type EgressAssignment,
   type EgressItem,
   type EgressNode,
@@ -21,7 +23,7 @@ import {
 import { egressIPs } from '../../api/kinds.ts';
 import { oldestFirst } from '../../api/order.ts';
 import type { EgressIP, Node } from '../../api/types.ts';
-import type { Clock } from '../../store/clock.ts';
+import { pause, type Clock } from '../../store/clock.ts';
 import type { Log } from '../../store/log.ts';
 import { StoreError, type Store } from '../../store/store.ts';
 import { CONFLICT_DELAY, WorkQueue, type Again, type Failure } from '../../store/work-queue.ts';
@@ -63,6 +65,9 @@ export interface EgressIpOptions {
 
 const FIELD_MANAGER = 'cluster-manager';
 
+/** Milliseconds from one look for an address that is to move for balance to the next. */
+const BALANCING_INTERVAL = 10_000;
+
 /** What is decided for one object. */
 interface Decision {
   readonly uid: string | undefined;
@@ -90,6 +95,10 @@ export class EgressIpController {
   #nodeOf: ReadonlyMap<string, string> = new Map();
   readonly #reachability: EgressReachability | undefined;
   #moved = 0;
+  /** Since when each node has been well, without a break. */
+  readonly #wellSince = new Map<string, number>();
+  /** The one address that is on its way for balance. */
+  #move: BalancingMove | undefined;
 
   constructor(options: EgressIpOptions) {
     this.#options = options;
@@ -103,7 +112,7 @@ export class EgressIpController {
             mayAcknowledge: (name) => options.isLeading() && this.#hasNothingOfOthers(name),
             clock,
             log,
-            onChange: () => this.#decideAnew(),
+            onChange: () => this.#nodesChanged(),
           });
     this.queue = new WorkQueue({
       reconcile: (name, signal) => this.#reconcile(name, signal),
@@ -125,7 +134,7 @@ export class EgressIpController {
     // Nothing is decided before all nodes are known.
     for (const node of nodes.list()) this.#takeNode(node.metadata.name, node);
     nodes.onChange(({ key, after }) => {
-      if (this.#takeNode(key, after)) this.#decideAnew();
+      if (this.#takeNode(key, after)) this.#nodesChanged();
     });
     egressIps.onChange(({ key, before, after }) => {
       if (after === undefined) {
@@ -138,6 +147,61 @@ export class EgressIpController {
       if (!same) this.#decideAnew();
       else this.queue.add(key);
     });
+    this.#noteWell();
+    if (this.#options.settings.cluster.egressHealth.rebalanceDelay > 0) void this.#balance(signal);
+  }
+
+  /** Moves one address after the other, where nodes that have been well for long have fewer than others. */
+  async #balance(signal: AbortSignal): Promise<void> {
+    const { clock, settings, log, informers, absentDaemon, store } = this.#options;
+    const { rebalanceDelay } = settings.cluster.egressHealth;
+    for (;;) {
+      await pause(clock, BALANCING_INTERVAL, signal);
+      if (signal.aborted) return;
+      if (this.#isStale) this.#decide();
+      const assignments = new Map(
+        [...this.#decisions].map(([name, one]) => [name, one.assignment]),
+      );
+      const isMoving = [...assignments.values()].some(({ unassigned }) =>
+        unassigned.values().some(({ kind }) => kind === 'leaving'),
+      );
+      if (isMoving) continue;
+      const now = clock.monotonic();
+      const move = balancingMove(
+        this.#requests(),
+        // Where nobody lets go, or takes over, nothing moves.
+        this.#egressNodes().filter(({ name }) => absentDaemon(name) === undefined),
+        assignments,
+        (node) => now - (this.#wellSince.get(node) ?? now) >= rebalanceDelay,
+      );
+      const egressIp = move && informers.egressIps.get(move.request);
+      if (move === undefined || egressIp === undefined) continue;
+      this.#move = move;
+      log.info({ ...move }, 'an egress address moves for balance');
+      this.#decideAnew();
+      await store.event({
+        regarding: egressIp,
+        type: 'Normal',
+        reason: 'Rebalancing',
+        message: `egress IP ${move.address} moves from node ${move.from} to node ${move.to}, which has fewer (egressip-rebalance-delay)`,
+      });
+    }
+  }
+
+  /** Nodes that are not well begin anew. */
+  #noteWell(): void {
+    const now = this.#options.clock.monotonic();
+    const well = new Set(
+      this.#egressNodes().flatMap(({ name, takesMore }) => (takesMore ? name : [])),
+    );
+    for (const name of this.#wellSince.keys()) if (!well.has(name)) this.#wellSince.delete(name);
+    for (const name of well) if (!this.#wellSince.has(name)) this.#wellSince.set(name, now);
+    if (this.#move !== undefined && !well.has(this.#move.to)) this.#move = undefined;
+  }
+
+  #nodesChanged(): void {
+    this.#noteWell();
+    this.#decideAnew();
   }
 
   /** A node's daemon is gone, or there again. */
@@ -206,16 +270,7 @@ export class EgressIpController {
     const { informers, settings, absentDaemon } = this.#options;
     const nodes = [...this.#nodes.values()].map(({ facts }) => facts);
     const objects = oldestFirst(informers.egressIps.list());
-    const requests = objects.map((egressIp): EgressRequest => {
-      const { name, uid } = egressIp.metadata;
-      const before = this.#decisions.get(name);
-      return {
-        name,
-        addresses: requestedAddresses(egressIp).addresses,
-        held:
-          before?.uid === uid && before !== undefined ? before.assignment.items : itemsOf(egressIp),
-      };
-    });
+    const requests = this.#requests();
     // Who is not ready, and has nobody who would do what is asked, is not asked; nor who has let go by himself.
     const answering = Map.groupBy(
       nodes
@@ -227,16 +282,11 @@ export class EgressIpController {
       ({ address }) => address,
     );
     const owners = ownersOf(nodes);
-    const assignments = assignEgressAddresses(
-      requests,
-      settings.cluster.features.egressIp
-        ? nodes.flatMap((node) => this.#egressNode(node) ?? [])
-        : [],
-      {
-        ownerOf: (address) => owners.get(address),
-        answeredBy: (address) => (answering.get(address) ?? []).map(({ name }) => name),
-      },
-    );
+    const assignments = assignEgressAddresses(requests, this.#egressNodes(), {
+      ownerOf: (address) => owners.get(address),
+      answeredBy: (address) => (answering.get(address) ?? []).map(({ name }) => name),
+      movesTo: (address) => (this.#move?.address === address ? this.#move.to : undefined),
+    });
     const nodeOf = new Map(
       [...assignments.values()].flatMap(({ items }) =>
         items.map(({ address, node }): [string, string] => [address, node]),
@@ -246,6 +296,8 @@ export class EgressIpController {
       if (nodeOf.get(address) !== node && requests.some((one) => one.addresses.has(address)))
         this.#moved += 1;
     this.#nodeOf = nodeOf;
+    if (this.#move !== undefined && nodeOf.get(this.#move.address) === this.#move.to)
+      this.#move = undefined;
     this.#decisions = new Map(
       objects.map((egressIp): [string, Decision] => {
         const { name, uid } = egressIp.metadata;
@@ -256,6 +308,26 @@ export class EgressIpController {
         return [name, { uid, assignment, problems }];
       }),
     );
+  }
+
+  /** Objects, the oldest first, with what they have. */
+  #requests(): readonly EgressRequest[] {
+    return oldestFirst(this.#options.informers.egressIps.list()).map((egressIp) => {
+      const { name, uid } = egressIp.metadata;
+      const before = this.#decisions.get(name);
+      return {
+        name,
+        addresses: requestedAddresses(egressIp).addresses,
+        held:
+          before?.uid === uid && before !== undefined ? before.assignment.items : itemsOf(egressIp),
+      };
+    });
+  }
+
+  #egressNodes(): readonly EgressNode[] {
+    return this.#options.settings.cluster.features.egressIp
+      ? [...this.#nodes.values()].flatMap(({ facts }) => this.#egressNode(facts) ?? [])
+      : [];
   }
 
   /** As a place for addresses; undefined for a node that is to have none. */

@@ -109,7 +109,7 @@ export const ipv4Settings: ClusterSettings = {
     externalRoutes: true,
     multicast: false,
   },
-  egressHealth: { timeout: 1000, port: 9107 },
+  egressHealth: { timeout: 1000, port: 9107, rebalanceDelay: 0 },
   policies: {
     passesIcmp: false,
     allowsStateless: false,

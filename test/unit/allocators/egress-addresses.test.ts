@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { parseAddress, parsePrefix, type Address } from '../../../src/allocators/addresses.ts';
 import {
   assignEgressAddresses,
+  balancingMove,
   type AddressFacts,
   type EgressAssignment,
   type EgressItem,
@@ -10,7 +11,11 @@ import {
   type EgressRequest,
 } from '../../../src/allocators/egress-addresses.ts';
 
-const FREE: AddressFacts = { ownerOf: () => undefined, answeredBy: () => [] };
+const FREE: AddressFacts = {
+  ownerOf: () => undefined,
+  answeredBy: () => [],
+  movesTo: () => undefined,
+};
 const node = (name: string, ...networks: readonly string[]): EgressNode => ({
   name,
   networks: (networks.length === 0 ? ['172.18.0.0/16'] : networks).flatMap(
@@ -92,6 +97,31 @@ describe('assignment', () => {
   });
 });
 
+describe('a move', () => {
+  const held = [{ node: 'a', address: '172.18.0.10' }];
+  const requests = [request('out', ['172.18.0.10'], held)];
+  const toB = { ...FREE, movesTo: () => 'b' };
+
+  test('goes to the node that is said, once the other one has let go', () => {
+    const nodes = [node('a'), node('b'), node('c')];
+    expect(
+      shown(assignEgressAddresses(requests, nodes, { ...toB, answeredBy: () => ['a'] })),
+    ).toEqual(['out 172.18.0.10 {"kind":"leaving","from":"a"}']);
+    const left = [request('out', ['172.18.0.10'])];
+    expect(shown(assignEgressAddresses(left, nodes, toB))).toEqual(['out 172.18.0.10 b']);
+  });
+
+  test('is not begun to a node that may not have the address, and ends where it began when that one goes', () => {
+    const answering = { ...toB, answeredBy: () => ['a'] };
+    for (const other of [[], [node('b', '10.9.0.0/16')], [{ ...node('b'), takesMore: false }]]) {
+      const nodes = [node('a'), ...other];
+      expect(shown(assignEgressAddresses(requests, nodes, toB))).toEqual(['out 172.18.0.10 a']);
+      const left = [request('out', ['172.18.0.10'])];
+      expect(shown(assignEgressAddresses(left, nodes, answering))).toEqual(['out 172.18.0.10 a']);
+    }
+  });
+});
+
 const names = (prefix: string, count: number): readonly string[] =>
   Array.from({ length: count }, (_, n) => `${prefix}${n}`);
 const itemsOf = (found: ReadonlyMap<string, EgressAssignment>): readonly EgressItem[] =>
@@ -143,6 +173,62 @@ describe('whatever is asked for', () => {
         expect(left).toEqual(
           expect.arrayContaining(itemsOf(first).filter((item) => item.node !== nodes[0]?.name)),
         );
+      }),
+    );
+  });
+});
+
+describe('balance', () => {
+  const everywhere = (): boolean => true;
+
+  test('takes from the fullest node, of the youngest object, for one that may have the address and is a target', () => {
+    const held = (address: string, name: string) => [{ node: name, address }];
+    const requests = [
+      request('old', ['172.18.0.10'], held('172.18.0.10', 'a')),
+      request('young', ['172.18.0.11'], held('172.18.0.11', 'a')),
+      request('far', ['10.9.0.5'], held('10.9.0.5', 'a')),
+    ];
+    const nodes = [node('a', '172.18.0.0/16', '10.9.0.0/16'), node('b'), node('c')];
+    const found = assignEgressAddresses(requests, nodes, FREE);
+    expect(balancingMove(requests, nodes, found, everywhere)).toEqual({
+      request: 'young',
+      address: '172.18.0.11',
+      from: 'a',
+      to: 'b',
+    });
+    expect(balancingMove(requests, nodes, found, (name) => name === 'c')?.to).toBe('c');
+    expect(balancingMove(requests, nodes, found, () => false)).toBeUndefined();
+    const still = nodes.map((one) => (one.name === 'a' ? { ...one, takesMore: false } : one));
+    expect(balancingMove(requests, still, found, everywhere)).toBeUndefined();
+  });
+
+  test('comes by one move after the other, each of which is needed, and then nothing moves', () => {
+    fc.assert(
+      fc.property(objects, nodesOf, nodesOf, (requests, before, more) => {
+        const nodes = [...before, ...more.map(({ name }) => node(`more-${name}`))];
+        let found = assignEgressAddresses(requests, before, FREE);
+        for (let moves = 0; ; moves += 1) {
+          const held = requests.map((one) => ({ ...one, held: found.get(one.name)?.items ?? [] }));
+          // What no node had yet comes to those that are new.
+          if (moves === 0) {
+            found = assignEgressAddresses(held, nodes, FREE);
+            continue;
+          }
+          const move = balancingMove(held, nodes, found, everywhere);
+          if (move === undefined) break;
+          expect(moves).toBeLessThanOrEqual(itemsOf(found).length);
+          const last = itemsOf(found);
+          found = assignEgressAddresses(held, nodes, {
+            ...FREE,
+            movesTo: (address) => (address === move.address ? move.to : undefined),
+          });
+          const changed = itemsOf(found).filter(
+            ({ address, node: now }) => last.find((item) => item.address === address)?.node !== now,
+          );
+          expect(changed).toEqual([{ address: move.address, node: move.to }]);
+        }
+        const counts = loads(itemsOf(found), nodes);
+        expect(Math.max(...counts) - Math.min(...counts)).toBeLessThanOrEqual(1);
       }),
     );
   });

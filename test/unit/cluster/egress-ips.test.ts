@@ -59,6 +59,16 @@ const told = (store: MemoryStore): readonly string[] =>
       `${regarding.metadata.name} ${type} ${reason}: ${message}`,
   );
 
+/** Lets time go by, and what it brings about happen. */
+async function passed(clock: ManualClock, milliseconds: number): Promise<void> {
+  for (let at = 0; at < milliseconds; at += 50) {
+    await clock.advance(50);
+    await new Promise((resolve) => {
+      setImmediate(resolve);
+    });
+  }
+}
+
 async function prepared(...labelled: readonly string[]): Promise<MemoryStore> {
   const store = new MemoryStore();
   await apply(store, egressNode('n1', 2), egressNode('n2', 3), egressNode('n3', 4));
@@ -262,14 +272,7 @@ test('addresses of a node that falls silent go to another one, and it has none a
     { clock, egressProbing: { timeout: 1000, connect } },
   );
   await running.manager.started;
-  const pass = async (milliseconds: number): Promise<void> => {
-    for (let at = 0; at < milliseconds; at += 50) {
-      await clock.advance(50);
-      await new Promise((resolve) => {
-        setImmediate(resolve);
-      });
-    }
-  };
+  const pass = (milliseconds: number): Promise<void> => passed(clock, milliseconds);
   await pass(3000);
   await apply(store, egressIp('out', '172.18.0.100'));
   await pass(500);
@@ -289,4 +292,72 @@ test('addresses of a node that falls silent go to another one, and it has none a
   await pass(1000);
   expect(seen.get('n1')).toBe('n1');
   expect(await itemsOf(store, 'out')).toEqual(['172.18.0.100 n2']);
+});
+
+test('a node that comes back gets addresses of fuller ones, one after the other and only when it has been well for long', async () => {
+  const store = await prepared('n1', 'n2');
+  const clock = new ManualClock();
+  const egressHealth = { timeout: 0, port: 0, rebalanceDelay: 60_000 };
+  await using running = startManager(store, {}, { egressHealth }, { clock });
+  await running.manager.started;
+  const pass = (seconds: number): Promise<void> => passed(clock, seconds * 1000);
+  const addresses = ['172.18.0.100', '172.18.0.101', '172.18.0.102', '172.18.0.103'];
+  await apply(store, ...addresses.map((address, n) => egressIp(`eip${n}`, address)));
+  await pass(0.1);
+  const nodesOf = async (): Promise<readonly string[]> =>
+    (await Promise.all(addresses.map((_, n) => itemsOf(store, `eip${n}`)))).map(
+      ([item = ' none']) => item.split(' ')[1] ?? '',
+    );
+  await label(store, 'n2', null);
+  await pass(0.1);
+  expect(await nodesOf()).toEqual(['n1', 'n1', 'n1', 'n1']);
+  await label(store, 'n2');
+  await pass(50);
+  // It goes again, and comes: from then on it counts.
+  await label(store, 'n2', null);
+  await pass(0.1);
+  await label(store, 'n2');
+  await pass(50);
+  expect(await nodesOf()).toEqual(['n1', 'n1', 'n1', 'n1']);
+  await answersFor(store, 'n1', ...addresses);
+  await pass(20);
+  // The first one is on its way; nothing else moves before it has arrived.
+  await pass(60);
+  expect(await nodesOf()).toEqual(['n1', 'n1', 'n1', 'none']);
+  await answersFor(store, 'n1', ...addresses.slice(0, 3));
+  await pass(0.1);
+  expect(await nodesOf()).toEqual(['n1', 'n1', 'n1', 'n2']);
+  await pass(10);
+  expect(await nodesOf()).toEqual(['n1', 'n1', 'none', 'n2']);
+  await answersFor(store, 'n1', ...addresses.slice(0, 2));
+  await pass(60);
+  expect(await nodesOf()).toEqual(['n1', 'n1', 'n2', 'n2']);
+  expect(told(store)).toEqual([
+    'eip3 Normal Rebalancing: egress IP 172.18.0.103 moves from node n1 to node n2, which has fewer (egressip-rebalance-delay)',
+    'eip2 Normal Rebalancing: egress IP 172.18.0.102 moves from node n1 to node n2, which has fewer (egressip-rebalance-delay)',
+  ]);
+});
+
+test('an address whose new node fails on the way goes back to where it was, and stays there', async () => {
+  const store = await prepared('n1');
+  const clock = new ManualClock();
+  const egressHealth = { timeout: 0, port: 0, rebalanceDelay: 1000 };
+  await using running = startManager(store, {}, { egressHealth }, { clock });
+  await running.manager.started;
+  const pass = (seconds: number): Promise<void> => passed(clock, seconds * 1000);
+  await apply(store, egressIp('one', '172.18.0.100'), egressIp('two', '172.18.0.101'));
+  await pass(0.1);
+  await answersFor(store, 'n1', '172.18.0.100', '172.18.0.101');
+  await label(store, 'n2');
+  await pass(0.1);
+  await pass(10);
+  await pass(0.1);
+  expect(await itemsOf(store, 'two')).toEqual([]);
+  await label(store, 'n2', null);
+  await pass(0.1);
+  expect(await itemsOf(store, 'two')).toEqual(['172.18.0.101 n1']);
+  await label(store, 'n2');
+  await pass(0.5);
+  await pass(0.1);
+  expect(await itemsOf(store, 'two')).toEqual(['172.18.0.101 n1']);
 });

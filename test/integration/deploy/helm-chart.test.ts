@@ -5,6 +5,9 @@ import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { parseAllDocuments, stringify } from 'yaml';
 import type { KubeObject } from '../../../src/api/objects.ts';
+import { parseManifest } from '../../../src/api/validation/manifest.ts';
+import { checkTogether } from '../../../src/cli/validate-together.ts';
+import { DEFAULT_SETTINGS } from '../../../src/model/settings.ts';
 import { resolveConfiguration } from '../../../src/settings/configuration.ts';
 import { ownFolder } from '../../support/run/left-behind.ts';
 import { kubeTools, type KubeTools } from '../../support/cluster/kube-tools.ts';
@@ -25,10 +28,19 @@ interface Container {
 interface Workload extends KubeObject {
   readonly spec: {
     replicas?: number;
-    updateStrategy?: { readonly rollingUpdate: { readonly maxUnavailable: unknown } };
+    updateStrategy?: {
+      readonly type?: string;
+      readonly rollingUpdate?: { readonly maxUnavailable: unknown };
+    };
     readonly template: {
-      readonly metadata: { annotations?: Record<string, string> };
+      readonly metadata: {
+        annotations?: Record<string, string>;
+        readonly labels?: Readonly<Record<string, string>>;
+      };
       readonly spec: {
+        readonly priorityClassName?: string;
+        readonly tolerations?: readonly object[];
+        readonly nodeSelector?: object;
         readonly initContainers?: readonly Container[];
         readonly containers: readonly Container[];
         readonly imagePullSecrets?: readonly object[];
@@ -69,8 +81,14 @@ describe.skipIf(typeof tools === 'string')('the Helm chart', () => {
       () => expect.unreachable('it was rendered'),
       (error: { stderr: string }) => error.stderr,
     );
-  const applied = async (): Promise<ReadonlyMap<string, KubeObject>> =>
-    objectsIn((await run(kubectl, ['kustomize', DEPLOY], MOST)).stdout);
+  const applied = async (folder = DEPLOY): Promise<ReadonlyMap<string, KubeObject>> =>
+    objectsIn((await run(kubectl, ['kustomize', folder], MOST)).stdout);
+  /** What a person reads after the installation. */
+  async function notes(...flags: readonly string[]): Promise<string> {
+    const args = ['install', 'heddle', CHART, '--namespace=heddle', '--dry-run=client', ...flags];
+    const { stdout } = await run(helm, args, MOST);
+    return stdout.split(/^NOTES:$/m)[1] ?? expect.unreachable('no notes');
+  }
   const one = <T extends KubeObject>(objects: ReadonlyMap<string, KubeObject>, key: string): T =>
     (objects.get(key) as T | undefined) ?? expect.unreachable(`no ${key}`);
   const node = async (values: Values): Promise<Workload> =>
@@ -191,17 +209,97 @@ describe.skipIf(typeof tools === 'string')('the Helm chart', () => {
     expect(manager.spec.replicas).toBe(3);
     expect(manager.spec.template.spec.containers[0]?.resources).toEqual(resources);
     const daemon = await node(values);
-    expect(daemon.spec.updateStrategy?.rollingUpdate.maxUnavailable).toBe(1);
+    expect(daemon.spec.updateStrategy?.rollingUpdate?.maxUnavailable).toBe(1);
     const changed = daemon.spec.template.spec.containers.filter(
       (container) => JSON.stringify(container.resources) === JSON.stringify(resources),
     );
     expect(changed.map(({ name }) => name)).toEqual(['controller']);
   });
 
+  test('takes where pods run, with which priority, and what is said of them', async () => {
+    const toleration = {
+      key: 'dedicated',
+      operator: 'Equal',
+      value: 'infra',
+      effect: 'NoSchedule',
+    };
+    const part = {
+      priorityClassName: 'mine',
+      tolerations: [toleration],
+      nodeSelector: { pool: 'a' },
+      annotations: { 'example.org/team': 'net' },
+      labels: { team: 'net', 'app.kubernetes.io/name': 'another' },
+    };
+    const values = { cluster: part, node: { ...part, updateStrategy: 'OnDelete' } };
+    const objects = await rendered(values);
+    for (const key of ['DaemonSet heddle heddle-node', 'Deployment heddle heddle-cluster']) {
+      const { metadata, spec } = one<Workload>(objects, key).spec.template;
+      expect(spec.priorityClassName).toBe('mine');
+      expect(spec.tolerations).toEqual([toleration]);
+      expect(spec.nodeSelector).toEqual({ 'kubernetes.io/os': 'linux', pool: 'a' });
+      expect(Object.keys(metadata.annotations ?? {}).toSorted()).toEqual([
+        'example.org/team',
+        'heddle/settings',
+      ]);
+      // Selectors and policies go by those of the files.
+      expect(metadata.labels).toMatchObject({ team: 'net', 'app.kubernetes.io/name': 'heddle' });
+    }
+    expect(one<Workload>(objects, 'DaemonSet heddle heddle-node').spec.updateStrategy).toEqual({
+      type: 'OnDelete',
+    });
+  });
+
+  test('brings what kubectl apply -k deploy/monitoring brings, where it is wanted', async () => {
+    const kustomization = await applied(join(DEPLOY, 'monitoring'));
+    const without = await rendered();
+    const whole = await rendered({ monitoring: { podMonitor: true, alerts: true } });
+    const added = new Map([...whole].filter(([key]) => !without.has(key)));
+    expect(added).toEqual(kustomization);
+    const alone = await rendered({
+      monitoring: { podMonitor: true, labels: { release: 'p' }, interval: '30s' },
+    });
+    expect(alone.has('PrometheusRule heddle heddle')).toBe(false);
+    expect(one(alone, 'PodMonitor heddle heddle')).toMatchObject({
+      metadata: { labels: { release: 'p', 'app.kubernetes.io/name': 'heddle' } },
+      spec: { podMetricsEndpoints: [{ port: 'metrics', interval: '30s' }] },
+    });
+  });
+
+  test('leads to the first network, which is valid as it stands in the notes', async () => {
+    const text = await notes();
+    const [, network = ''] = /^kubectl apply -f - <<'END'\n([^]*?)^END$/m.exec(text) ?? [];
+    const { documents, errors } = parseManifest(network, 'NOTES.txt');
+    expect(errors).toEqual([]);
+    expect(documents.map(({ object }) => object.kind)).toEqual(['Namespace', 'UserDefinedNetwork']);
+    const { warnings } = checkTogether(documents, DEFAULT_SETTINGS);
+    expect(warnings).toEqual([]);
+    for (const missing of ['apiServer.host', 'settings.gateway-interface'])
+      expect(text).toContain(missing);
+    const told = await notes(
+      '--set=apiServer.host=192.0.2.10',
+      '--set=settings.gateway-interface=eth0',
+    );
+    expect(told).not.toMatch(/apiServer\.host|gateway-interface/);
+  });
+
   test.each<[string, Values, string]>([
     ['a value that it does not know', { clusterSubnet: '10.0.0.0/8' }, 'clusterSubnet'],
     ['a subnet that is none', { clusterSubnets: ['pods'] }, 'clusterSubnets'],
     ['a gateway mode that is none', { gatewayMode: 'routed' }, 'gatewayMode'],
+    ['a toleration that is none', { node: { tolerations: [{ keys: 'a' }] } }, 'tolerations'],
+    [
+      'a number in the place of a label',
+      { cluster: { nodeSelector: { pool: 1 } } },
+      'nodeSelector',
+    ],
+    [
+      'a quantity that is none',
+      { cluster: { resources: { limits: { memory: '1 GB' } } } },
+      'memory',
+    ],
+    ['an update strategy that is none', { node: { updateStrategy: 'Recreate' } }, 'updateStrategy'],
+    ['a pace of more than all nodes', { node: { maxUnavailable: '101%' } }, 'maxUnavailable'],
+    ['an interval that is none', { monitoring: { interval: 'often' } }, 'interval'],
     [
       'resources of a container that is not there',
       { node: { resources: { nortbound: {} } } },

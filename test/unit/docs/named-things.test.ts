@@ -20,7 +20,12 @@ const textsOf = (...patterns: string[]): string =>
     .filter((entry) => entry.isFile())
     .map(({ parentPath, name }) => readFileSync(join(parentPath, name), 'utf8'))
     .join('\n');
-const PRODUCT = textsOf('src/**/*.ts', 'deploy/*', 'schemas/crds/*');
+const PRODUCT = textsOf(
+  'src/**/*.ts',
+  'deploy/*',
+  'deploy/{helm/heddle,monitoring}/**',
+  'schemas/crds/*',
+);
 
 /** Texts in backticks, and lines of code blocks: a line that ends in a backslash goes on. */
 const codeOf = (page: string): readonly string[] => {

@@ -184,6 +184,8 @@ const LEFT = [
   ...['default', 'layer3_net', 'layer2_net'].flatMap((network) => ofSets('Pod-To-Node', network)),
   'ACL default-network-controller:EgressFirewall:default-net:0',
   'ACL l2_l2-network-controller:NetpolNode:l2_l2_ovn_layer2_switch:10.9.0.2',
+  // Those that rows of every network name are made anew, for each family: of nodes, of EgressServices, of services open to all.
+  ...Array.from({ length: 6 }, () => 'Address_Set a…'),
   'Address_Set a222',
   'Address_Set a4712',
   'Load_Balancer_Group l2_l2_clusterLBGroup',

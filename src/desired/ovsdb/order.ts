@@ -1,7 +1,7 @@
 /**
  * The order in which units' changes are sent, and where transactions are cut. This is the only place that decides it. What one
- * unit changes is one group and goes in one transaction; groups that need each other in a circle are one group. Among groups
- * that do not need each other:
+ * unit changes is one group and goes in one transaction; groups that need each other in a circle are one group, and so are a row that gets
+ * another name and what names it. Among groups that do not need each other:
  *
  * 1. those that only remove connectivity come first;
  * 2. then those that write rows which keep networks apart (ACLs, port groups), before
@@ -73,18 +73,22 @@ class Node {
   link(nodes: ReadonlyMap<OwnedRows, Node>, left: ReadonlyMap<OwnedRows, PlanProblem>): void {
     const { owned, after, refersTo } = this.plan;
     const needs = new Set(after);
-    for (const { owner, isFound, table } of refersTo) {
+    for (const entry of refersTo) {
+      const { owner, isFound, table } = entry;
       if (owner === undefined) continue;
+      const node = nodes.get(owner);
+      // Texts that speak of a row by a name that it no longer has mean nobody.
+      if (!this.plan.isBlocked && node?.plan.renamed.has(entry) === true) node.needs.push(this);
       // Whether the rows that keep networks apart are right is not known of a unit that is left alone: nothing is built upon them.
       const isOpen = left.has(owner)
         ? table.claim.isolates === true
-        : nodes.get(owner)?.plan.changesIsolation === true;
+        : node?.plan.changesIsolation === true;
       if (!isFound || isOpen) needs.add(owner);
     }
     needs.delete(owned);
     for (const need of needs) {
-      const node = nodes.get(need);
-      if (node !== undefined) this.needs.push(node);
+      const needed = nodes.get(need);
+      if (needed !== undefined) this.needs.push(needed);
       this.obstacle ??= left.get(need)?.message;
     }
   }

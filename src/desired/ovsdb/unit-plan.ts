@@ -47,6 +47,8 @@ export class UnitPlan {
   changesIsolation = false;
   /** Rows of other owners that it refers to. */
   readonly refersTo: Entry[] = [];
+  /** Rows that are there and get another name: what names them is changed with them. */
+  readonly renamed = new Set<Entry>();
   /** Owners whose changes must come first: they take their rows out of rows that go. */
   readonly after: OwnedRows[] = [];
   readonly #pass: PlanPass;
@@ -119,6 +121,7 @@ export class UnitPlan {
       return;
     }
     if (found !== undefined && columns.length === 0 && memberships.length === 0) return;
+    if (found !== undefined && columns.some(({ name }) => name === 'name')) this.renamed.add(entry);
     this.changes.push({
       action: found === undefined ? 'insert' : 'update',
       table: table.name,

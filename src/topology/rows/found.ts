@@ -1,7 +1,7 @@
 /** Reading rows that a database holds: whatever is there, in the shape that its column has. */
 
 import type { FoundRow, TableClaim } from '../../desired/rows.ts';
-import { hashedName, nameInReference, OBJECT_ID } from './object-ids.ts';
+import { hashedName, nameInReference, OBJECT_ID, OWNER_TYPE_ID } from './object-ids.ts';
 import { NORTHBOUND, type Database } from './unit-rows.ts';
 
 /** A text column; an optional one that is empty reads as undefined. */
@@ -43,10 +43,21 @@ export const claimByName = (
 
 const HASH_OF_REFERENCE = /^a\d{1,20}$/;
 
+/**
+ * Owner types of sets that rows of every network name: whoever renames a row has to change, in one transaction, what names it. Those of ovn-kubernetes
+ * stay beside ours.
+ */
+const OF_ALL_NETWORKS: ReadonlySet<string> = new Set([
+  'ClusterNodeIPs',
+  'EgressService',
+  'UDNEnabledService',
+]);
+
 /** Key of a port group or address set: its name, and of one that ovn-kubernetes named the name that it gets here. */
 function groupKey(row: FoundRow): string | undefined {
   const [name, id] = [nameKey(row), idKey(row)];
   if (id === undefined || name === undefined || !HASH_OF_REFERENCE.test(name)) return name;
+  if (OF_ALL_NETWORKS.has(idsOf(row).get(OWNER_TYPE_ID) ?? '')) return name;
   return name === nameInReference(id) ? hashedName(id) : name;
 }
 

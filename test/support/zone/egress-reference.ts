@@ -2,7 +2,6 @@
  * Object sets with egress objects, and the Northbound rows of node ovn-worker that ovn-kubernetes has for them: by the facts of
  * docs/reference/egress.md and topology.md, written by hand and not by our code. Rows that networks have whatever leaves them are not among these.
  */
-import type { EgressFirewall, EgressQoS, NetworkQoS } from '../../../src/api/types.ts';
 
 import { readFirewall } from '../../../src/model/read/egress-firewalls.ts';
 import type { EgressIp } from '../../../src/model/read/egress-ips.ts';
@@ -258,7 +257,7 @@ const firewallOf = (namespace: string) =>
       kind: 'EgressFirewall',
       metadata: { namespace, name: 'default' },
       spec: { egress: RULES },
-    } as EgressFirewall),
+    }),
   );
 const acl = (
   namespace: string,
@@ -358,7 +357,7 @@ const qoses: ObjectSet = {
               { dscp: 10, podSelector: { matchLabels: { app: 'bulk' } } },
             ],
           },
-        } as EgressQoS),
+        }),
       ),
       valueOf(
         readNetworkQos({
@@ -378,7 +377,7 @@ const qoses: ObjectSet = {
               },
             ],
           },
-        } as NetworkQoS),
+        }),
       ),
     ],
   },

@@ -25,6 +25,7 @@ import { hostMasquerade, integrationBridge, kernelRules } from './networks/masqu
 import { hostRoutesOfNetwork } from './networks/host-routes.ts';
 import { hostOfNetwork } from './networks/network.ts';
 import { nftFeatures } from './nftables/nft-features.ts';
+import { hopConnections } from './conntrack/hop-connections.ts';
 import { hostPortConnections, serviceConnections } from './conntrack/service-connections.ts';
 import { vrfSockets } from './networks/vrf-sockets.ts';
 
@@ -54,4 +55,5 @@ export const hostFeatures = (settings: HostSettings): readonly Feature<ZoneFacts
   healthChecks,
   serviceConnections,
   hostPortConnections,
+  hopConnections,
 ];

@@ -4,7 +4,8 @@ import { claimedSelection } from '../desired/ovsdb/selection.ts';
 import { kernelCgroups } from '../node/nftables/cgroups.ts';
 import { ConnectionDriver } from '../node/conntrack/connection-driver.ts';
 import { Conntrack } from '../node/conntrack/conntrack.ts';
-import { openConntrackSocket, sendFrameBy } from '../node/linux/network-socket.ts';
+import { HopNeighbours } from '../node/conntrack/hop-neighbours.ts';
+import { openConntrackSocket, openRouteSocket, sendFrameBy } from '../node/linux/network-socket.ts';
 import { DatapathConntrack, revalidated } from '../node/conntrack/datapath-conntrack.ts';
 import { FlowDriver } from '../node/openflow/flow-driver.ts';
 import { HealthCheckServers } from '../node/health-checks/health-check-servers.ts';
@@ -207,6 +208,7 @@ export function openHost({
       ],
       onWork,
       (signal) => revalidated(vswitchd, signal),
+      new HopNeighbours(() => openRouteSocket(namespace)),
     ),
     log,
     onChange,

@@ -8,6 +8,7 @@ import { SERVER_PORT } from '../../src/lab/pods.ts';
 import { testLab, whyNoLab, type TestLab } from '../support/lab/lab.ts';
 import { nodeAddresses } from '../support/lab/matrix-tenants.ts';
 import { addHops, BEYOND, BfdSpeaker, HOPS, type Hop } from '../support/lab/next-hops.ts';
+import { answersAt, countAnswers, STREAM_PORT, Streams } from '../support/lab/hop-streams.ts';
 import { ownFolder } from '../support/run/left-behind.ts';
 import {
   manifestsText,
@@ -23,6 +24,7 @@ import { Tenants } from '../support/lab/tenants.ts';
 const SOON = { timeout: 60_000, interval: 200 };
 const SECONDS = 2;
 const NODE_PORT = 30_300;
+const STREAM_NODE_PORT = 30_310;
 /** Of so many connections some go by each of two hops. */
 const TRIES = 24;
 
@@ -38,6 +40,8 @@ const CASES: readonly Case[] = [
 
 const clusterIp = (space: Space): string => `172.16.1.${211 + SPACES.indexOf(space)}`;
 
+const streamIp = (space: Space): string => `172.16.1.${221 + SPACES.indexOf(space)}`;
+
 const objectsOf = (namespace: Space): readonly object[] => [
   ...spaceObjects(namespace, { leaves: 'by-hops' }),
   podOn('n1', namespace, 'web'),
@@ -45,7 +49,40 @@ const objectsOf = (namespace: Space): readonly object[] => [
     clusterIp: clusterIp(namespace),
     nodePort: NODE_PORT + SPACES.indexOf(namespace),
   }),
+  {
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: { namespace, name: 'stream' },
+    spec: {
+      type: 'NodePort',
+      clusterIP: streamIp(namespace),
+      clusterIPs: [streamIp(namespace)],
+      externalTrafficPolicy: 'Local',
+      selector: { app: 'web' },
+      ports: [
+        {
+          name: 'stream',
+          protocol: 'UDP',
+          port: 80,
+          targetPort: STREAM_PORT,
+          nodePort: STREAM_NODE_PORT + SPACES.indexOf(namespace),
+        },
+      ],
+    },
+  },
 ];
+const streamSlice = (end: Endpoint): object => {
+  const slice = webSlice(end) as { metadata: { labels: object } };
+  return {
+    ...slice,
+    metadata: {
+      ...slice.metadata,
+      name: 'stream',
+      labels: { ...slice.metadata.labels, 'kubernetes.io/service-name': 'stream' },
+    },
+    ports: [{ name: 'stream', protocol: 'UDP', port: STREAM_PORT }],
+  };
+};
 
 const ALL_HOPS = Object.keys(HOPS) as readonly Hop[];
 const ROUTERS = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'routers' } };
@@ -178,7 +215,9 @@ describe.skipIf(whyNoLab !== undefined).each(CASES)(
       await addHops(lab.record, [nodeAddresses('n1')[0]]);
       writeFileSync(
         join(tenants.manifests, 'slices.yaml'),
-        manifestsText((await tenants.endpoints('default')).map(webSlice)),
+        manifestsText(
+          (await tenants.endpoints('default')).flatMap((end) => [webSlice(end), streamSlice(end)]),
+        ),
       );
       ends = new Map((await tenants.endpoints()).map((one) => [one.pod, one]));
     }, 120_000);
@@ -218,6 +257,57 @@ describe.skipIf(whyNoLab !== undefined).each(CASES)(
         const answers = async (): Promise<readonly boolean[]> =>
           (await probe(lab.record, asked, SECONDS)).map(({ answer }) => answer !== null);
         await expect.poll(answers, SOON).toEqual(asked.map(() => true));
+      },
+    );
+
+    test.skipIf(mode === 'local')(
+      'when one of two goes what its clients are still told goes by the other, and those of the other notice nothing',
+      async () => {
+        const namespaces = spaces.map((space) => ends.get(`${space}/web`)?.namespace ?? '');
+        const ports = spaces.map((_, index) => STREAM_NODE_PORT + index);
+        const [first, second] = [41, 42].map((from) => ports.map((_, index) => from * 100 + index));
+        if (first === undefined || second === undefined) return;
+        await countAnswers(
+          lab.record,
+          [first, second].flatMap((all) =>
+            all.map((from, index) => ({ from, nodePort: ports[index] ?? 0 })),
+          ),
+        );
+        write(['hop1', 'hop2']);
+        await using streams = new Streams(lab.record, namespaces);
+        const node = nodeAddresses('n1')[0];
+        const told = async (): Promise<Readonly<Record<Hop, readonly string[]>>> => ({
+          hop1: await answersAt(lab.record, 'hop1'),
+          hop2: await answersAt(lab.record, 'hop2'),
+        });
+        await expect
+          .poll(async () => {
+            for (const [index, port] of ports.entries()) {
+              await streams.ask('hop1', first[index] ?? 0, node, port);
+              await streams.ask('hop2', second[index] ?? 0, node, port);
+            }
+            return await told();
+          }, SOON)
+          .toEqual({
+            hop1: first.map((from) => `same${from}`),
+            hop2: second.map((from) => `same${from}`),
+          });
+        write(['hop2']);
+        const other = first.map((from) => `other${from}`);
+        const seen = new Set<string>();
+        await expect
+          .poll(async () => {
+            const now = await told();
+            for (const name of now.hop2) seen.add(name);
+            return now;
+          }, SOON)
+          .toEqual({
+            hop1: [],
+            hop2: [...other, ...second.map((from) => `same${from}`)].toSorted(),
+          });
+        expect([...seen].toSorted()).toEqual(
+          [...other, ...second.map((from) => `same${from}`)].toSorted(),
+        );
       },
     );
 

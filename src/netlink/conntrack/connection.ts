@@ -2,7 +2,7 @@
 import { Attributes, someAttribute } from '../wire/attributes.ts';
 import { ByteWriter } from '../wire/byte-writer.ts';
 import { FAMILY, familyOf, familyOfNumber, ipText, parseIp, type Family } from '../wire/ip-text.ts';
-import { viewOf } from '../wire/layout.ts';
+import { LITTLE_ENDIAN, viewOf } from '../wire/layout.ts';
 import { MalformedMessage } from '../wire/malformed.ts';
 import { FLAG, type NetlinkMessage } from '../wire/message.ts';
 import type { Query, Request } from '../wire/request.ts';
@@ -22,6 +22,7 @@ const A = {
   id: 12,
   zone: 18,
   markMask: 21,
+  labels: 22,
   filter: 25,
 } as const;
 /** CTA_TUPLE_* */
@@ -71,6 +72,8 @@ export interface Connection {
   readonly reply: Tuple;
   readonly zone: number;
   readonly mark: number;
+  /** 128 bits that are who tracks it's own (nf_conntrack_labels.h); 0n where it has none. */
+  readonly labels: bigint;
   /** IPS_* (linux/netfilter/nf_conntrack_common.h). */
   readonly status: number;
   /** Seconds until it is forgotten. */
@@ -108,6 +111,12 @@ function readTuple(all: Attributes | undefined): Tuple {
   };
 }
 
+/** One number in the order of this machine's bytes, as Open vSwitch writes it. */
+function readLabels(bytes: Uint8Array = new Uint8Array()): bigint {
+  const ordered = LITTLE_ENDIAN ? bytes.toReversed() : bytes;
+  return ordered.reduce((all, byte) => (all << 8n) | BigInt(byte), 0n);
+}
+
 /** A connection of which the kernel tells; undefined for another message, and of families that are no IP. Throws MalformedMessage. */
 export function readConnection({ type, body }: NetlinkMessage): Connection | undefined {
   if (type !== TYPE.new && type !== TYPE.delete) return undefined;
@@ -121,6 +130,7 @@ export function readConnection({ type, body }: NetlinkMessage): Connection | und
     reply: readTuple(all.nested(A.reply)),
     zone: all.u16Network(A.zone) ?? 0,
     mark: all.u32Network(A.mark) ?? 0,
+    labels: readLabels(all.bytes(A.labels)),
     status: all.u32Network(A.status) ?? 0,
     timeout: all.u32Network(A.timeout),
     id: all.u32Network(A.id),

@@ -80,14 +80,15 @@ export interface NewNeighbour {
   readonly protocol?: number;
 }
 
-const header = (device: number, address: string, state: number): ByteWriter =>
+const header = (device: number, address: string, state: number, flags = 0): ByteWriter =>
   new ByteWriter()
     .u8(FAMILY[familyOf(address)])
     .u8(0)
     .u16(0)
     .i32(device)
     .u16(state)
-    .u16(0)
+    .u8(flags)
+    .u8(0)
     .attribute(A.destination, (w) => w.put(parseIp(address)));
 
 const textOf = ({ address, device }: Pick<NewNeighbour, 'address' | 'device'>): string =>
@@ -105,6 +106,17 @@ export function replaceNeighbour(neighbour: NewNeighbour): Request {
     what: `replace ${textOf(neighbour)}`,
   };
 }
+
+/** NTF_USE */
+const USE = 0x1;
+
+/** Has the kernel ask who has an address, as if it had something to send there; what it learns stands in the neighbour. Throws RangeError for what is no address. */
+export const askNeighbour = (neighbour: Pick<NewNeighbour, 'address' | 'device'>): Request => ({
+  type: TYPE.new,
+  flags: FLAG.create,
+  body: header(neighbour.device, neighbour.address, 0, USE).bytes,
+  what: `ask for ${textOf(neighbour)}`,
+});
 
 export const deleteNeighbour = (neighbour: Pick<NewNeighbour, 'address' | 'device'>): Request => ({
   type: TYPE.delete,

@@ -4,6 +4,7 @@
  */
 import type { RowOwner, RowTarget } from '../../desired/engine.ts';
 import type { DesiredRow } from '../../desired/rows.ts';
+import { staleHops, type HopConnections, type HopRow, type StaleHop } from './hop-connections.ts';
 import {
   CONNECTIONS,
   staleConnections,
@@ -25,21 +26,41 @@ const AT_ONCE = 1024;
 export interface ConnectionTracker {
   /** Throws where they can't be forgotten, and soon after `signal` aborts. */
   forgetServices(stale: readonly StaleConnections[], signal: AbortSignal): Promise<void>;
+  /** The same of connections that are answered by way of next hops. */
+  forgetHops(stale: readonly HopConnections[], signal: AbortSignal): Promise<void>;
 }
 
-interface Stale extends StaleConnections {
-  readonly unit: string;
+/** MAC addresses of next hops. */
+export interface HopMacs {
+  /** Looks who they are now, and asks for those that are not known. Throws where that can't be. */
+  learn(hops: Iterable<{ readonly hop: string; readonly device: string }>): void;
+  /** As it was known last. */
+  macOf(hop: string): string | undefined;
 }
 
-const keyOf = (protocol: string, { address, port }: Target, endpoint = ''): string =>
+type Stale = (StaleConnections | StaleHop) & { readonly unit: string };
+type Row = ConnectionRow | HopRow;
+
+const isOfHop = (stale: Stale): stale is Stale & StaleHop => 'hop' in stale;
+const isOfService = (stale: Stale): stale is Stale & StaleConnections => !isOfHop(stale);
+
+const isHopRow = (row: Row): row is HopRow => row.table === 'hop';
+const isPortRow = (row: Row): row is ConnectionRow => row.table === 'port';
+
+const serviceKey = (protocol: string, { address, port }: Target, endpoint = ''): string =>
   `${protocol} ${address} ${port} ${endpoint}`;
+const hopKey = ({ source, hop }: Pick<StaleHop, 'source' | 'hop'>): string => `${source} ${hop}`;
+const keyOf = (stale: Stale): string =>
+  isOfHop(stale) ? hopKey(stale) : serviceKey(stale.protocol, stale.destination, stale.endpoint);
 
 export class ConnectionDriver implements RowTarget, AsyncDisposable {
   readonly database = CONNECTIONS;
   readonly #trackers: readonly ConnectionTracker[];
   readonly #onChange: () => void;
   readonly #settled: (signal: AbortSignal) => Promise<void>;
-  readonly #rows = new Map<RowOwner, readonly ConnectionRow[]>();
+  readonly #rows = new Map<RowOwner, readonly Row[]>();
+  /** Of those the ones of next hops, without what has none. */
+  readonly #hops = new Map<RowOwner, readonly HopRow[]>();
   /** By the rows' keys. */
   readonly #owners = new Map<string, Set<RowOwner>>();
   /** Stale since the data plane was as wanted last. */
@@ -52,30 +73,38 @@ export class ConnectionDriver implements RowTarget, AsyncDisposable {
   #forgetting: Promise<void> | undefined;
   /** Of what is there at our start nobody knows since when: looking for connections to all of it costs more than it is worth. */
   #isFollowing = false;
+  readonly #macs: HopMacs;
+  /** Why it is not known by which MAC addresses next hops are reached. */
+  #unlearned: string | undefined;
   #refusal: { readonly until: number; readonly reason: string } | undefined;
 
   /**
    * `onChange`: called when there is a problem, or none any more. `settled` resolves when no packet goes by flows that the data plane had before the call;
-   * it throws where that can't be known, as `forgetServices` does.
+   * it throws where that can't be known, as `forgetServices` does. `macs` knows next hops.
    */
   constructor(
     trackers: readonly ConnectionTracker[],
     onChange: () => void = () => undefined,
     settled: (signal: AbortSignal) => Promise<void> = async () => undefined,
+    macs: HopMacs = { learn: () => undefined, macOf: () => undefined },
   ) {
+    this.#macs = macs;
     this.#trackers = trackers;
     this.#onChange = onChange;
     this.#settled = settled;
   }
 
   set(owner: RowOwner, rows: readonly DesiredRow[]): void {
-    const wanted = rows as readonly ConnectionRow[];
+    const wanted = rows as readonly Row[];
     const before = this.#rows.get(owner);
     this.#keepAgain(wanted);
     if (before !== undefined || this.#isFollowing)
-      for (const one of staleConnections(before ?? [], wanted, (key) =>
-        this.#isElsewhere(key, owner),
-      ))
+      for (const one of [
+        ...staleConnections((before ?? []).filter(isPortRow), wanted.filter(isPortRow), (key) =>
+          this.#isElsewhere(key, owner),
+        ),
+        ...staleHops((before ?? []).filter(isHopRow), wanted.filter(isHopRow)),
+      ])
         this.#add({ ...one, unit: owner.id });
     for (const { key } of before ?? []) {
       const owners = this.#owners.get(key);
@@ -86,24 +115,52 @@ export class ConnectionDriver implements RowTarget, AsyncDisposable {
       this.#owners.set(key, (this.#owners.get(key) ?? new Set()).add(owner));
     if (wanted.length === 0) this.#rows.delete(owner);
     else this.#rows.set(owner, wanted);
+    const hops = wanted.filter(isHopRow);
+    if (hops.length === 0) this.#hops.delete(owner);
+    else this.#hops.set(owner, hops);
   }
 
   #add(stale: Stale): void {
-    const key = keyOf(stale.protocol, stale.destination, stale.endpoint);
+    const key = keyOf(stale);
     if (this.#waiting.size + this.#ready.size < MOST_STALE) this.#waiting.set(key, stale);
     else if (!this.#waiting.has(key)) this.#left = { stale, count: (this.#left?.count ?? 0) + 1 };
   }
 
   /** Connections to what is served again may be new ones; those of UDP begin anew by themselves. */
-  #keepAgain(wanted: readonly ConnectionRow[]): void {
+  #keepAgain(wanted: readonly Row[]): void {
     if (this.#waiting.size + this.#ready.size === 0) return;
-    for (const { columns } of wanted) {
-      const { protocol, destinations } = columns;
+    const keep = (key: string): void => {
+      for (const stale of [this.#waiting, this.#ready]) stale.delete(key);
+    };
+    for (const row of wanted) {
+      if (isHopRow(row)) {
+        keep(hopKey(row.columns));
+        continue;
+      }
+      const { protocol, destinations } = row.columns;
       if (protocol === 'udp') continue;
-      for (const destination of destinations)
-        for (const stale of [this.#waiting, this.#ready])
-          stale.delete(keyOf(protocol, destination));
+      for (const destination of destinations) keep(serviceKey(protocol, destination));
     }
+  }
+
+  /** Next hops of rows, and those that go. */
+  #learn(): void {
+    const hops = new Map<string, { readonly hop: string; readonly device: string }>();
+    for (const { columns } of [...this.#hops.values()].flat()) hops.set(columns.hop, columns);
+    for (const stale of this.#ready.values()) if (isOfHop(stale)) hops.set(stale.hop, stale);
+    if (hops.size > 0) this.#macs.learn(hops.values());
+  }
+
+  /** Those of hops whose MAC address no hop has that the pod still leaves by. Of one that nobody on the host ever reached nothing is known. */
+  #connectionsBy(stale: readonly StaleHop[]): readonly HopConnections[] {
+    if (stale.length === 0) return [];
+    const left = new Set<string>();
+    for (const { columns } of [...this.#hops.values()].flat())
+      left.add(`${columns.source} ${this.#macs.macOf(columns.hop) ?? ''}`);
+    return stale.flatMap(({ source, hop }) => {
+      const mac = this.#macs.macOf(hop);
+      return mac === undefined || left.has(`${source} ${mac}`) ? [] : [{ source, mac }];
+    });
   }
 
   /** A service may be on several networks, each of them an owner. */
@@ -125,9 +182,21 @@ export class ConnectionDriver implements RowTarget, AsyncDisposable {
     this.#isFollowing = true;
     for (const [key, stale] of this.#waiting) this.#ready.set(key, stale);
     this.#waiting.clear();
+    this.#orUnlearned(() => this.#learn());
     if (this.#ready.size === 0 || (this.#refusal?.until ?? 0) > now) return;
     this.#forgetting ??= this.#forgetAll(now, until).finally(() => (this.#forgetting = undefined));
     await this.#forgetting;
+  }
+
+  #orUnlearned(learn: () => void): void {
+    const before = this.#unlearned;
+    this.#unlearned = undefined;
+    try {
+      learn();
+    } catch (error) {
+      this.#unlearned = errorText(error);
+    }
+    if (before !== this.#unlearned) this.#onChange();
   }
 
   /** Resolves when nothing is being forgotten. */
@@ -146,7 +215,14 @@ export class ConnectionDriver implements RowTarget, AsyncDisposable {
         signal.throwIfAborted();
         // What is served again meanwhile has new ones.
         const stale = batch.flatMap(([key, one]) => (this.#ready.get(key) === one ? one : []));
-        for (const tracker of this.#trackers) await tracker.forgetServices(stale, signal);
+        const [services, byHops] = [
+          stale.filter(isOfService),
+          this.#connectionsBy(stale.filter(isOfHop)),
+        ];
+        for (const tracker of this.#trackers) {
+          if (services.length > 0) await tracker.forgetServices(services, signal);
+          if (byHops.length > 0) await tracker.forgetHops(byHops, signal);
+        }
       } catch (error) {
         if (signal.aborted) return;
         // Whoever runs this is waited for by nobody: what else is wrong is reported the same way.
@@ -170,7 +246,7 @@ export class ConnectionDriver implements RowTarget, AsyncDisposable {
       problems.push(
         refused(
           first,
-          `connections to ${textOf(first)}${more}, where nobody answers, can't be forgotten: ${this.#refusal.reason}; clients that go on to use them get no answer until they time out`,
+          `connections ${textOf(first)}${more}, where nobody answers, can't be forgotten: ${this.#refusal.reason}; ${CONSEQUENCE}`,
         ),
       );
     }
@@ -178,7 +254,17 @@ export class ConnectionDriver implements RowTarget, AsyncDisposable {
       problems.push(
         refused(
           this.#left.stale,
-          `connections to ${textOf(this.#left.stale)} are not forgotten, nor are ${this.#left.count - 1} others, as ${MOST_STALE} wait for that: clients that go on to use them get no answer until they time out`,
+          `connections ${textOf(this.#left.stale)} are not forgotten, nor are ${this.#left.count - 1} others, as ${MOST_STALE} wait for that: ${CONSEQUENCE}`,
+        ),
+      );
+    const [[owner, rows] = []] = this.#hops;
+    const row = rows?.[0];
+    if (this.#unlearned !== undefined && owner !== undefined && row !== undefined)
+      problems.push(
+        problemOf(
+          'refused',
+          { table: 'hop', key: row.key, unit: owner.id, object: row.object },
+          `it is not known by which MAC addresses next hops are reached: ${this.#unlearned}; when one goes, connections that are answered by way of it are not forgotten`,
         ),
       );
     return problems;
@@ -191,9 +277,18 @@ export class ConnectionDriver implements RowTarget, AsyncDisposable {
   }
 }
 
-const textOf = ({ destination: { address, port } }: Stale): string => `${address} port ${port}`;
+const CONSEQUENCE = 'clients that go on to use them get no answer until they time out';
 
-const refused = ({ unit, object, destination }: Stale, message: string): HostProblem => {
-  const key = `${destination.address} ${destination.port}`;
-  return problemOf('refused', { table: 'port', key, unit, object }, message);
+const textOf = (stale: Stale): string =>
+  isOfHop(stale)
+    ? `of ${stale.source} by way of ${stale.hop}`
+    : `to ${stale.destination.address} port ${stale.destination.port}`;
+
+const refused = (stale: Stale, message: string): HostProblem => {
+  const { unit, object } = stale;
+  const key = isOfHop(stale)
+    ? hopKey(stale)
+    : `${stale.destination.address} ${stale.destination.port}`;
+  const table = isOfHop(stale) ? 'hop' : 'port';
+  return problemOf('refused', { table, key, unit, object }, message);
 };

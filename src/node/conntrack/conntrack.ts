@@ -1,4 +1,4 @@
-/** Connections that the kernel tracks: those of an address or of services that go are forgotten, by netlink. */
+/** Connections that the kernel tracks: those of an address, of services or by way of next hops that go are forgotten, by netlink. */
 import {
   connectionCount,
   connections,
@@ -10,6 +10,7 @@ import {
 } from 'rtnetlink-ts';
 import { familyOf } from '../../allocators/addresses.ts';
 import { plainAddress } from '../plain-address.ts';
+import { hopMac, type HopConnections } from './hop-connections.ts';
 import type { StaleConnections } from './service-connections.ts';
 
 /** Of IP (IANA). */
@@ -113,6 +114,20 @@ export class Conntrack implements AsyncDisposable {
     };
     const among = new Set(stale.map(({ destination: { address } }) => address));
     await this.#forgetChosen([...among], [...looks.values()], isStale, signal);
+  }
+
+  /** Forgets connections of pods that are answered by way of a next hop. Ends and throws as `forgetServices`. */
+  async forgetHops(stale: readonly HopConnections[], signal: AbortSignal): Promise<void> {
+    const keys = new Set(stale.map(({ source, mac }) => `${source} ${mac}`));
+    const isStale = ({ original, reply, labels }: Connection): boolean =>
+      labels !== 0n &&
+      [original.destination, reply.source].some((pod) => keys.has(`${pod} ${hopMac(labels)}`));
+    await this.#forgetChosen(
+      [...new Set(stale.map(({ source }) => source))],
+      [{}],
+      isStale,
+      signal,
+    );
   }
 
   /** All that are meant have one of some addresses, and are chosen by one of the filters. */

@@ -1,7 +1,9 @@
-/** Connections that Open vSwitch's userspace datapath tracks itself: those of a service that goes are forgotten, by its control socket. */
+/** Connections that Open vSwitch's userspace datapath tracks itself: those of a service or a next hop that goes are forgotten, by its control socket. */
+import { familyOf } from '../../allocators/addresses.ts';
 import { USERSPACE_DATAPATH } from '../names.ts';
 import type { Unixctl } from '../programs/unixctl.ts';
 import { PROTOCOLS } from './conntrack.ts';
+import { hopLabels, type HopConnections } from './hop-connections.ts';
 import type { StaleConnections } from './service-connections.ts';
 
 const FIELDS = { v4: 'ct_nw', v6: 'ct_ipv6' } as const;
@@ -26,6 +28,23 @@ export class DatapathConntrack {
       await this.#vswitchd.run(
         'dpctl/flush-conntrack',
         [USERSPACE_DATAPATH, ...tuplesOf(one)],
+        signal,
+      );
+  }
+
+  /** Forgets connections of pods that are answered by way of a next hop. Throws UnixctlError. Needs Open vSwitch 3.2. */
+  async forgetHops(stale: readonly HopConnections[], signal: AbortSignal): Promise<void> {
+    if (!this.#isUserspace()) return;
+    for (const { source, mac } of stale)
+      await this.#vswitchd.run(
+        'dpctl/flush-conntrack',
+        // By who answers: the original destination may be a service.
+        [
+          USERSPACE_DATAPATH,
+          `labels=${hopLabels(mac)}`,
+          '',
+          `${FIELDS[familyOf(source)]}_src=${source}`,
+        ],
         signal,
       );
   }

@@ -7,7 +7,7 @@ import type { LabRecord } from '../../../src/lab/state-file.ts';
 /** Where pods send to: behind each of the hops, and behind the nodes' default gateway. */
 export const BEYOND = { v4: '198.51.100.1', v6: '2001:db8:51::1' } as const;
 /** Who asks from behind a hop, the same behind each. */
-const CLIENT = '203.0.113.9';
+export const CLIENT = '203.0.113.9';
 
 export const HOPS = {
   hop1: { v4: '172.18.0.51', v6: 'fd00:172:18::51' },

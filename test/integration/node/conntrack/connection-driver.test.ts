@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { connections, deleteConnection, type Connection, type Request } from 'rtnetlink-ts';
 import type { DesiredRow } from '../../../../src/desired/rows.ts';
 import {
   ConnectionDriver,
@@ -38,6 +39,13 @@ const dns = (endpoints: readonly string[], local: readonly string[] = endpoints)
   };
 };
 
+/** Has a connection say that it came by way of 02:00:00:00:00:xx. */
+function labelled(connection: Connection, last: number): Request {
+  const { body } = deleteConnection(connection);
+  const label = [20, 0, 22, 0, 7, 0, 0, 0, last, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0];
+  return { type: 0x100, flags: 0, body: Uint8Array.from([...body, ...label]), what: 'label' };
+}
+
 describe.skipIf(whyNoNamespace !== undefined)(
   'connections that the kernel tracks to a service',
   () => {
@@ -58,7 +66,8 @@ describe.skipIf(whyNoNamespace !== undefined)(
       return execFileSync(command, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] });
     };
     const connection = (destination: string, port: number, answeredBy: string): void => {
-      const client = ['--protonum', 'udp', '--src', '192.0.2.1', '--sport', '4000'];
+      const from = familyOf(destination) === 'v6' ? '2001:db8::1' : '192.0.2.1';
+      const client = ['--protonum', 'udp', '--src', from, '--sport', '4000'];
       const service = ['--dst', destination, '--dport', String(port), '--dst-nat', answeredBy];
       track('--create', ...client, ...service, '--timeout', '600');
     };
@@ -331,6 +340,36 @@ describe.skipIf(whyNoNamespace !== undefined)(
       expect(descriptors()).toBe(before);
     });
 
+    test('by way of a next hop are forgotten by its MAC address in their labels, of both families and of services, and no others', async () => {
+      // Only where somebody sets labels does the kernel have room for them.
+      for (const words of [
+        ['table', 'inet', 'labels'],
+        ['chain', 'inet', 'labels', 'seen'],
+        ['rule', 'inet', 'labels', 'seen', 'ct', 'label', 'set', '5'],
+      ])
+        host.run(['nft', 'add', ...words]);
+      connection('10.244.0.7', 80, '10.244.0.7');
+      connection('172.18.0.11', 30_080, '10.244.0.7');
+      connection('172.18.0.11', 30_081, '10.244.0.7');
+      connection('172.18.0.11', 30_082, '10.244.0.8');
+      connection('fd00::7', 80, 'fd00::7');
+      using socket = openConntrackSocket(host.path);
+      for (const one of socket.dump(connections()))
+        if (!one.original.destination.startsWith('10.96.'))
+          socket.change(labelled(one, one.original.destinationPort === 30_081 ? 0x52 : 0x51));
+      const before = [...left(), ...left('ipv6')];
+      await tracker().forgetHops(
+        ['10.244.0.7', 'fd00::7'].map((source) => ({ source, mac: '02:00:00:00:00:51' })),
+        new AbortController().signal,
+      );
+      const gone = new Set(before).difference(new Set([...left(), ...left('ipv6')]));
+      expect([...gone]).toEqual([
+        '10.244.0.7:80 at 10.244.0.7',
+        '172.18.0.11:30080 at 10.244.0.7',
+        'fd00::7:80 at fd00::7',
+      ]);
+    });
+
     test('that can not be forgotten are a problem of the service, and tried again after 30 s', async () => {
       let isRefusing = true;
       driver = new ConnectionDriver([
@@ -341,6 +380,7 @@ describe.skipIf(whyNoNamespace !== undefined)(
               if (isRefusing) socket[Symbol.dispose]();
               return socket;
             }).forgetServices(...stale),
+          forgetHops: async () => undefined,
         } satisfies ConnectionTracker,
       ]);
       driver.set(owner, [dns(['10.244.0.5'])]);

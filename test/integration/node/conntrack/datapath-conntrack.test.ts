@@ -88,6 +88,31 @@ describe('connections of the userspace datapath to a service', () => {
     expect(await left()).toHaveLength(4);
   });
 
+  test('are forgotten by way of the next hop that is gone, and those of others and of other pods live', async () => {
+    await vswitchd.appctl('dpctl/flush-conntrack');
+    const by = async (frame: string, last: string, zone: number): Promise<void> => {
+      const label = `exec(set_field:0x2000000${last}00000007->ct_label)`;
+      const packet = `in_port=1 packet=${frame} actions=ct(commit,zone=${zone},${label})`;
+      await vswitchd.ofctlOn('br-int', 'packet-out', packet);
+    };
+    await by(frameV4('10.244.0.5', 53), '0051', 5);
+    await by(frameV4('10.244.0.5', 54), '0052', 5);
+    await by(frameV4('10.244.0.6', 53), '0051', 6);
+    await by(frameV6(53), '0051', 6);
+    await track(frameV4('10.244.0.5', 55), 5);
+    const all = await left();
+    const mac = '02:00:00:00:00:51';
+    const stale = ['10.244.0.5', 'fd96::a'].map((source) => ({ source, mac }));
+    await conntrack(false).forgetHops(stale, signal);
+    expect(await left()).toEqual(all);
+    await conntrack().forgetHops(stale, signal);
+    expect(await left()).toEqual([
+      '10.244.0.5 54 zone 5',
+      '10.244.0.5 55 zone 5',
+      '10.244.0.6 53 zone 6',
+    ]);
+  });
+
   test('that it refuses to forget are an error in its words, and so is its end', async () => {
     await expect(
       conntrack().forgetServices([service('10.96.0.10', 70_000)], signal),

@@ -1,5 +1,5 @@
 /** Connections are forgotten beside the daemon's work, within bounds. */
-import { describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import type { RowOwner } from '../../../../src/desired/engine.ts';
 import type { DesiredRow } from '../../../../src/desired/rows.ts';
 import {
@@ -7,6 +7,11 @@ import {
   MOST_STALE,
   type ConnectionTracker,
 } from '../../../../src/node/conntrack/connection-driver.ts';
+import {
+  hopLabels,
+  hopMac,
+  type HopConnections,
+} from '../../../../src/node/conntrack/hop-connections.ts';
 import {
   CONNECTIONS,
   type StaleConnections,
@@ -39,6 +44,10 @@ class SlowTracker implements ConnectionTracker {
     this.asked.push(stale.map(({ destination }) => destination.address));
     signal.addEventListener('abort', () => this.answer.reject(new Error('killed')));
     await this.answer.promise;
+  }
+
+  async forgetHops(stale: readonly HopConnections[]): Promise<void> {
+    this.asked.push(stale.map(({ source, mac }) => `${source} by ${mac}`));
   }
 }
 
@@ -132,6 +141,9 @@ describe('forgetting connections', () => {
         if (isRefusing) throw new Error('no');
         forgotten.push(...stale.map(({ destination }) => destination.address));
       },
+      async forgetHops() {
+        throw new Error('nobody asked for it');
+      },
     };
     await using driver = new ConnectionDriver([tracker], () => (changes += 1));
     driver.set(owner, [port(addresses(MOST_STALE + 500))]);
@@ -155,4 +167,93 @@ describe('forgetting connections', () => {
     expect(driver.problems()).toEqual([]);
     expect(changes).toBe(2);
   });
+});
+
+const hop = (source: string, address: string): DesiredRow => ({
+  database: CONNECTIONS,
+  table: 'hop',
+  key: `${source} ${address}`,
+  columns: { source, hop: address, device: 'br-ex' },
+  containers: [],
+  rule: 'forget-hop',
+  object: 'AdminPolicyBasedExternalRoute gw',
+});
+
+describe('connections by way of a next hop that goes', () => {
+  const [POD, OTHER] = ['10.244.0.5', '10.244.0.6'];
+  const [FIRST, SECOND] = ['172.18.0.51', '172.18.0.52'];
+  let tracker: SlowTracker;
+  let macs: Map<string, string>;
+  let learned: string[][];
+  const driverOf = (learn: () => void = () => undefined): ConnectionDriver =>
+    new ConnectionDriver([tracker], undefined, undefined, {
+      learn(hops) {
+        learned.push([...hops].map((one) => `${one.hop} on ${one.device}`));
+        learn();
+      },
+      macOf: (address) => macs.get(address),
+    });
+
+  beforeEach(() => {
+    tracker = new SlowTracker();
+    tracker.answer.resolve();
+    learned = [];
+    macs = new Map([
+      [FIRST, '02:00:00:00:00:51'],
+      [SECOND, '02:00:00:00:00:52'],
+    ]);
+  });
+
+  test('are forgotten by its MAC address, which was asked for while it was there, and those of other hops and pods live', async () => {
+    await using driver = driverOf();
+    driver.set(owner, [hop(POD, FIRST), hop(POD, SECOND)]);
+    driver.set({ ...owner, id: 'other' }, [hop(OTHER, FIRST)]);
+    await driver.forget(0);
+    expect(learned).toEqual([[`${FIRST} on br-ex`, `${SECOND} on br-ex`]]);
+    driver.set(owner, [hop(POD, SECOND)]);
+    await driver.forget(1);
+    expect(tracker.asked).toEqual([[`${POD} by 02:00:00:00:00:51`]]);
+    driver.set(owner, []);
+    await driver.forget(2);
+    expect(tracker.asked.slice(1)).toEqual([[`${POD} by 02:00:00:00:00:52`]]);
+  });
+
+  test('live where another hop of the pod has its MAC address, where nobody knows that, and where it is there again', async () => {
+    await using driver = driverOf();
+    macs.set(SECOND, '02:00:00:00:00:51');
+    driver.set(owner, [hop(POD, FIRST), hop(POD, SECOND)]);
+    await driver.forget(0);
+    driver.set(owner, [hop(POD, SECOND)]);
+    await driver.forget(1);
+    macs.delete(SECOND);
+    driver.set(owner, []);
+    await driver.forget(2);
+    driver.set(owner, [hop(POD, FIRST)]);
+    driver.set(owner, []);
+    driver.set(owner, [hop(POD, FIRST)]);
+    await driver.forget(3);
+    expect(tracker.asked).toEqual([]);
+  });
+
+  test('are a problem of the policy while nobody can tell who the hops are', async () => {
+    let refusal: string | undefined = 'not permitted';
+    await using driver = driverOf(() => {
+      if (refusal !== undefined) throw new Error(refusal);
+    });
+    driver.set(owner, [hop(POD, FIRST)]);
+    await driver.forget(0);
+    expect(driver.problems()).toMatchObject([
+      { object: 'AdminPolicyBasedExternalRoute gw', kind: 'refused' },
+    ]);
+    expect(driver.problems()[0]?.message).toContain('reached: not permitted; when one goes');
+    refusal = undefined;
+    await driver.forget(1);
+    expect(driver.problems()).toEqual([]);
+  });
+});
+
+test('the MAC address of a next hop is where OVN keeps it', () => {
+  const labels = 0xaabb_0200_0000_0051_0000_0007n;
+  expect(hopMac(labels)).toBe('02:00:00:00:00:51');
+  expect(hopLabels('02:00:00:00:00:51')).toBe('0x2000000005100000000/0xffffffffffff00000000');
 });

@@ -4,6 +4,7 @@ import type { NadRegistry } from '../api/nad/nad-registry.ts';
 import { systemClock, type Clock } from '../store/clock.ts';
 import type { Informers } from '../store/informers.ts';
 import type { ClusterSettings } from '../model/model.ts';
+import type { ObjectEvent } from '../store/store.ts';
 import { EventWriter, objectOfEvent, type DropLimit } from '../store/event-writer.ts';
 import { PodInformers } from './pod-informers.ts';
 import { PodAddresses } from './pod-addresses.ts';
@@ -92,6 +93,11 @@ export class NodePodAddresses {
     await orAborted(this.#started.promise, signal);
     const queues = [this.#addresses.queue, this.#events.queue];
     await caughtUp({ informers: this.#options.informers, queues, signal });
+  }
+
+  /** Takes an event to be written with those of pods, within their limits. */
+  emit(event: ObjectEvent): void {
+    this.#events.emit(event);
   }
 
   problems(): readonly ZoneProblem[] {

@@ -6,10 +6,10 @@ import { claimsOf, type RowTarget } from '../desired/engine.ts';
 import { UnitsBehind } from './reconcile/units-behind.ts';
 import type { Feature } from '../desired/features.ts';
 import type { Plan, PlanProblem } from '../desired/ovsdb/changes.ts';
-import { commitPlan } from '../desired/ovsdb/commit.ts';
+import { commitPlan, repairedOf } from '../desired/ovsdb/commit.ts';
 import { Reconciler } from '../desired/ovsdb/reconciler.ts';
 import type { ZoneFacts } from '../model/zone/zone.ts';
-import type { Claims } from './reconcile/claims.ts';
+import { idOf, type Claims } from './reconcile/claims.ts';
 import type { HostDriver } from './reconcile/host-driver.ts';
 import type { HostPlan, HostProblem, MayBeWanted, PlannedChange } from './reconcile/host-plan.ts';
 import type { ConnectionDriver } from './conntrack/connection-driver.ts';
@@ -42,6 +42,7 @@ export interface HostControllerOptions {
   readonly now?: () => number;
   /** Called after each change, for metrics. */
   readonly onChange?: (change: HostChange) => void;
+  readonly onPortsRepaired?: (repaired: RepairedPorts) => void;
 }
 
 /** What a pass changed of one kind of state. */
@@ -52,9 +53,14 @@ export interface HostChange {
   readonly refused: number;
   /** Milliseconds. */
   readonly duration: number;
-  /** True when nobody wanted anything else since all was right: somebody else had changed it. */
-  readonly isDrift: boolean;
+  /** Of what was changed, that of which nobody wanted anything else since all was right: somebody else had changed it. */
+  readonly repaired: readonly PlannedChange[];
+  /** Programs that had changed something, as far as that is known. */
+  readonly by: readonly string[];
 }
+
+/** Ports of the host that somebody else had changed, and that are as they should be again. */
+export type RepairedPorts = Pick<Plan, 'database' | 'changes' | 'nameOf'>;
 
 export interface HostPlans {
   readonly openVswitch: Plan;
@@ -66,8 +72,14 @@ export interface HostPlans {
 /** Of any kind of state. */
 type Driver<C extends PlannedChange> = Pick<
   HostDriver<never, C>,
-  'database' | 'title' | 'refresh' | 'plan' | 'apply'
+  'database' | 'title' | 'refresh' | 'plan' | 'apply' | 'wantedVersion' | 'changedBy' | 'settled'
 > & { readonly claims: Pick<Claims, 'version'> };
+
+interface Right {
+  readonly version: string;
+  /** Objects with a problem, and units that awaited something. */
+  readonly not: ReadonlySet<string>;
+}
 
 /** Of what settings want it is not known whether it can be: a node may have no uplink. */
 const isAwaited = ({ kind, object }: HostProblem): boolean =>
@@ -82,8 +94,8 @@ export class HostController implements AsyncDisposable {
   #reconciler: Reconciler | undefined;
   readonly #now: () => number;
   #stopFollowing: (() => void) | undefined;
-  /** What was wanted of a kind of state when all of it was right last. */
-  readonly #rightAt = new Map<string, number>();
+  /** What was wanted of a kind of state when all of it was right last, but for what had a problem. */
+  readonly #rightAt = new Map<string, Right>();
   #portProblems: readonly PlanProblem[] = [];
   readonly #behind = new UnitsBehind();
   /** Of the drivers' last plans, by kind of state. */
@@ -223,25 +235,34 @@ export class HostController implements AsyncDisposable {
     signal: AbortSignal,
   ): Promise<string | undefined> {
     const { log } = this.#options;
-    const { database, claims, title } = driver;
+    const { database, title } = driver;
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
       signal.throwIfAborted();
       await driver.refresh(this.#now());
       const plan = this.#planned(driver, mayBeWanted);
       if (plan.isEmpty) {
-        if (plan.problems.length === 0) this.#rightAt.set(database, claims.version);
+        this.#noteRight(driver, plan);
         return undefined;
       }
-      const isDrift = this.#rightAt.get(database) === claims.version;
+      const right = this.#rightAt.get(database);
+      const drifted =
+        right?.version === driver.wantedVersion
+          ? plan.changes.filter(
+              (change) => !right.not.has(idOf(change)) && !right.not.has(change.unit),
+            )
+          : [];
       const began = this.#now();
       const { applied, refused } = await driver.apply(plan, began, signal);
+      const failed = new Set(refused.map(idOf));
+      const by = drifted.length === 0 ? [] : await driver.changedBy();
       const duration = this.#now() - began;
       this.#options.onChange?.({
         database,
         applied,
         refused: refused.length,
         duration,
-        isDrift,
+        repaired: drifted.filter((change) => !failed.has(idOf(change))),
+        by,
       });
       log.info(
         { component: 'host', applied, refused: refused.length, duration },
@@ -250,6 +271,20 @@ export class HostController implements AsyncDisposable {
       this.#logRefused(refused);
     }
     return `${title} of the host change faster than they can be followed`;
+  }
+
+  /** Changes of what awaits something, had a problem, or stays as long as somebody may want it, are no drift later. */
+  #noteRight<C extends PlannedChange>(
+    driver: Driver<C>,
+    { problems, heldBack }: HostPlan<C>,
+  ): void {
+    driver.settled();
+    if (heldBack > 0) return;
+    const awaiting = problems.flatMap(({ kind, unit }) => (kind === 'awaited' ? [unit] : []));
+    this.#rightAt.set(driver.database, {
+      version: driver.wantedVersion,
+      not: new Set([...problems.map(idOf), ...awaiting]),
+    });
   }
 
   /** One line: each of them is a problem, which is reported until it ends. */
@@ -273,7 +308,7 @@ export class HostController implements AsyncDisposable {
     mayBeWanted: MayBeWanted | undefined,
     signal: AbortSignal,
   ): Promise<string | undefined> {
-    const { openVswitch, log } = this.#options;
+    const { openVswitch, log, onPortsRepaired } = this.#options;
     const { transactor, lock } = openVswitch;
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
       const unavailable = openVswitch.unavailable();
@@ -287,6 +322,8 @@ export class HostController implements AsyncDisposable {
         signal,
       });
       const { kind, committed, refused } = result;
+      const changes = repairedOf(plan, result);
+      if (changes.length > 0) onPortsRepaired?.({ ...plan, changes });
       log.info(
         { component: 'host', outcome: kind, rows: committed, refused: refused.length },
         'ports changed',

@@ -53,6 +53,12 @@ export function renderPlan(plan: Plan, options: RenderOptions = {}): string {
   return `${lines.map(visibleText).join('\n')}\n`;
 }
 
+/** What of a row that is there is changed: `other_config: {subnet=10.0.0.0/24} → {subnet=103.103.0.0/24}`. */
+export const changedColumns = (change: PlannedChange, nameOf: NameOf): readonly string[] =>
+  renderChange(change, nameOf, true)
+    .slice(1)
+    .map((line) => line.trim());
+
 const byKey = (changes: readonly PlannedChange[]): readonly PlannedChange[] =>
   changes.toSorted((a, b) =>
     a.key === b.key ? (a.uuid < b.uuid ? -1 : 1) : a.key < b.key ? -1 : 1,

@@ -5,7 +5,7 @@
 import type { ZoneProblem } from '../api/zone-status.ts';
 import type { ZoneDatabase } from '../databases/zone-database.ts';
 import type { Plan, PlanProblem } from '../desired/ovsdb/changes.ts';
-import { commitPlan } from '../desired/ovsdb/commit.ts';
+import { commitPlan, repairedOf } from '../desired/ovsdb/commit.ts';
 import { Reconciler, type MayBeWanted } from '../desired/ovsdb/reconciler.ts';
 import type { TableClaim } from '../desired/rows.ts';
 import type { Logger } from '../process/logger.ts';
@@ -43,6 +43,12 @@ export interface DatabaseTargetOptions {
   readonly wants: () => { readonly isComplete: boolean; readonly mayBeWanted: MayBeWanted };
   /** Called after each plan that was sent. */
   readonly onCommit: (commit: CommitRecord, plan: Plan) => void;
+  /** Called with what somebody else had changed, and is right again. */
+  readonly onRepaired: (repaired: RepairedRows) => void;
+}
+
+export interface RepairedRows extends Pick<Plan, 'changes' | 'nameOf'> {
+  readonly database: string;
 }
 
 /** A server that can't write: a full disk, no memory. */
@@ -127,7 +133,7 @@ export class DatabaseTarget {
 
   /** Writes what differs. */
   async flush(signal: AbortSignal): Promise<FlushResult> {
-    const { database, log, now, onCommit } = this.#options;
+    const { database, log, now, onCommit, onRepaired } = this.#options;
     let committed = 0;
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
       const unavailable = database.unavailable();
@@ -154,6 +160,8 @@ export class DatabaseTarget {
         duration: now() - began,
       };
       onCommit(commit, plan);
+      const repaired = repairedOf(plan, result);
+      if (repaired.length > 0) onRepaired({ ...plan, database: this.name, changes: repaired });
       committed += result.committed;
       this.reconciler.refused(result.refused, now());
       for (const { table, key, message } of result.refused)

@@ -37,7 +37,12 @@ import {
 import type { Configuration } from '../settings/configuration.ts';
 import { ConfigurationError } from '../process/configuration-error.ts';
 import { openDatabase, type OpenDatabase } from '../databases/open-database.ts';
-import { HostController, type HostChange, type HostPlans } from '../node/node-agent.ts';
+import {
+  HostController,
+  type HostChange,
+  type HostPlans,
+  type RepairedPorts,
+} from '../node/node-agent.ts';
 import type { Logger } from '../process/logger.ts';
 import { renderPlan } from '../views/plan-text.ts';
 import { uplinkSwitch, type UplinkSwitch } from '../node/uplink/uplink-switch.ts';
@@ -61,6 +66,7 @@ export interface HostOptions {
   readonly onAvailable?: () => void;
   /** Called after each change, for metrics. */
   readonly onChange?: (change: HostChange) => void;
+  readonly onPortsRepaired?: (repaired: RepairedPorts) => void;
   /** Called when `external_ids` may be others, or known for the first time. */
   readonly onExternalIds?: () => void;
   /** Called when ovs-vswitchd may have ended. */
@@ -153,6 +159,7 @@ export function openHost({
   onExternalIds = () => undefined,
   onSwitchLost = () => undefined,
   onChange = () => undefined,
+  onPortsRepaired = () => undefined,
 }: HostOptions): OpenHost {
   const settings = configuration.host;
   const sysctls = sysctlsOf(configuration);
@@ -212,6 +219,7 @@ export function openHost({
     ),
     log,
     onChange,
+    onPortsRepaired,
   });
   return {
     controller,

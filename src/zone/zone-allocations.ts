@@ -3,6 +3,7 @@ import type { NodePodAddresses } from '../addresses/node-pod-addresses.ts';
 import type { ZoneProblem } from '../api/zone-status.ts';
 import type { ClusterManager } from '../cluster/manager.ts';
 import type { Logger } from '../process/logger.ts';
+import type { ObjectEvent } from '../store/store.ts';
 import { orGiveUp, TimedOutError, until } from '../process/waiting.ts';
 
 export interface ZoneAllocationsOptions {
@@ -48,6 +49,11 @@ export class ZoneAllocations {
         signal,
         `the addresses of the pods of node ${node}`,
       );
+  }
+
+  /** Takes an event to be written, by who writes those of this node's pods. */
+  emit(event: ObjectEvent): void {
+    this.#options.podAddresses?.emit(event);
   }
 
   problems(): readonly ZoneProblem[] {

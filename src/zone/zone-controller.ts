@@ -22,6 +22,7 @@ import {
   type CommitRecord,
   type Database,
   type FlushResult,
+  type RepairedRows,
 } from './database-target.ts';
 import { FailedFacts } from './failed-fact-report.ts';
 import { isLeftOver } from './left-over-rows.ts';
@@ -47,6 +48,8 @@ export interface ZoneControllerOptions {
   readonly unread?: () => Iterable<string>;
   /** Called after each plan that was sent, for metrics. */
   readonly onCommit?: (commit: CommitRecord) => void;
+  /** Called with rows that somebody else had changed, and that are right again. */
+  readonly onRepaired?: (repaired: RepairedRows) => void;
   /** Called once for each network that came into use after the start, when all its rows are in the Northbound database. */
   readonly onNetworkWritten?: (written: NetworkWritten) => void;
 }
@@ -310,6 +313,7 @@ export class ZoneController {
         this.#takeOver();
         return { isComplete: !this.#engine.isDirty, mayBeWanted: this.#mayBeWanted(schema) };
       },
+      onRepaired: (repaired) => this.#options.onRepaired?.(repaired),
       onCommit: (commit, plan) => {
         for (const { unit } of plan.changes)
           this.progress.changed(this.#engine.subjectOf(unit) ?? '');

@@ -49,6 +49,7 @@ export async function runZone(
     onNetworkWritten: (written) => metrics.networkWritten(written),
     dnsEvents: dnsMetrics(metrics.registry),
     onEventDropped: (limit) => metrics.eventDropped(limit),
+    onDriftRepaired: (database, table, rows) => metrics.driftRepaired(database, table, rows),
     onHostChange: (change) => metrics.hostChange(change),
     onWork: () => loops?.databases.notify(),
     onHostWork: () => loops?.host?.notify(),

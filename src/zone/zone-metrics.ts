@@ -32,6 +32,7 @@ export class ZoneMetrics {
   readonly #statusRefused: Counter<'part'>;
   readonly #eventsDropped: Counter<'limit'>;
   readonly #programmed: Histogram;
+  readonly #driftRepaired: Counter<'database' | 'table'>;
   readonly #hostChanges: Counter<'database' | 'cause'>;
   readonly #hostRefused: Counter<'database'>;
   readonly #hostDuration: Histogram<'database'>;
@@ -135,6 +136,12 @@ export class ZoneMetrics {
       buckets: exponentialBuckets(0.01, 2, 14),
       registers,
     });
+    this.#driftRepaired = new Counter({
+      name: 'heddle_drift_repaired_total',
+      help: 'Rows of databases and objects of the host that somebody else had changed, and that were put right (the log says which, and by whom).',
+      labelNames: ['database', 'table'],
+      registers,
+    });
     this.#hostChanges = new Counter({
       name: 'heddle_host_changes_total',
       help: 'Objects of the host that were added, changed or removed, because something else was wanted, or because others had changed them (drift).',
@@ -162,10 +169,16 @@ export class ZoneMetrics {
     });
   }
 
-  hostChange({ database, applied, refused, duration, isDrift }: HostChange): void {
-    this.#hostChanges.inc({ database, cause: isDrift ? 'drift' : 'wanted' }, applied);
+  hostChange({ database, applied, refused, duration, repaired }: HostChange): void {
+    const drift = Math.min(applied, repaired.length);
+    if (drift > 0) this.#hostChanges.inc({ database, cause: 'drift' }, drift);
+    if (applied > drift) this.#hostChanges.inc({ database, cause: 'wanted' }, applied - drift);
     this.#hostRefused.inc({ database }, refused);
     this.#hostDuration.observe({ database }, duration / 1000);
+  }
+
+  driftRepaired(database: string, table: string, rows: number): void {
+    this.#driftRepaired.inc({ database, table }, rows);
   }
 
   hostObjects(counts: Iterable<readonly [database: string, table: string, count: number]>): void {

@@ -24,6 +24,7 @@ import type { ChassisReach } from '../node/chassis/chassis-watch.ts';
 import { ConfigurationError } from '../process/configuration-error.ts';
 import type { Configuration } from '../settings/configuration.ts';
 import { distinctProblems } from '../views/distinct-problems.ts';
+import { repairedHostRows, repairedRows } from '../views/repair-text.ts';
 import {
   openDatabase,
   ZONE_LOCK,
@@ -50,6 +51,8 @@ import { egressProbing } from '../process/egress-probing.ts';
 import { GrpcHealthClient, serveGrpcHealth } from '../process/grpc-health.ts';
 import type { Logger } from '../process/logger.ts';
 import { objectSource, openStore, type OpenObjects } from '../settings/object-store.ts';
+import { DriftReports } from './drift-reports.ts';
+import { followedObject } from './followed-object.ts';
 import { NodeKeepers } from './node-keepers.ts';
 import { ZoneAllocations } from './zone-allocations.ts';
 import type { CommitRecord } from './database-target.ts';
@@ -78,6 +81,8 @@ export interface RuntimeOptions {
   readonly onNetworkWritten?: (written: NetworkWritten) => void;
   readonly onEventDropped?: (limit: DropLimit) => void;
   readonly onHostChange?: (change: HostChange) => void;
+  /** Called for rows that somebody else had changed, and that were put right. */
+  readonly onDriftRepaired?: (database: string, table: string, rows: number) => void;
   /** Called for what pods ask of DNS by way of the daemon. */
   readonly dnsEvents?: DnsEvents;
   /** What is wrong with what the caller does for the zone. */
@@ -130,6 +135,7 @@ export class ZoneRuntime implements AsyncDisposable {
   readonly #keepers: NodeKeepers | undefined;
   readonly #sources: readonly FactSource[];
   readonly #names: NameSource;
+  readonly #drift: DriftReports;
   readonly #running: Promise<unknown>;
   /** The databases are this node's, and fit for it; looked at again whenever one was connected anew. */
   #isOurs = false;
@@ -182,6 +188,13 @@ export class ZoneRuntime implements AsyncDisposable {
             remotes: configuration.sb,
             tables: southboundTables,
           });
+    this.#drift = new DriftReports({
+      node,
+      log,
+      objectOf: (name) => followedObject(informers, name),
+      emit: (event) => this.#allocations.emit(event),
+      onRepaired: options.onDriftRepaired ?? ((): void => undefined),
+    });
     this.host =
       configuration.ovs === undefined
         ? undefined
@@ -194,7 +207,13 @@ export class ZoneRuntime implements AsyncDisposable {
             onWork: () => options.onHostWork?.(),
             onSwitchLost: () => this.#keepers?.switchLost(),
             onExternalIds: () => this.#keepers?.externalIdsChanged(),
-            ...(options.onHostChange === undefined ? {} : { onChange: options.onHostChange }),
+            onChange: (change) => {
+              const { database, repaired, by } = change;
+              this.#drift.take({ database, rows: repairedHostRows(repaired), by });
+              options.onHostChange?.(change);
+            },
+            onPortsRepaired: (repaired) =>
+              this.#drift.take({ database: repaired.database, rows: repairedRows(repaired) }),
           });
     this.controller = new ZoneController({
       facts: this.facts,
@@ -204,6 +223,8 @@ export class ZoneRuntime implements AsyncDisposable {
       ...(this.southbound === undefined ? {} : { southbound: this.southbound }),
       ...(this.host === undefined ? {} : { host: this.host.controller }),
       log,
+      onRepaired: (repaired) =>
+        this.#drift.take({ database: repaired.database, rows: repairedRows(repaired) }),
       ...(options.onCommit === undefined ? {} : { onCommit: options.onCommit }),
       ...(options.onNetworkWritten === undefined
         ? {}
@@ -556,6 +577,7 @@ export class ZoneRuntime implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#stop.abort();
+    this.#drift[Symbol.dispose]();
     this.controller.close();
     await this.#running;
     await this.host?.[Symbol.asyncDispose]();

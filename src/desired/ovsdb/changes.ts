@@ -112,6 +112,8 @@ export interface Plan {
   readonly nameOf: (table: string, uuid: string) => string | undefined;
   /** Rows of ours that nobody wants and that stay because not every unit has been built yet. */
   readonly heldBack: number;
+  /** Units of changes that want nothing else since their rows were right: somebody else changed these. */
+  readonly drifted: ReadonlySet<string>;
   /** How many rows were looked at. */
   readonly examined: number;
 }

@@ -260,6 +260,9 @@ export class OwnedRows {
    */
   rest: { readonly until: number; readonly problem: PlanProblem } | undefined;
 
+  /** Its rows were right since it wants what it wants. */
+  wasRight = false;
+
   constructor(owner: RowOwner) {
     this.owner = owner;
   }

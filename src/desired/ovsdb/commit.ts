@@ -44,6 +44,16 @@ export interface PlanCommitResult {
   readonly refused: readonly PlanProblem[];
 }
 
+/** The changes that put right what somebody else had changed; none unless all of the plan was sent. */
+export function repairedOf(
+  { changes, drifted }: Pick<Plan, 'changes' | 'drifted'>,
+  { kind, refused }: Pick<PlanCommitResult, 'kind' | 'refused'>,
+): readonly PlannedChange[] {
+  if (kind !== 'success' || drifted.size === 0) return [];
+  const left = new Set(refused.map(({ unit }) => unit));
+  return changes.filter(({ unit }) => drifted.has(unit) && !left.has(unit));
+}
+
 type Refusal = Extract<Outcome, { kind: 'error' }>;
 
 /** What a server refuses for its own sake (RFC 7047 §3.1), not for what the rows say. */

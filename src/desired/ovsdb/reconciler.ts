@@ -82,6 +82,7 @@ export class Reconciler implements RowTarget {
   set(owner: RowOwner, wanted: readonly DesiredRow[]): void {
     this.#followSchema();
     const owned = this.#index.set(owner, wanted);
+    owned.wasRight = false;
     if (!this.#index.isSwept && this.#replica.ready) this.#settleAtStart(owned);
   }
 
@@ -172,6 +173,12 @@ export class Reconciler implements RowTarget {
     ];
     const changes = groups.flatMap((group) => group.changes);
     for (const owned of right) index.settle(owned);
+    const drifted = new Set<string>();
+    for (const [owned, { changes: own, problems: wrong }] of plans) {
+      // What is in its way is another unit's: that its rows come later is no drift.
+      if (wrong.length > 0) owned.wasRight = false;
+      if (owned.wasRight && own.length > 0) drifted.add(owned.owner.id);
+    }
     let made: ReadonlyMap<string, string> | undefined;
     const unsupported = [...this.#unsupported].sort();
     this.#examined = 0;
@@ -189,6 +196,7 @@ export class Reconciler implements RowTarget {
         return made.get(uuid) ?? index.tables.get(table)?.byUuid.get(uuid)?.key;
       },
       heldBack,
+      drifted,
       examined,
     };
   }

@@ -119,6 +119,7 @@ export class RowIndex implements FoundRowsListener {
   /** Nothing is to be done for an owner: it is looked at again when something touches it. */
   settle(owned: OwnedRows): void {
     owned.rows = undefined;
+    owned.wasRight = true;
     this.dirty.delete(owned);
     if (owned.entries.length === 0 && (owned.dropped?.size ?? 0) === 0)
       this.owners.delete(owned.owner.id);

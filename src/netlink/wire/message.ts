@@ -31,6 +31,8 @@ export interface NetlinkMessage {
   readonly type: number;
   readonly flags: number;
   readonly sequence: number;
+  /** Of what the kernel sends: port of the socket with whose request it began, mostly the number of its process; 0 for none. */
+  readonly port?: number;
   /** Without the header. */
   readonly body: Uint8Array;
 }
@@ -52,6 +54,7 @@ export function readMessages(datagram: Uint8Array): readonly NetlinkMessage[] {
       type: view.getUint16(at + 4, LITTLE_ENDIAN),
       flags: view.getUint16(at + 6, LITTLE_ENDIAN),
       sequence: view.getUint32(at + 8, LITTLE_ENDIAN),
+      port: view.getUint32(at + 12, LITTLE_ENDIAN),
       body: datagram.subarray(at + HEADER, at + length),
     });
     at += aligned(length);

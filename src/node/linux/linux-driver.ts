@@ -9,6 +9,7 @@ import { HostDriver, type HostEvents, type Written } from '../reconcile/host-dri
 import type { Difference } from '../reconcile/host-plan.ts';
 import type { Refused } from '../reconcile/refusals.ts';
 import { openRouteSocket } from './network-socket.ts';
+import { netlinkUser } from '../programs/netlink-user.ts';
 import type { NetworkMonitor } from './network-monitor.ts';
 import type { Stale } from './stale.ts';
 import { linuxClaims, LinuxPlanner } from './linux-plan.ts';
@@ -24,6 +25,8 @@ type LinuxDriverOptions = LinuxWriterOptions &
 
 /** An object that was made anew is not made anew again for this long. */
 const RENEWED_REST = 30_000;
+/** Of more nobody needs to know. */
+const MOST_CHANGERS = 5;
 /** VRFs each 60 s (reference/node.md §7.1). */
 const RESYNC = 60_000;
 
@@ -42,6 +45,8 @@ export class LinuxDriver extends HostDriver<LinuxRow, LinuxChange> {
     version: -1,
     devices: new Set(),
   };
+  /** Sockets of others that changed something since all was right. */
+  readonly #changers = new Set<number>();
   readonly #unfollow: () => void;
 
   constructor(options: LinuxDriverOptions) {
@@ -50,8 +55,9 @@ export class LinuxDriver extends HostDriver<LinuxRow, LinuxChange> {
     const { namespace, monitor, onDrift } = options;
     this.#state = new LinuxState(() => openRouteSocket(namespace), PROTOCOL);
     this.#unfollow = monitor.follow({
-      onStale: (stale) => {
+      onStale: (stale, port) => {
         if (this.#isOfOthers(stale)) return;
+        if (this.#changers.size < MOST_CHANGERS) this.#changers.add(port);
         this.#state.stale(stale);
         onDrift?.();
       },
@@ -61,6 +67,14 @@ export class LinuxDriver extends HostDriver<LinuxRow, LinuxChange> {
   /** Subscribes to changes. Throws NetlinkError. */
   start(): void {
     this.#options.monitor.listen();
+  }
+
+  override async changedBy(): Promise<readonly string[]> {
+    return [...this.#changers].flatMap((port) => netlinkUser(port) ?? []);
+  }
+
+  override settled(): void {
+    this.#changers.clear();
   }
 
   protected staleAll(): void {

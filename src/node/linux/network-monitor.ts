@@ -27,7 +27,8 @@ export interface NetworkMonitorOptions {
 }
 
 export interface NetworkFollower {
-  readonly onStale: (stale: Stale) => void;
+  /** `port`: of the socket that asked for the change; 0 for none. */
+  readonly onStale: (stale: Stale, port: number) => void;
   /** Called with each route that comes or goes, whoever made it. */
   readonly onRoute?: (route: Route) => void;
 }
@@ -105,7 +106,7 @@ export class NetworkMonitor implements Disposable {
     if (event.kind === 'link' && !event.isGone) this.#names.set(event.link.index, event.link.name);
     const stale = staleAfter(event, PROTOCOL, this.#names);
     if (event.kind === 'link' && event.isGone) this.#names.delete(event.link.index);
-    if (stale !== undefined) this.#stale(stale);
+    if (stale !== undefined) this.#stale(stale, message.port);
     if (event.kind === 'route') for (const { onRoute } of this.#followers) onRoute?.(event.route);
   }
 
@@ -118,8 +119,8 @@ export class NetworkMonitor implements Disposable {
     this.#stale({ kind: 'all' });
   }
 
-  #stale(stale: Stale): void {
-    for (const { onStale } of this.#followers) onStale(stale);
+  #stale(stale: Stale, port = 0): void {
+    for (const { onStale } of this.#followers) onStale(stale, port);
   }
 
   #orAgain(work: () => void): void {

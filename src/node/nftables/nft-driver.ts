@@ -9,6 +9,7 @@ import type { Contest } from '../reconcile/claims.ts';
 import { HostDriver, type HostEvents, type Written } from '../reconcile/host-driver.ts';
 import { problemOf, type Difference } from '../reconcile/host-plan.ts';
 import { tryHalves, type Halving, type Refused } from '../reconcile/refusals.ts';
+import { NftChangers } from './nft-changers.ts';
 import { nftMonitor } from './nft-monitor.ts';
 import { DEFINITIONS, planNft, REMOVALS, type NftChange } from './nft-plan.ts';
 import { NftError, type NftProgram } from './nft-program.ts';
@@ -47,6 +48,9 @@ export class NftDriver extends HostDriver<NftRow, NftChange> {
   #monitor: ProgramMonitor | undefined;
   #look: NodeJS.Timeout | undefined;
   #isToHear = false;
+  /** Who changed the table since it was right. */
+  readonly #changers = new NftChangers();
+  #cgroupVersion = 0;
 
   constructor(options: NftDriverOptions) {
     super({ resync: RESYNC });
@@ -84,6 +88,18 @@ export class NftDriver extends HostDriver<NftRow, NftChange> {
       if (!(error instanceof NftError)) throw error;
       this.#unavailable = error.message;
     }
+  }
+
+  override get wantedVersion(): string {
+    return `${super.wantedVersion} ${this.#cgroupVersion}`;
+  }
+
+  override changedBy(): Promise<readonly string[]> {
+    return this.#changers.all();
+  }
+
+  override settled(): void {
+    this.#changers.settled();
   }
 
   protected get foundVersion(): string {
@@ -159,8 +175,9 @@ export class NftDriver extends HostDriver<NftRow, NftChange> {
     const { nft, onDrift, onTrouble } = this.#options;
     const monitor = nftMonitor({
       program: nft.program,
-      onChange: () => {
+      onChange: (by, isOpen) => {
         this.#isStale = true;
+        this.#changers.heard(by, isOpen);
         onDrift?.();
       },
       ...(onTrouble === undefined ? {} : { onTrouble }),
@@ -178,9 +195,12 @@ export class NftDriver extends HostDriver<NftRow, NftChange> {
   async #transact(changes: readonly NftChange[]): Promise<string | undefined> {
     const commands = changes.flatMap((change) => change.commands);
     // What is of one step stays in its order.
-    return this.#options.nft.change(
+    const refused = this.#changers.sending();
+    const refusal = await this.#options.nft.change(
       commands.toSorted((a, b) => a.step - b.step).map(({ text }) => text),
     );
+    if (refusal !== undefined) refused();
+    return refusal;
   }
 
   #cgroup(name: string): Cgroup | undefined {
@@ -205,6 +225,7 @@ export class NftDriver extends HostDriver<NftRow, NftChange> {
       this.#cgroups.set(name, found);
       if (found?.id === before?.id && found?.path === before?.path) continue;
       isOther = true;
+      this.#cgroupVersion += 1;
       this.#isStale = true;
     }
     return isOther;

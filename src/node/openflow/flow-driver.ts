@@ -93,6 +93,8 @@ export class FlowDriver extends HostDriver<OpenFlowRow, FlowChange> {
   /** Grows with each change of what was found. */
   #version = 0;
   #portsAt = -1;
+  /** Flows name ports by numbers: with other ones others are wanted. */
+  #portsVersion = 0;
 
   constructor(options: FlowDriverOptions) {
     super({
@@ -121,7 +123,10 @@ export class FlowDriver extends HostDriver<OpenFlowRow, FlowChange> {
     if (this.#portsAt !== ports.sequence) {
       this.#portsAt = ports.sequence;
       const read = ports.read();
-      if (!isSame(this.#ports, read)) this.#version += 1;
+      if (!isSame(this.#ports, read)) {
+        this.#version += 1;
+        this.#portsVersion += 1;
+      }
       this.#ports = read;
     }
     const wanted = this.#wantedBridges();
@@ -235,6 +240,10 @@ export class FlowDriver extends HostDriver<OpenFlowRow, FlowChange> {
     this.#stopFollowing?.();
     for (const monitor of this.#monitors.values()) monitor[Symbol.dispose]();
     this.#monitors.clear();
+  }
+
+  override get wantedVersion(): string {
+    return `${super.wantedVersion} ${this.#portsVersion}`;
   }
 
   protected get foundVersion(): string {

@@ -92,6 +92,19 @@ export abstract class HostDriver<R extends DesiredRow, C extends PlannedChange>
     return { applied, refused: [...problems, ...rested] };
   }
 
+  /** Another one when something else is to be there, also for what is not a unit's: a cgroup that is there now. */
+  get wantedVersion(): string {
+    return String(this.claims.version);
+  }
+
+  /** Programs that changed something since all was right last, as far as that can be known. */
+  async changedBy(): Promise<readonly string[]> {
+    return [];
+  }
+
+  /** All is right: who changes something from now on is somebody else. */
+  settled(): void {}
+
   /** Hears of nothing any more; what there is stays. */
   abstract [Symbol.dispose](): void;
 

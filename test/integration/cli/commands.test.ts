@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
@@ -344,6 +344,22 @@ describe('heddle node', () => {
       await until('the network', isThere, 30_000);
       await nbctl(bed.server, 'ls-del', 'blue_blue_ovn-worker');
       await until('the switch to be back', isThere);
+      await until('it to be told', () => daemon.log.includes('"component":"drift"'));
+      const [line = ''] = daemon.log.split('\n').filter((one) => one.includes('"drift"'));
+      expect(JSON.parse(line)).toMatchObject({
+        level: 'warn',
+        database: 'Northbound',
+        by: 'somebody else',
+        rows: expect.arrayContaining([
+          'Logical_Switch blue_blue_ovn-worker was removed',
+        ]) as unknown,
+      });
+      const told = (object: string): boolean =>
+        readdirSync(bed.heddle.state, { recursive: true, encoding: 'utf8' })
+          .filter((name) => name.endsWith('.json') && name.includes('objects/events/'))
+          .map((name) => readFileSync(join(bed.heddle.state, name), 'utf8'))
+          .some((text) => text.includes('DriftRepaired') && text.includes(object));
+      await until('events', () => told('"UserDefinedNetwork"') && told('"Node"'));
       await daemon.end('SIGKILL');
     }
     const rows = await nbctl(bed.server, 'list', 'Logical_Switch_Port');

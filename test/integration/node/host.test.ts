@@ -221,7 +221,8 @@ describe.skipIf(whyNoNamespace !== undefined)('the host of a node', () => {
     );
     expect(rules?.[2]).toBeGreaterThan(5);
     expect(changes.find(({ database: name }) => name === 'nftables')).toMatchObject({
-      isDrift: false,
+      repaired: [],
+      by: [],
       refused: 0,
     });
     changes = [];
@@ -230,8 +231,11 @@ describe.skipIf(whyNoNamespace !== undefined)('the host of a node', () => {
       await settled();
       return changes.length > 0;
     });
-    expect(changes).toMatchObject([{ database: 'nftables', isDrift: true, refused: 0 }]);
+    // The kernel tells which program it was.
+    const by = [expect.stringMatching(/^\S+ \(process \d+\)$/)];
+    expect(changes).toMatchObject([{ database: 'nftables', by, refused: 0 }]);
     expect(changes[0]?.applied).toBeGreaterThan(5);
+    expect(changes[0]?.repaired).toHaveLength(changes[0]?.applied ?? 0);
   });
 
   test('of a network that the masquerade subnet has no room for any more what is there stays, and others go on', async () => {

@@ -623,3 +623,38 @@ describe('a row that a fault of ours keeps from being read', () => {
     expect(problemsOf(reconciler.plan({ now: 0, isComplete: true }))).toEqual([`not-read ${uuid}`]);
   });
 });
+
+describe('what somebody else changed', () => {
+  beforeEach(async () => {
+    world.set('network', [switchRow('blue'), routerRow('r')]);
+    world.set('pod', [portRow('pod', 'blue')]);
+    await world.settle();
+    expect(world.plan().drifted.size).toBe(0);
+  });
+
+  test('is told from what is wanted anew', async () => {
+    world.database.write(remove('Logical_Router', world.found('Logical_Router', 'r').uuid));
+    world.set('pod', [portRow('pod', 'blue', { enabled: false })]);
+    const plan = world.plan();
+    expect([...plan.drifted]).toEqual([world.unit('network').id]);
+    expect(plan.changes).toHaveLength(2);
+    await world.settle();
+    expect(world.plan().drifted.size).toBe(0);
+  });
+
+  test('is not known of a database that was not seen before', () => {
+    world.database.write(remove('Logical_Router', world.found('Logical_Router', 'r').uuid));
+    const plan = world.full();
+    expect([plan.changes.length, plan.drifted.size]).toEqual([1, 0]);
+  });
+
+  test('is none of a row that another unit had in the meantime', async () => {
+    world.set('another', [portRow('pod', 'blue', { enabled: false })]);
+    await world.settle();
+    await world.settle();
+    expect(world.found('Logical_Switch_Port', 'pod').column('enabled')).toBe(false);
+    world.set('another', []);
+    const plan = world.plan();
+    expect([plan.changes.length, plan.drifted.size]).toEqual([1, 0]);
+  });
+});

@@ -68,6 +68,7 @@ test('changes are counted by network, and by what a row that goes was there for'
     unsupported: [],
     nameOf: () => undefined,
     heldBack: 0,
+    drifted: new Set(),
     examined: 0,
   };
   const { networks } = await planReport(zone(new MemoryStore(), [], [], [plan]), {

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import type { NetworkState, ZoneNetworkStatus } from '../../../src/api/zone-status.ts';
+import type { PlannedChange } from '../../../src/node/reconcile/host-plan.ts';
 import { ZoneMetrics } from '../../../src/zone/zone-metrics.ts';
 
 /** The metrics of a zone whose clock is moved by hand. */
@@ -57,13 +58,16 @@ test('one that was there at the start, or that goes before it was there, is none
 
 test('what a pass changed on the host is counted by its cause', async () => {
   const { metrics } = zone();
+  const drifted = { action: 'add', table: 'rule', key: 'a', unit: 'u' } as PlannedChange;
+  metrics.driftRepaired('Northbound', 'ACL', 3);
   const change = { database: 'Linux', refused: 1, duration: 20 };
-  metrics.hostChange({ ...change, applied: 7, isDrift: false });
-  metrics.hostChange({ ...change, applied: 2, isDrift: true });
+  metrics.hostChange({ ...change, applied: 7, repaired: [], by: [] });
+  metrics.hostChange({ ...change, applied: 2, repaired: [drifted, drifted], by: [] });
   metrics.hostObjects([['OpenFlow', 'flow', 40]]);
   const text = await metrics.registry.metrics();
   expect(text).toContain('heddle_host_changes_total{database="Linux",cause="wanted"} 7');
   expect(text).toContain('heddle_host_changes_total{database="Linux",cause="drift"} 2');
+  expect(text).toContain('heddle_drift_repaired_total{database="Northbound",table="ACL"} 3');
   expect(text).toContain('heddle_host_refused_total{database="Linux"} 2');
   expect(text).toContain('heddle_host_objects{database="OpenFlow",table="flow"} 40');
 });

@@ -136,8 +136,12 @@ describe.skipIf(whyNoNamespace !== undefined)('the network stack of a host', () 
     ];
     for (const breakage of breakages) {
       drifts = 0;
+      driver.settled();
       namespace.ip(breakage);
       await until(`${breakage} to be noticed`, () => drifts > 0);
+      // The kernel tells whose request it was, where a program has one socket.
+      if (/^(route|address) delete /.test(breakage))
+        expect(await driver.changedBy(), breakage).toEqual([expect.stringMatching(/process \d+/)]);
       if (breakage === 'link set dev breth0 down') {
         namespace.ip('link set dev breth0 up');
         namespace.ip('address replace fc00:f853::3/64 dev breth0 nodad');

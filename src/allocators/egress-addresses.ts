@@ -25,6 +25,8 @@ export interface EgressRequest {
   readonly name: string;
   /** Each once, by its canonical form. */
   readonly addresses: ReadonlyMap<string, Address>;
+  /** Names of nodes that it may have addresses on. */
+  readonly nodes: ReadonlySet<string>;
   /** What it has had so far. */
   readonly held: readonly EgressItem[];
 }
@@ -84,13 +86,17 @@ export function assignEgressAddresses(
   const isFree = (request: EgressRequest, node: string): boolean =>
     ![...(given.get(request.name)?.values() ?? [])].includes(node);
   const mayTake = (request: EgressRequest, node: EgressNode, address: Address): boolean =>
-    node.takesMore && hosts(node, address) && isFree(request, node.name);
+    node.takesMore &&
+    request.nodes.has(node.name) &&
+    hosts(node, address) &&
+    isFree(request, node.name);
 
   for (const request of requests) {
     given.set(request.name, new Map());
     for (const { node: name, address } of request.held) {
       const [node, parsed] = [byName.get(name), request.addresses.get(address)];
       if (node === undefined || parsed === undefined || !hosts(node, parsed)) continue;
+      if (!request.nodes.has(name)) continue;
       if (requestedBy.has(address) || ownerOf(address) !== undefined) continue;
       const target = byName.get(movesTo(address) ?? name);
       if (target !== undefined && target !== node && mayTake(request, target, parsed)) continue;
@@ -170,7 +176,8 @@ export function balancingMove(
       for (const target of targets) {
         const gain = loadOf(from) - loadOf(target.name);
         if (gain <= difference) break;
-        if (!hosts(target, parsed) || items.some(({ node }) => node === target.name)) continue;
+        if (!request.nodes.has(target.name) || !hosts(target, parsed)) continue;
+        if (items.some(({ node }) => node === target.name)) continue;
         found = { request: request.name, address, from, to: target.name };
         difference = gain;
         break;

@@ -5,7 +5,13 @@ import { isLabelValue, isQualifiedName } from './validation/metadata.ts';
 import { isPlainObject } from './plain-object.ts';
 import type { LabelSelector, LabelSelectorRequirement } from './types.ts';
 
-const SELECTOR_FIELDS = ['namespaceSelector', 'networkSelector', 'podSelector', 'nodeSelector'];
+const SELECTOR_FIELDS = [
+  'namespaceSelector',
+  'networkSelector',
+  'podSelector',
+  'nodeSelector',
+  'egressNodeSelector',
+];
 
 function requirementProblem({
   key,

@@ -10,7 +10,7 @@ import { DEFAULT_LEASE_NAME } from '../cluster/settings.ts';
 import type { ReplicaView } from 'ovsdb-client-ts';
 import { egressFirewallName } from '../topology/rows/address-sets.ts';
 import { chassisId } from '../api/annotations/node-annotations.ts';
-import { nodes, pods } from '../api/kinds.ts';
+import { egressIPs, nodes, pods } from '../api/kinds.ts';
 import { LEASES, NODE_LEASES } from '../api/node-lease.ts';
 import type { ZoneProblem } from '../api/zone-status.ts';
 import { podPort } from '../model/rules/names.ts';
@@ -335,6 +335,7 @@ export class ZoneRuntime implements AsyncDisposable {
       new EgressLeaseSource({
         node,
         nodes: this.informers.of(nodes),
+        egressIps: this.informers.of(egressIPs),
         timeout,
         serve: (host, answer) => serveGrpcHealth({ host, port, answer }),
         connect: (addresses) => new GrpcHealthClient(addresses, port),

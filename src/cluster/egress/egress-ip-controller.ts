@@ -22,7 +22,14 @@ import {
 } from '../../api/annotations/network-annotations.ts';
 import { egressIPs } from '../../api/kinds.ts';
 import { oldestFirst } from '../../api/order.ts';
-import type { EgressIP, Node } from '../../api/types.ts';
+import { labelSelectorProblem } from '../../api/label-selector.ts';
+import { matchesSelector } from '../../api/selectors.ts';
+import type { EgressIP, LabelSelector, Node } from '../../api/types.ts';
+import {
+  egressNodeSelector,
+  egressNodeSelectors,
+  isEgressNode,
+} from '../../model/rules/egress-node-selectors.ts';
 import { pause, type Clock } from '../../store/clock.ts';
 import type { Log } from '../../store/log.ts';
 import { StoreError, type Store } from '../../store/store.ts';
@@ -95,6 +102,8 @@ export class EgressIpController {
   #nodeOf: ReadonlyMap<string, string> = new Map();
   readonly #reachability: EgressReachability | undefined;
   #moved = 0;
+  /** By which objects select their nodes. */
+  #selectors: readonly LabelSelector[] = [];
   /** Since when each node has been well, without a break. */
   readonly #wellSince = new Map<string, number>();
   /** The one address that is on its way for balance. */
@@ -109,6 +118,7 @@ export class EgressIpController {
         : new EgressReachability({
             ...probing,
             nodes: informers.nodes,
+            isEgressNode: (node) => isEgressNode(node, this.#selectors),
             mayAcknowledge: (name) => options.isLeading() && this.#hasNothingOfOthers(name),
             clock,
             log,
@@ -130,6 +140,7 @@ export class EgressIpController {
 
   follow(signal: AbortSignal): void {
     const { egressIps, nodes } = this.#options.informers;
+    this.#selectors = egressNodeSelectors(egressIps.list());
     this.#reachability?.follow(signal);
     // Nothing is decided before all nodes are known.
     for (const node of nodes.list()) this.#takeNode(node.metadata.name, node);
@@ -188,11 +199,23 @@ export class EgressIpController {
     }
   }
 
+  #takeSelectors(): void {
+    const selectors = egressNodeSelectors(this.#options.informers.egressIps.list());
+    if (JSON.stringify(selectors) === JSON.stringify(this.#selectors)) return;
+    this.#selectors = selectors;
+    this.#reachability?.selectorsChanged();
+    this.#noteWell();
+  }
+
   /** Nodes that are not well begin anew. */
   #noteWell(): void {
     const now = this.#options.clock.monotonic();
+    const { nodes } = this.#options.informers;
     const well = new Set(
-      this.#egressNodes().flatMap(({ name, takesMore }) => (takesMore ? name : [])),
+      this.#egressNodes().flatMap(({ name, takesMore }) => {
+        const node = nodes.get(name);
+        return takesMore && node !== undefined && isEgressNode(node, this.#selectors) ? name : [];
+      }),
     );
     for (const name of this.#wellSince.keys()) if (!well.has(name)) this.#wellSince.delete(name);
     for (const name of well) if (!this.#wellSince.has(name)) this.#wellSince.set(name, now);
@@ -267,6 +290,7 @@ export class EgressIpController {
 
   #decide(): void {
     this.#isStale = false;
+    this.#takeSelectors();
     const { informers, settings, absentDaemon } = this.#options;
     const nodes = [...this.#nodes.values()].map(({ facts }) => facts);
     const objects = oldestFirst(informers.egressIps.list());
@@ -303,7 +327,9 @@ export class EgressIpController {
         const { name, uid } = egressIp.metadata;
         const assignment = assignments.get(name) ?? { items: [], unassigned: new Map() };
         const problems = settings.cluster.features.egressIp
-          ? egressProblems(egressIp, assignment, nodes)
+          ? egressProblems(egressIp, assignment, () =>
+              nodes.filter(({ labels }) => matchesSelector(egressNodeSelector(egressIp), labels)),
+            )
           : [EGRESS_IPS_OFF];
         return [name, { uid, assignment, problems }];
       }),
@@ -312,16 +338,31 @@ export class EgressIpController {
 
   /** Objects, the oldest first, with what they have. */
   #requests(): readonly EgressRequest[] {
+    const selected = new Map<string, ReadonlySet<string>>();
     return oldestFirst(this.#options.informers.egressIps.list()).map((egressIp) => {
       const { name, uid } = egressIp.metadata;
       const before = this.#decisions.get(name);
-      return {
-        name,
-        addresses: requestedAddresses(egressIp).addresses,
-        held:
-          before?.uid === uid && before !== undefined ? before.assignment.items : itemsOf(egressIp),
-      };
+      const held =
+        before?.uid === uid && before !== undefined ? before.assignment.items : itemsOf(egressIp);
+      const selector = egressNodeSelector(egressIp);
+      const text = JSON.stringify(selector);
+      let nodes = selected.get(text);
+      if (nodes === undefined) {
+        nodes = this.#selectedBy(selector);
+        selected.set(text, nodes);
+      }
+      // What can't be read moves nothing.
+      if (labelSelectorProblem(selector) !== undefined)
+        nodes = new Set(held.map(({ node }) => node));
+      return { name, addresses: requestedAddresses(egressIp).addresses, nodes, held };
     });
+  }
+
+  #selectedBy(selector: LabelSelector): ReadonlySet<string> {
+    const found = [...this.#nodes.values()].filter(({ facts }) =>
+      matchesSelector(selector, facts.labels),
+    );
+    return new Set(found.map(({ facts }) => facts.name));
   }
 
   #egressNodes(): readonly EgressNode[] {
@@ -331,9 +372,9 @@ export class EgressIpController {
   }
 
   /** As a place for addresses; undefined for a node that is to have none. */
-  #egressNode({ name, networks, isLabelled, isReady }: EgressNodeFacts): EgressNode | undefined {
+  #egressNode({ name, networks, isReady }: EgressNodeFacts): EgressNode | undefined {
     const reach = this.#reach(name);
-    return isLabelled && isReady && (reach === 'reached' || reach === 'unknown')
+    return isReady && (reach === 'reached' || reach === 'unknown')
       ? { name, networks, takesMore: reach === 'reached' }
       : undefined;
   }

@@ -1,8 +1,10 @@
 /** What is wrong with an EgressIP, in the reasons and texts of its events (reference/egress.md §1.1). Pure. */
 import { formatAddress, parseAddress, type Address } from '../../allocators/addresses.ts';
 import type { EgressAssignment } from '../../allocators/egress-addresses.ts';
+import { labelSelectorProblem } from '../../api/label-selector.ts';
 import type { EgressIP } from '../../api/types.ts';
 import { formatValue } from '../../api/validation/field-errors.ts';
+import { egressNodeSelector, isByLabel } from '../../model/rules/egress-node-selectors.ts';
 import type { EgressNodeFacts } from './egress-nodes.ts';
 
 export interface EgressProblem {
@@ -31,12 +33,25 @@ export const EGRESS_IPS_OFF: EgressProblem = {
     "EgressIPs are off (enable-egress-ip): this object is not in force, its pods keep their node's address as source",
 };
 
+/** Why no node has an address: in which words, by what selects its nodes. */
+function noNode(egressIp: EgressIP, nodes: readonly EgressNodeFacts[]): string {
+  const { name } = egressIp.metadata;
+  if (isByLabel(egressIp))
+    return `no assignable nodes for EgressIP: ${name}, please tag at least one node with label: k8s.ovn.org/egress-assignable`;
+  return nodes.length === 0
+    ? `no assignable nodes for EgressIP: ${name}, no node matches its spec.egressNodeSelector`
+    : `no assignable nodes for EgressIP: ${name}, no node that matches its spec.egressNodeSelector is ready: ${nodes.map((node) => node.name).join(', ')}`;
+}
+
+/** `matching`: nodes that the object selects, whatever their state. */
 export function egressProblems(
-  { metadata: { name }, spec }: EgressIP,
+  egressIp: EgressIP,
   { items, unassigned }: EgressAssignment,
-  nodes: readonly EgressNodeFacts[],
+  matching: () => readonly EgressNodeFacts[],
 ): readonly EgressProblem[] {
-  const { invalid } = requestedAddresses({ spec } as EgressIP);
+  const { name } = egressIp.metadata;
+  const { invalid } = requestedAddresses(egressIp);
+  const wrong = labelSelectorProblem(egressNodeSelector(egressIp));
   const problems = invalid.map((text): EgressProblem => ({
     reason: 'InvalidEgressIP',
     message: `egress IP: ${formatValue(text)} for object EgressIP: ${name} is not a valid IP address`,
@@ -55,13 +70,14 @@ export function egressProblems(
         message: `Egress IP ${name} with IP ${address} is conflicting with ${why.by} and will not be assigned`,
       });
   }
+  if (wrong !== undefined) {
+    const message = `EgressIP ${name}: spec.egressNodeSelector: ${wrong}; until then its addresses stay where they are, and others have no node`;
+    return [...problems, { reason: 'InvalidSelector', message }];
+  }
   if (homeless.length === 0) return problems;
-  const isLabelled = nodes.some((node) => node.isLabelled && node.isReady);
-  if (!isLabelled)
-    problems.push({
-      reason: 'NoMatchingNodeFound',
-      message: `no assignable nodes for EgressIP: ${name}, please tag at least one node with label: k8s.ovn.org/egress-assignable`,
-    });
+  const nodes = matching();
+  if (!nodes.some(({ isReady }) => isReady))
+    problems.push({ reason: 'NoMatchingNodeFound', message: noNode(egressIp, nodes) });
   else if (items.length === 0)
     problems.push({
       reason: 'NoMatchingNodeFound',

@@ -9,7 +9,6 @@ import {
   type InterfaceAddress,
   type Prefix,
 } from '../../allocators/addresses.ts';
-import { EGRESS_ASSIGNABLE_LABEL } from '../../api/annotations/network-annotations.ts';
 import {
   bridgeEgressAddresses,
   cardEgressAddresses,
@@ -23,7 +22,7 @@ import type { Node } from '../../api/types.ts';
 
 export interface EgressNodeFacts {
   readonly name: string;
-  readonly isLabelled: boolean;
+  readonly labels: Readonly<Record<string, string>>;
   readonly isReady: boolean;
   /** Networks of its addresses: of its gateway, and of its other network cards; none for a node without a gateway. */
   readonly networks: readonly Prefix[];
@@ -45,8 +44,7 @@ const KEYS = [
 /** While they stay the same, so do the facts: nodes are written to all the time. */
 export const egressNodeTexts = (node: Node): string =>
   JSON.stringify([
-    node.metadata.labels !== undefined &&
-      Object.hasOwn(node.metadata.labels, EGRESS_ASSIGNABLE_LABEL),
+    Object.entries(node.metadata.labels ?? {}).sort(([a], [b]) => (a < b ? -1 : 1)),
     node.status?.addresses,
     node.status?.conditions?.find(({ type }) => type === 'Ready')?.status,
     ...KEYS.map((key) => annotationOf(node, `k8s.ovn.org/${key}`)),
@@ -72,7 +70,7 @@ export function egressNodeFacts(node: Node): EgressNodeFacts {
   const internal = (node.status?.addresses ?? []).map(({ address }) => address);
   return {
     name,
-    isLabelled: Object.hasOwn(labels, EGRESS_ASSIGNABLE_LABEL),
+    labels,
     isReady: (node.status?.conditions ?? []).every(
       ({ type, status }) => type !== 'Ready' || status === 'True',
     ),

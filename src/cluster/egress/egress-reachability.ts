@@ -12,7 +12,6 @@ import type { Node } from '../../api/types.ts';
 import {
   egressHealthTimes,
   healthAddresses,
-  isEgressNode,
   type EgressHealthTimes,
 } from '../../model/rules/egress-health.ts';
 import { pause, type Clock } from '../../store/clock.ts';
@@ -48,6 +47,8 @@ export type Reachability = 'reached' | 'unknown' | 'unreached' | 'gone';
 
 export interface EgressReachabilityOptions extends EgressProbing {
   readonly nodes: ObjectView<Node>;
+  /** Whether an object may have addresses there, or the node has the label. */
+  readonly isEgressNode: (node: Node) => boolean;
   /** False for a node that may keep nothing: it has been taken for gone, and does not know it yet. */
   readonly mayAcknowledge: (node: string) => boolean;
   readonly clock: Clock;
@@ -97,6 +98,11 @@ export class EgressReachability {
     );
   }
 
+  /** Other nodes are egress nodes. */
+  selectorsChanged(): void {
+    for (const node of this.#options.nodes.list()) this.#take(node.metadata.name, node);
+  }
+
   of(node: string): Reachability {
     return this.#probed.get(node)?.state ?? 'unknown';
   }
@@ -109,7 +115,7 @@ export class EgressReachability {
   #take(name: string, node: Node | undefined): void {
     if (this.#signal.aborted) return;
     const addresses = node === undefined ? [] : healthAddresses(node);
-    const isCounted = node !== undefined && isEgressNode(node);
+    const isCounted = node !== undefined && this.#options.isEgressNode(node);
     // One that has addresses is asked until it has let them go.
     const isAsked =
       isCounted ||

@@ -4,7 +4,6 @@
  */
 import { managementAddress } from '../../allocators/node-addresses.ts';
 import { formatAddress, parsePrefix } from '../../allocators/addresses.ts';
-import { EGRESS_ASSIGNABLE_LABEL } from '../../api/annotations/network-annotations.ts';
 import { nodeSubnets } from '../../api/annotations/node-annotations.ts';
 import type { Node } from '../../api/types.ts';
 
@@ -35,9 +34,6 @@ export const egressHealthTimes = (timeout: number): EgressHealthTimes => ({
 
 /** A node that may have addresses no more has none of them after this time. */
 const LETTING_GO = 300;
-
-export const isEgressNode = ({ metadata: { labels = {} } }: Node): boolean =>
-  Object.hasOwn(labels, EGRESS_ASSIGNABLE_LABEL);
 
 const DEFAULT_NETWORK = 'default';
 

@@ -1,15 +1,15 @@
 /** Answers who asks whether this node is well, and keeps the fact of whether it may have egress addresses (docs/decisions/egress-health.md). */
 import { errorText } from '../../api/error-text.ts';
-import type { Node } from '../../api/types.ts';
+import type { EgressIP, Node } from '../../api/types.ts';
 import type { ZoneProblem } from '../../api/zone-status.ts';
 import {
   egressHealthTimes,
   healthAddresses,
-  isEgressNode,
   keepsAddresses,
   type EgressHealthTimes,
   type NodeAge,
 } from '../../model/rules/egress-health.ts';
+import { egressNodeSelectors, isEgressNode } from '../../model/rules/egress-node-selectors.ts';
 import type { EgressLeaseState } from '../../model/zone/egress-lease.ts';
 import type { ZoneFacts } from '../../model/zone/zone.ts';
 import type { HealthAnswer, HealthMetadata } from '../../process/grpc-health.ts';
@@ -27,6 +27,7 @@ interface Asked extends Disposable {
 export interface EgressLeaseSourceOptions {
   readonly node: string;
   readonly nodes: ObjectView<Node>;
+  readonly egressIps: Pick<ObjectView<EgressIP>, 'list'>;
   /** Milliseconds that a node may be silent. */
   readonly timeout: number;
   /** Answers at an address; rejects when it can't be had. */
@@ -144,10 +145,11 @@ export class EgressLeaseSource implements FactSource {
   }
 
   #isKept(facts: ZoneFacts, clock: Clock, now: number): boolean {
-    const { node, nodes } = this.#options;
+    const { node, nodes, egressIps } = this.#options;
     const age = this.#lease.age(now);
     if (age < ASK_AT * this.#times.lease) return true;
-    const counted = nodes.list().filter(isEgressNode);
+    const selectors = egressNodeSelectors(egressIps.list());
+    const counted = nodes.list().filter((one) => isEgressNode(one, selectors));
     const others = counted.filter(({ metadata }) => metadata.name !== node);
     // Without addresses there is nothing to keep.
     if (facts.egressIps.keysBy('here').length > 0) this.#ask(others, clock, now);

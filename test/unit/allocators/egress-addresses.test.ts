@@ -16,6 +16,7 @@ const FREE: AddressFacts = {
   answeredBy: () => [],
   movesTo: () => undefined,
 };
+const ANY_NODE = { has: () => true } as unknown as ReadonlySet<string>;
 const node = (name: string, ...networks: readonly string[]): EgressNode => ({
   name,
   networks: (networks.length === 0 ? ['172.18.0.0/16'] : networks).flatMap(
@@ -27,8 +28,10 @@ const request = (
   name: string,
   addresses: readonly string[],
   held: readonly EgressItem[] = [],
+  nodes: ReadonlySet<string> = ANY_NODE,
 ): EgressRequest => ({
   name,
+  nodes,
   addresses: new Map(addresses.map((text) => [text, parseAddress(text) as Address])),
   held,
 });
@@ -60,6 +63,22 @@ describe('assignment', () => {
       'out fd00::5 b',
       'out 172.18.0.10 a',
       'out 192.0.2.1 {"kind":"no-node"}',
+    ]);
+  });
+
+  test('goes by the nodes that an object may have, and moves what is elsewhere', () => {
+    const nodes = [node('a'), node('b'), node('c')];
+    const held = [
+      { node: 'a', address: '172.18.0.10' },
+      { node: 'b', address: '172.18.0.11' },
+    ];
+    const requests = [
+      request('out', ['172.18.0.10', '172.18.0.11', '172.18.0.12'], held, new Set(['b', 'c'])),
+    ];
+    expect(shown(assignEgressAddresses(requests, nodes, FREE))).toEqual([
+      'out 172.18.0.10 c',
+      'out 172.18.0.11 b',
+      'out 172.18.0.12 {"kind":"no-node"}',
     ]);
   });
 
@@ -198,6 +217,8 @@ describe('balance', () => {
     });
     expect(balancingMove(requests, nodes, found, (name) => name === 'c')?.to).toBe('c');
     expect(balancingMove(requests, nodes, found, () => false)).toBeUndefined();
+    const pinned = requests.map((one) => ({ ...one, nodes: new Set(['a']) }));
+    expect(balancingMove(pinned, nodes, found, everywhere)).toBeUndefined();
     const still = nodes.map((one) => (one.name === 'a' ? { ...one, takesMore: false } : one));
     expect(balancingMove(requests, still, found, everywhere)).toBeUndefined();
   });

@@ -1,7 +1,7 @@
 /** EgressIPs in the cluster manager: which node gets which address, and what their owners are told. */
 import { expect, test } from 'vitest';
 import { egressIPs, nodes } from '../../../src/api/kinds.ts';
-import type { EgressIP, Node } from '../../../src/api/types.ts';
+import type { EgressIP, LabelSelector, Node } from '../../../src/api/types.ts';
 import type { NodeAnswer } from '../../../src/cluster/egress/egress-reachability.ts';
 import { ManualClock } from '../../support/run/manual-clock.ts';
 import { StoreError } from '../../../src/store/store.ts';
@@ -207,6 +207,62 @@ test('without nodes to leave by its owner learns which label they need', async (
   await running.settled();
   expect(await itemsOf(store, 'out')).toEqual(['172.18.0.100 n1']);
   expect(running.manager.problems()).toEqual([]);
+});
+
+test('an EgressIP with a node selector has addresses on nodes that it selects alone, labelled or not, and follows labels', async () => {
+  const store = await prepared('n1', 'n2');
+  await using running = startManager(store);
+  const zone = (name: string, value: string | null): Promise<Node> =>
+    store.patch(nodes, name, { metadata: { labels: { zone: value } } }, { fieldManager: 'user' });
+  const out = egressIp('out', '172.18.0.100');
+  const select = (egressNodeSelector: LabelSelector): Promise<EgressIP> =>
+    store.patch(egressIPs, 'out', { spec: { egressNodeSelector } }, { fieldManager: 'user' });
+  await apply(store, {
+    ...out,
+    spec: { ...out.spec, egressNodeSelector: { matchLabels: { zone: 'dmz' } } },
+  });
+  await running.settled();
+  expect(await itemsOf(store, 'out')).toEqual([]);
+  expect(told(store)).toEqual([
+    'out Warning NoMatchingNodeFound: no assignable nodes for EgressIP: out, no node matches its spec.egressNodeSelector',
+  ]);
+  await zone('n3', 'dmz');
+  await running.settled();
+  expect(await itemsOf(store, 'out')).toEqual(['172.18.0.100 n3']);
+  // One more that fits moves nothing; one that fits no more loses it.
+  await zone('n2', 'dmz');
+  await running.settled();
+  expect(await itemsOf(store, 'out')).toEqual(['172.18.0.100 n3']);
+  await zone('n3', null);
+  await running.settled();
+  expect(await itemsOf(store, 'out')).toEqual(['172.18.0.100 n2']);
+  await store.patchStatus(
+    nodes,
+    'n2',
+    { status: { conditions: [{ type: 'Ready', status: 'False' }] } },
+    { fieldManager: 'kubelet' },
+  );
+  await running.settled();
+  expect(await itemsOf(store, 'out')).toEqual([]);
+  expect(told(store).at(-1)).toBe(
+    'out Warning NoMatchingNodeFound: no assignable nodes for EgressIP: out, no node that matches its spec.egressNodeSelector is ready: n2',
+  );
+  await select({ matchLabels: { zone: null as unknown as string, 'kubernetes.io/os': 'linux' } });
+  await store.patch(
+    nodes,
+    'n1',
+    { metadata: { labels: { 'kubernetes.io/os': 'linux' } } },
+    { fieldManager: 'user' },
+  );
+  await running.settled();
+  expect(await itemsOf(store, 'out')).toEqual(['172.18.0.100 n1']);
+  // What can't be read moves nothing.
+  await select({ matchExpressions: [{ key: 'zone', operator: 'NotIn' }] });
+  await running.settled();
+  expect(await itemsOf(store, 'out')).toEqual(['172.18.0.100 n1']);
+  expect(told(store).at(-1)).toBe(
+    'out Warning InvalidSelector: EgressIP out: spec.egressNodeSelector: operator NotIn needs values; until then its addresses stay where they are, and others have no node',
+  );
 });
 
 test('what somebody writes into the status is put right, and no two objects have one mark', async () => {

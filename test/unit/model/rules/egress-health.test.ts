@@ -3,7 +3,6 @@ import type { Node } from '../../../../src/api/types.ts';
 import {
   egressHealthTimes,
   healthAddresses,
-  isEgressNode,
   keepsAddresses,
 } from '../../../../src/model/rules/egress-health.ts';
 
@@ -30,11 +29,6 @@ test('a node is asked at its management addresses on the default network', () =>
   const dual = { default: ['10.244.1.0/24', 'fd00:10:244:1::/64'], blue: ['10.9.1.0/24'] };
   expect(healthAddresses(node(dual))).toEqual(['10.244.1.2', 'fd00:10:244:1::2']);
   expect(healthAddresses(node({}))).toEqual([]);
-});
-
-test('a label of any value makes an egress node', () => {
-  expect(isEgressNode(node({}, { 'k8s.ovn.org/egress-assignable': 'false' }))).toBe(true);
-  expect(isEgressNode(node({}))).toBe(false);
 });
 
 test('a node that was heard keeps its addresses; one that was not does while most are not', () => {

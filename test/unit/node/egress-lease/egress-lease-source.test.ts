@@ -90,6 +90,7 @@ class Network implements AsyncDisposable {
       const source = new EgressLeaseSource({
         node: name,
         nodes: view,
+        egressIps: { list: () => [] },
         timeout: TIMEOUT,
         serve: async (address, answer) => {
           this.#answers.set(nameOf.get(address) ?? '', answer);
@@ -106,6 +107,7 @@ class Network implements AsyncDisposable {
       timeout: TIMEOUT,
       connect: connect(MANAGER),
       nodes: view,
+      isEgressNode: () => true,
       mayAcknowledge: (name) => !this.taken.has(name),
       clock: this.clock,
       log: silent,

@@ -120,6 +120,7 @@ async function apply(configuration: ZoneConfiguration, options: ApplyOptions): P
         controller,
         problems: runtime.problems(),
         waiting: runtime.waiting(),
+        justWaiting: runtime.justWaiting(),
         notes: runtime.notes(),
         ovnVersion: runtime.ovnVersion,
       }),

@@ -26,7 +26,7 @@ export function register(program: Command): void {
     if (ovs === undefined)
       throw new ConfigurationError(
         '--ovs',
-        "is needed: the node's own Open_vSwitch database, as unix:/run/openvswitch/db.sock",
+        "is required: the node's own Open_vSwitch database, as unix:/run/openvswitch/db.sock",
       );
     const mayWrite = options.dryRun !== true;
     await using host = openHost({

@@ -89,6 +89,6 @@ function printEgressIps(shown: readonly EgressIpOverview[], isOne: boolean): voi
     if (isOne && pods.length > 0) printLines(`\npods: ${pods.join(' ')}`);
     if (isOne && standby.length > 0)
       printLines(`\nserved by an older EgressIP: ${standby.join(' ')}`);
-    for (const problem of problems) print(`${tone('wrong', 'bad')}  ${name}: ${problem}`);
+    for (const problem of problems) print(`${tone('problem', 'bad')}  ${name}: ${problem}`);
   }
 }

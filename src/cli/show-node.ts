@@ -40,10 +40,10 @@ async function showNode(configuration: Configuration, isJson: boolean): Promise<
 
 const stateOf = ({ differs, problems }: Pick<NetworkOnHost, 'differs' | 'problems'>): string =>
   problems.length > 0
-    ? tone('wrong', 'bad')
+    ? tone('has problems', 'bad')
     : differs > 0
-      ? tone(`${differs} to change`, 'warning')
-      : tone('right', 'good');
+      ? tone(`out of sync (${differs})`, 'warning')
+      : tone('in sync', 'good');
 
 const countsOf = ({ routes, neighbours, settings, nftables, flows }: HostCounts): string[] =>
   [routes, neighbours, settings, nftables, flows].map(String);
@@ -95,10 +95,11 @@ function printHost(report: HostReport): void {
           ...countsOf(one.counts),
           stateOf(one),
         ]),
-        ['(all)', '-', ...countsOf(common.counts), stateOf(common)],
+        ['(shared)', '-', ...countsOf(common.counts), stateOf(common)],
       ],
     ),
   );
+  print('(shared): what is there for the node as a whole, or for more than one network');
   if (healthChecks.length > 0) {
     print('');
     printLines(

@@ -275,6 +275,10 @@ async function show(name: string, command: Command): Promise<void> {
         ]),
       ),
     );
+    if (shown.interfaces.some(({ role }) => role === 'infrastructure-locked'))
+      print(
+        'infrastructure-locked: its traffic goes by its primary network; here only the kubelet of its node reaches it, and what k8s.ovn.org/open-default-ports opens',
+      );
     const waiting = overview.waitingPods.find((each) => each.pod === name);
     if (waiting !== undefined) print(tone(`Pod ${name} ${waitingText(waiting)}`, 'warning'));
     for (const problem of shown.problems) print(tone(problem, 'bad'));

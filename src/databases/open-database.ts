@@ -133,7 +133,7 @@ function tlsOptions(remotes: string, tls: TlsFiles): TlsOptions | undefined {
   if (!/(^|,)p?ssl:/.test(remotes)) return undefined;
   const file = (flag: string, path: string | undefined): string => {
     if (path === undefined)
-      throw new ConfigurationError(flag, `is needed for the remote ${remotes}`);
+      throw new ConfigurationError(flag, `is required for the remote ${remotes}`);
     return path;
   };
   const privateKey = file('--private-key', tls.privateKey);

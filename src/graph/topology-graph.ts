@@ -61,7 +61,7 @@ const NAMED: Readonly<Record<string, BoxKind>> = {
 const COUNTED: Readonly<Record<string, readonly [one: string, many: string]>> = {
   Logical_Router_Static_Route: ['route', 'routes'],
   Logical_Router_Policy: ['policy', 'policies'],
-  NAT: ['translation', 'translations'],
+  NAT: ['NAT rule', 'NAT rules'],
   ACL: ['ACL', 'ACLs'],
   Load_Balancer: ['load balancer', 'load balancers'],
 };

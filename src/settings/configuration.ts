@@ -263,7 +263,10 @@ function metricsCertificate(
   if (certificate?.text === '' && privateKey?.text === '') return {};
   for (const { name, text } of [certificate, privateKey].filter((one) => one !== undefined))
     if (text === '')
-      throw new ConfigurationError(`--${name}`, 'is needed: a certificate and its key go together');
+      throw new ConfigurationError(
+        `--${name}`,
+        'is required: a certificate and its key go together',
+      );
   return { certificate: certificate?.text ?? '', privateKey: privateKey?.text ?? '' };
 }
 

@@ -43,7 +43,7 @@ export function objectSource(
     if (state === undefined)
       throw new ConfigurationError(
         '--state',
-        'is needed with --manifests: allocations are kept there',
+        'is required with --manifests: allocations are kept there',
       );
     return { kind: 'manifests', manifests, state };
   }
@@ -52,7 +52,7 @@ export function objectSource(
   if (files === '' && !isInCluster)
     throw new ConfigurationError(
       '--manifests',
-      'is needed (a directory of manifests), or --kubeconfig for a Kubernetes API server',
+      'is required (a directory of manifests), or --kubeconfig for a Kubernetes API server',
     );
   return {
     kind: 'kubernetes',

@@ -62,7 +62,7 @@ export function clusterSubnets(text: string): readonly NetworkSubnet[] {
       );
     return { cidr: network, hostLength };
   });
-  if (subnets.length === 0) throw new Error('at least one subnet is needed');
+  if (subnets.length === 0) throw new Error('at least one subnet is required');
   return subnets;
 }
 

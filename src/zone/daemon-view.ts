@@ -61,6 +61,7 @@ function daemonView(runtime: ZoneRuntime, { notReady, ...loops }: DaemonState): 
             controller,
             problems: runtime.problems(),
             waiting: runtime.waiting(),
+            justWaiting: runtime.justWaiting(),
             notes: runtime.notes(),
             ovnVersion: runtime.ovnVersion,
             message: notReady(),

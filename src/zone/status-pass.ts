@@ -6,7 +6,7 @@ import { problemText } from '../views/problem-text.ts';
 import { REVISIT } from './database-pass.ts';
 import type { ZoneMetrics } from './zone-metrics.ts';
 import type { ZoneRuntime } from './zone-runtime.ts';
-import { ZoneStatusWriter, zoneReport } from './zone-status-writer.ts';
+import { countOf, ZoneStatusWriter, zoneReport } from './zone-status-writer.ts';
 
 /** A start that has written nothing yet is reported after this: most are done by then. */
 const START_TIMEOUT = 5000;
@@ -77,17 +77,19 @@ export class StatusPass {
     if (!(await this.#resumed(signal))) return 'failed';
     const message = blockedNow();
     const waiting = runtime.waiting();
+    const justWaiting = runtime.justWaiting();
     const report = zoneReport({
       controller,
       problems,
       waiting,
+      justWaiting,
       notes: runtime.notes(),
       ovnVersion: runtime.ovnVersion,
       message,
       reach: runtime.chassisReach(),
     });
     this.#measure(
-      problems.length,
+      countOf(problems, justWaiting),
       waiting.map(({ object }) => object),
       message !== undefined,
     );

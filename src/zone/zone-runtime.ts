@@ -54,6 +54,7 @@ import { objectSource, openStore, type OpenObjects } from '../settings/object-st
 import { DriftReports } from './drift-reports.ts';
 import { followedObject } from './followed-object.ts';
 import { NodeKeepers } from './node-keepers.ts';
+import { WaitingTimes } from './waiting-times.ts';
 import { ZoneAllocations } from './zone-allocations.ts';
 import type { CommitRecord } from './database-target.ts';
 import { ZoneController, type NetworkWritten } from './zone-controller.ts';
@@ -136,6 +137,7 @@ export class ZoneRuntime implements AsyncDisposable {
   readonly #sources: readonly FactSource[];
   readonly #names: NameSource;
   readonly #drift: DriftReports;
+  readonly #waitingTimes = new WaitingTimes();
   readonly #running: Promise<unknown>;
   /** The databases are this node's, and fit for it; looked at again whenever one was connected anew. */
   #isOurs = false;
@@ -464,7 +466,7 @@ export class ZoneRuntime implements AsyncDisposable {
     if (host === undefined)
       throw new ConfigurationError(
         '--ovs',
-        `is needed: without the remote of its Open_vSwitch database the host of node ${configuration.node} is left alone`,
+        `is required: without the remote of its Open_vSwitch database the host of node ${configuration.node} is left alone`,
       );
     return host;
   }
@@ -558,6 +560,11 @@ export class ZoneRuntime implements AsyncDisposable {
       object,
       message: `waits for ${message}`,
     }));
+  }
+
+  /** Those of them that have not waited for long: nobody has to act yet. */
+  justWaiting(): readonly ZoneProblem[] {
+    return this.#waitingTimes.recent(this.waiting(), performance.now());
   }
 
   #pending(): readonly ZoneProblem[] {

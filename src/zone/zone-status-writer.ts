@@ -39,6 +39,8 @@ export interface ZoneSources {
   readonly problems: readonly ZoneProblem[];
   /** Those of the problems that are over as soon as something is allocated. */
   readonly waiting?: readonly ZoneProblem[];
+  /** Those of these that have not waited for long: they count as no problem yet. */
+  readonly justWaiting?: readonly ZoneProblem[];
   readonly notes?: readonly ZoneProblem[];
   /** Why nothing works, if so. */
   readonly message?: string | undefined;
@@ -46,6 +48,15 @@ export interface ZoneSources {
   readonly ovnVersion?: string | undefined;
   /** Whether packets can leave for other nodes, where that can be seen. */
   readonly reach?: ChassisReach | undefined;
+}
+
+/** How many of the problems are none of `others`. */
+export function countOf(
+  problems: readonly ZoneProblem[],
+  others: readonly ZoneProblem[] = [],
+): number {
+  const known = new Set(others.map(({ object, message }) => `${object} ${message}`));
+  return problems.filter(({ object, message }) => !known.has(`${object} ${message}`)).length;
 }
 
 /** What is known of the zone, for the cluster manager and for people. */
@@ -58,6 +69,7 @@ export function zoneReport({ controller, reach, ovnVersion, ...sources }: ZoneSo
   });
   const problems = sources.problems.map(visible);
   const notes = (sources.notes ?? []).map(visible);
+  const waiting = (sources.waiting ?? []).map(visible);
   const networks = controller.progress.networks().map(withVisibleMessage);
   const connects = controller.progress.connects().map(withVisibleMessage);
   const used = networks.filter(({ state }) => state !== 'Unused');
@@ -65,7 +77,8 @@ export function zoneReport({ controller, reach, ovnVersion, ...sources }: ZoneSo
   const ready =
     message === undefined &&
     reach?.message === undefined &&
-    problems.length === 0 &&
+    // What is waited for others hand out: a pod without its network says nothing of the node.
+    countOf(problems, waiting) === 0 &&
     programmed.length === used.length;
   return {
     ...(message === undefined ? {} : { message, ready }),
@@ -79,12 +92,12 @@ export function zoneReport({ controller, reach, ovnVersion, ...sources }: ZoneSo
         }
       : {}),
     problems,
-    problemCount: problems.length,
+    problemCount: countOf(sources.problems, sources.justWaiting),
     version: VERSION,
     ...(ovnVersion === undefined ? {} : { ovnVersion }),
     objects: objectStates({
       problems,
-      waiting: (sources.waiting ?? []).map(visible),
+      waiting,
       progress: [
         ...networks.map((network) => ({ ...network, object: controller.objectOf(network.name) })),
         ...connects.map((connect) => ({ ...connect, object: connectObject(connect.name) })),

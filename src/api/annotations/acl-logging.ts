@@ -24,7 +24,9 @@ function severityOf(value: unknown, what: string): LogSeverity | undefined {
   if (value === undefined || value === null || value === '') return undefined;
   return (
     SEVERITIES.find((severity) => severity === value) ??
-    problem(`${what} has the severity ${formatValue(value)}, which is none`)
+    problem(
+      `${what} has the severity ${formatValue(value)}, which is not one of ${SEVERITIES.join(', ')}`,
+    )
   );
 }
 

@@ -19,6 +19,11 @@ const WORDS: readonly (readonly [pattern: RegExp, instead: string])[] = [
   [/\bfate\b/, 'state'],
   [/misfit/i, 'schema mismatch'],
   [/newReferrers/i, 'new referrers'],
+  // What people read: met in output without anything that explains it.
+  [/which is none\b/, 'what it may be'],
+  [/['"`]is needed\b/, 'is required'],
+  [/tone\('(?:right|wrong)'/, 'in sync, out of sync, has problems'],
+  [/'\(all\)'/, 'what it is all of'],
   [/instanceof Error\s*\?\s*\w+\.message\s*:\s*String\(/, 'errorText (src/api/error-text.ts)'],
 ];
 

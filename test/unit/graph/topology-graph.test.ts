@@ -110,7 +110,7 @@ describe('the graph of a network', () => {
       ['switch', 'blue_n_sw'],
       ['switch', 'blue_n_ext'],
       ['router', 'blue_n_lr', '2 routes'],
-      ['router', 'blue_n_gr', '1 translation'],
+      ['router', 'blue_n_gr', '1 NAT rule'],
       ['bridge', 'physnet', 'VLAN 7'],
       ['zones', 'other zones', 'n2 100.88.0.3/16'],
       ['pods', 'pods', 'blue/web-0 10.1.0.0'],
@@ -221,7 +221,7 @@ describe('written as', () => {
     n1("blue_n_sw")
     n2("blue_n_ext")
     n3[["blue_n_lr<br/>2 routes"]]
-    n4[["blue_n_gr<br/>1 translation"]]
+    n4[["blue_n_gr<br/>1 NAT rule"]]
     n5[("physnet<br/>VLAN 7")]
     n6[/"other zones<br/>n2 100.88.0.3/16"/]
     n7>"pods<br/>blue/web-0 10.1.0.0"]

@@ -205,7 +205,7 @@ describe('metrics, which name networks', () => {
     await rm(folder, { recursive: true });
     expect(() =>
       resolveConfiguration({ flags: { 'metrics-certificate': 'a' }, environment: {} }),
-    ).toThrow('--metrics-private-key: is needed');
+    ).toThrow('--metrics-private-key: is required');
   });
 });
 

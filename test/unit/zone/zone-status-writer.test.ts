@@ -91,6 +91,23 @@ describe('a report', () => {
     const problems = [{ object: 'Pod blue/web', message: 'waits' }];
     expect(report(networks, { problems })).toMatchObject({ ready: false, problemCount: 1 });
   });
+
+  test('a node is ready while something waits there for what others hand out, which is a problem after a while', () => {
+    const networks = [{ name: 'a', state: 'Programmed' }] as const;
+    const waiting = [{ object: 'Pod blue/web', message: 'waits for its network' }];
+    const wrong = { object: 'Service blue/web', message: 'is wrong' };
+    const of = (sources: Partial<ZoneSources>): unknown => report(networks, sources);
+    expect(of({ problems: waiting, waiting, justWaiting: waiting })).toMatchObject({
+      ready: true,
+      problems: waiting,
+      problemCount: 0,
+    });
+    expect(of({ problems: waiting, waiting })).toMatchObject({ ready: true, problemCount: 1 });
+    expect(of({ problems: [...waiting, wrong], waiting, justWaiting: waiting })).toMatchObject({
+      ready: false,
+      problemCount: 1,
+    });
+  });
 });
 
 test('what is not known yet stays as the process before reported it, and is not written again', async () => {

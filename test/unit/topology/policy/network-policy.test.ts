@@ -477,7 +477,10 @@ describe('logging', () => {
   });
 
   test.each([
-    ['{"allow": "loud"}', 'allow has the severity "loud", which is none'],
+    [
+      '{"allow": "loud"}',
+      'allow has the severity "loud", which is not one of alert, warning, notice, info, debug',
+    ],
     ['[]', 'must be a JSON object, is []'],
     ['info', 'is not valid JSON'],
   ])('that can’t be read is none, and is reported: %s', (annotation, problem) => {

@@ -3,6 +3,7 @@ import { cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSyn
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { apiReport } from '../../support/run/api-report.ts';
 import { packageLinters } from '../../support/run/from-registry.ts';
 import { temporaryFolder } from '../../support/ovsdb/ovsdb-server.ts';
 import { whyNoNamespace } from '../../support/host/network-namespace.ts';
@@ -50,7 +51,7 @@ afterAll(() => {
 
 test('its page, its license and what was compiled are in it; its version and license are those of Heddle', () => {
   const installed = join(program, 'node_modules/rtnetlink-ts');
-  const all = ['LICENSE', 'README.md', 'dist', 'package.json'];
+  const all = ['CHANGELOG.md', 'LICENSE', 'README.md', 'dist', 'package.json'];
   expect(readdirSync(installed).toSorted()).toEqual(all);
   const [its, ours] = [manifest(installed), manifest(ROOT)];
   expect([its['version'], its['license']]).toEqual([ours['version'], ours['license']]);
@@ -82,6 +83,11 @@ test.skipIf(whyNoNamespace !== undefined)(
     expect(await run('unshare', '--net', process.execPath, 'main.mts')).toBe('10.0.0.1/24\n');
   },
 );
+
+test('what it exports is what its report says (vitest -u writes it anew)', async () => {
+  const report = apiReport(program, 'rtnetlink-ts', 'index');
+  await expect(report).toMatchFileSnapshot(join(ROOT, 'src/netlink/api/rtnetlink-ts.api.md'));
+}, 120_000);
 
 test('others find its modules, and their types', async () => {
   const { publint, attw } = packageLinters();

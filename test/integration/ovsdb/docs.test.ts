@@ -108,6 +108,34 @@ test('everything that is exported is on the page', () => {
   ).toEqual([]);
 });
 
+test('its table of errors has the codes that there are', () => {
+  const source = readFileSync(join(ROOT, 'src/ovsdb/data/error.ts'), 'utf8');
+  const codes = [...source.matchAll(/^  \| '([a-z -]+)'/gm)].map(([, code]) => code);
+  expect(codes.length).toBeGreaterThan(20);
+  const [, section = ''] = /^## Errors$([^]*?)^## /m.exec(page) ?? [];
+  const listed = [...section.matchAll(/^\| (`[^|]+) \|/gm)].flatMap(([, cell = '']) =>
+    [...cell.matchAll(/`([a-z -]+)`/g)].map(([, code]) => code),
+  );
+  expect(listed.length).toBe(codes.length + 1);
+  expect(new Set(listed)).toEqual(new Set(['code', ...codes]));
+});
+
+test('the first example takes ten lines, and leaves nothing in the database', async () => {
+  const [first = ''] = blocks;
+  expect(first.split('\n').filter((line) => line.trim() !== '').length).toBeLessThanOrEqual(10);
+  await using server = await OvsdbServer.start();
+  const file = join(folder.path, 'first.mjs');
+  writeFileSync(file, first.replace('tcp:127.0.0.1:6641', server.remote));
+  const { stdout } = await execute(process.execPath, [file], { cwd: folder.path });
+  expect(stdout).toMatch(/^[\da-f-]{36} first-look\n$/);
+  await using client = new exported.OvsdbClient({
+    remotes: server.remote,
+    database: 'OVN_Northbound',
+  }).start();
+  await client.ready(AbortSignal.timeout(10_000));
+  expect(client.replica.size('Logical_Switch')).toBe(0);
+});
+
 test('there are examples, and they have the types that they show', async () => {
   expect(blocks.length).toBeGreaterThan(10);
   const tsc = join(ROOT, 'node_modules/.bin/tsc');
@@ -137,6 +165,7 @@ test.each(
     fileOf(n),
     code
       .replaceAll('unix:/run/ovn/ovnnb_db.sock', northbound.remote)
+      .replaceAll('tcp:127.0.0.1:6641', northbound.remote)
       .replaceAll('unix:/run/openvswitch/db.sock', vswitch.remote)
       .replaceAll('ssl:10.0.0.1:6641', `ssl:127.0.0.1:${port}`)
       .replaceAll('/etc/ovn/key.pem', identity.privateKey)

@@ -3,6 +3,7 @@ import { cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSyn
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { apiReport } from '../../support/run/api-report.ts';
 import { node22, packageLinters } from '../../support/run/from-registry.ts';
 import { OvsdbServer, temporaryFolder } from '../../support/ovsdb/ovsdb-server.ts';
 
@@ -149,9 +150,23 @@ test('others find its modules, and their types', async () => {
   await run(attw, '--profile', 'esm-only', join(folder.path, packed));
 }, 60_000);
 
+test.each([
+  ['ovsdb-client-ts', 'index'],
+  ['ovsdb-client-ts-extras', 'extras/index'],
+  ['ovsdb-client-ts-values', 'values/index'],
+  ['ovsdb-client-ts-testing', 'testing/index'],
+])(
+  '%s: what it exports is what its report says (vitest -u writes it anew)',
+  async (name, entry) => {
+    const report = apiReport(program, 'ovsdb-client-ts', entry);
+    await expect(report).toMatchFileSnapshot(join(ROOT, 'src/ovsdb/api', `${name}.api.md`));
+  },
+);
+
 test('its page and its license are in it, and its manifest names sources again afterwards', () => {
   const installed = join(program, 'node_modules/ovsdb-client-ts');
   expect(readdirSync(installed).toSorted()).toEqual([
+    'CHANGELOG.md',
     'LICENSE',
     'README.md',
     'dist',

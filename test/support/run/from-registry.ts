@@ -38,3 +38,7 @@ export function packageLinters(): { readonly publint: string; readonly attw: str
   const folder = installed('publint@0.3.25', '@arethetypeswrong/cli@0.18.5');
   return { publint: join(folder, '.bin/publint'), attw: join(folder, '.bin/attw') };
 }
+
+/** What writes down the public interface of a package from its declarations. */
+export const apiExtractor = (): string =>
+  join(installed('@microsoft/api-extractor@7.60.1'), '.bin/api-extractor');

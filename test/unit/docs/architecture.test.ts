@@ -100,7 +100,8 @@ test.each(PAGES)('%s names files that are there', (page) => {
   const named = [
     ...read(page).matchAll(/`((?:src|test|docs|deploy|schemas|lab|examples)\/[\w./-]*)`/g),
   ].map(([, path = '']) => path);
-  const linked = [...read(page).matchAll(/\]\(([^)#:]+)(?:#[^)]*)?\)/g)].map(([, path = '']) =>
+  const prose = read(page).replaceAll(/`[^`\n]*`/g, '');
+  const linked = [...prose.matchAll(/\]\(([^)#:]+)(?:#[^)]*)?\)/g)].map(([, path = '']) =>
     join(dirname(page), path),
   );
   expect([...named, ...linked].filter((path) => !existsSync(join(ROOT, path)))).toEqual([]);

@@ -193,7 +193,7 @@ test('kubectl gets kinds that are there', () => {
       .filter(({ kind }) => kind === 'name')
       .map(({ metadata }) => metadata.name),
   );
-  const unknown = everywhere(/kubectl (?:-n \S+ )?(?:get|describe) ([a-z]\w*)/g).filter(
+  const unknown = everywhere(/kubectl (?:-n \S+ )?(?:get|describe) ([a-z][\w-]*)/g).filter(
     ([, , kind = '']) => !ours.has(kind) && !BUILT_IN.test(kind),
   );
   expect(unknown).toEqual([]);

@@ -33,8 +33,8 @@ export interface EgressRequest {
 
 /** What addresses are besides. */
 export interface AddressFacts {
-  /** Whose address it is already, in words; undefined for a free one. */
-  readonly ownerOf: (address: string) => string | undefined;
+  /** Whose address it is already, in words; undefined for one that the object may have. */
+  readonly ownerOf: (address: string, request: string) => string | undefined;
   /** Nodes that still answer for it, and whose word counts: nobody else may have it yet. */
   readonly answeredBy: (address: string) => readonly string[];
   /** The node that it is to move to, if that one may have it; undefined for one that stays where it is. */
@@ -97,7 +97,7 @@ export function assignEgressAddresses(
       const [node, parsed] = [byName.get(name), request.addresses.get(address)];
       if (node === undefined || parsed === undefined || !hosts(node, parsed)) continue;
       if (!request.nodes.has(name)) continue;
-      if (requestedBy.has(address) || ownerOf(address) !== undefined) continue;
+      if (requestedBy.has(address) || ownerOf(address, request.name) !== undefined) continue;
       const target = byName.get(movesTo(address) ?? name);
       if (target !== undefined && target !== node && mayTake(request, target, parsed)) continue;
       if (isFree(request, name)) give(request, address, name);
@@ -109,7 +109,7 @@ export function assignEgressAddresses(
     const unassigned = new Map<string, Unassigned>();
     for (const [address, parsed] of request.addresses) {
       if (given.get(request.name)?.has(address) === true) continue;
-      const [owner, other] = [ownerOf(address), requestedBy.get(address)];
+      const [owner, other] = [ownerOf(address, request.name), requestedBy.get(address)];
       if (owner !== undefined) unassigned.set(address, { kind: 'owned', by: owner });
       else if (other !== undefined)
         unassigned.set(address, {

@@ -21,6 +21,8 @@ import {
   LAST_EGRESS_MARK,
 } from '../../api/annotations/network-annotations.ts';
 import { egressIPs } from '../../api/kinds.ts';
+import { withinAny } from '../../allocators/addresses.ts';
+import { objectKey } from '../../api/objects.ts';
 import { oldestFirst } from '../../api/order.ts';
 import { labelSelectorProblem } from '../../api/label-selector.ts';
 import { matchesSelector } from '../../api/selectors.ts';
@@ -45,6 +47,7 @@ import {
 import {
   EGRESS_IPS_OFF,
   egressProblems,
+  externalAddresses,
   requestedAddresses,
   type EgressProblem,
 } from './egress-ip-outcome.ts';
@@ -57,7 +60,7 @@ import {
 
 export interface EgressIpOptions {
   readonly store: Pick<Store, 'patchStatus' | 'event'>;
-  readonly informers: Pick<ClusterInformers, 'egressIps' | 'nodes'>;
+  readonly informers: Pick<ClusterInformers, 'egressIps' | 'nodes' | 'services'>;
   readonly settings: Pick<ClusterManagerSettings, 'cluster'>;
   /** Whether nobody does what the manager asks of a node. */
   readonly absentDaemon: (node: string) => AbsentDaemon | undefined;
@@ -102,6 +105,11 @@ export class EgressIpController {
   #nodeOf: ReadonlyMap<string, string> = new Map();
   readonly #reachability: EgressReachability | undefined;
   #moved = 0;
+  /** Services by their external addresses. */
+  readonly #services;
+  /** The object that had an address first, and keeps it whatever a service asks for later. */
+  #requested: ReadonlySet<string> = new Set();
+  #grants: ReadonlyMap<string, string> = new Map();
   /** By which objects select their nodes. */
   #selectors: readonly LabelSelector[] = [];
   /** Since when each node has been well, without a break. */
@@ -112,6 +120,7 @@ export class EgressIpController {
   constructor(options: EgressIpOptions) {
     this.#options = options;
     const { probing, informers, clock, log } = options;
+    this.#services = informers.services.index(externalAddresses);
     this.#reachability =
       probing === undefined || !options.settings.cluster.features.egressIp
         ? undefined
@@ -139,7 +148,7 @@ export class EgressIpController {
   }
 
   follow(signal: AbortSignal): void {
-    const { egressIps, nodes } = this.#options.informers;
+    const { egressIps, nodes, services } = this.#options.informers;
     this.#selectors = egressNodeSelectors(egressIps.list());
     this.#reachability?.follow(signal);
     // Nothing is decided before all nodes are known.
@@ -157,6 +166,14 @@ export class EgressIpController {
         JSON.stringify(before?.spec) === JSON.stringify(after?.spec);
       if (!same) this.#decideAnew();
       else this.queue.add(key);
+    });
+    services.onChange(({ before, after }) => {
+      const [was, is] = [before, after].map((one) =>
+        one === undefined ? [] : externalAddresses(one),
+      );
+      if (was?.join() === is?.join()) return;
+      if ([...(was ?? []), ...(is ?? [])].some((address) => this.#requested.has(address)))
+        this.#decideAnew();
     });
     this.#noteWell();
     if (this.#options.settings.cluster.egressHealth.rebalanceDelay > 0) void this.#balance(signal);
@@ -295,6 +312,7 @@ export class EgressIpController {
     const nodes = [...this.#nodes.values()].map(({ facts }) => facts);
     const objects = oldestFirst(informers.egressIps.list());
     const requests = this.#requests();
+    this.#noteGrants(requests);
     // Who is not ready, and has nobody who would do what is asked, is not asked; nor who has let go by himself.
     const answering = Map.groupBy(
       nodes
@@ -307,7 +325,7 @@ export class EgressIpController {
     );
     const owners = ownersOf(nodes);
     const assignments = assignEgressAddresses(requests, this.#egressNodes(), {
-      ownerOf: (address) => owners.get(address),
+      ownerOf: (address, name) => owners.get(address) ?? this.#serviceWith(address, name),
       answeredBy: (address) => (answering.get(address) ?? []).map(({ name }) => name),
       movesTo: (address) => (this.#move?.address === address ? this.#move.to : undefined),
     });
@@ -334,6 +352,28 @@ export class EgressIpController {
         return [name, { uid, assignment, problems }];
       }),
     );
+  }
+
+  /** What an object had before a service asked for it stays its own. */
+  #noteGrants(requests: readonly EgressRequest[]): void {
+    const grants = new Map<string, string>();
+    this.#requested = new Set(requests.flatMap(({ addresses }) => [...addresses.keys()]));
+    for (const { name, addresses, held } of requests) {
+      for (const { address } of held) if (addresses.has(address)) grants.set(address, name);
+      for (const address of addresses.keys())
+        if (this.#grants.get(address) === name) grants.set(address, name);
+    }
+    this.#grants = grants;
+  }
+
+  /** A service that has an address which the object never had, in words. */
+  #serviceWith(address: string, egressIp: string): string | undefined {
+    if (this.#grants.get(address) === egressIp) return undefined;
+    const ranges = this.#options.settings.cluster.serviceExternalRanges;
+    // What nodes give no service is free.
+    if (ranges.length > 0 && !withinAny(ranges)(address)) return undefined;
+    const [service] = oldestFirst(this.#services.get(address));
+    return service && `an external address of Service ${objectKey(service.metadata)}`;
   }
 
   /** Objects, the oldest first, with what they have. */

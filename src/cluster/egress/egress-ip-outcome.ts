@@ -2,7 +2,8 @@
 import { formatAddress, parseAddress, type Address } from '../../allocators/addresses.ts';
 import type { EgressAssignment } from '../../allocators/egress-addresses.ts';
 import { labelSelectorProblem } from '../../api/label-selector.ts';
-import type { EgressIP } from '../../api/types.ts';
+import type { EgressIP, Service } from '../../api/types.ts';
+import { readService } from '../../model/read/services.ts';
 import { formatValue } from '../../api/validation/field-errors.ts';
 import { egressNodeSelector, isByLabel } from '../../model/rules/egress-node-selectors.ts';
 import type { EgressNodeFacts } from './egress-nodes.ts';
@@ -26,6 +27,13 @@ export function requestedAddresses({ spec }: EgressIP): {
   }
   return { addresses, invalid };
 }
+
+/** Addresses by which a service is reached from outside, in canonical form. */
+export const externalAddresses = (service: Service): readonly string[] =>
+  (readService(service)?.externalIps ?? []).flatMap((text) => {
+    const address = parseAddress(text);
+    return address === undefined ? [] : [formatAddress(address)];
+  });
 
 export const EGRESS_IPS_OFF: EgressProblem = {
   reason: 'NotSupported',

@@ -6,7 +6,7 @@ import { egressIPs } from '../../api/kinds.ts';
 import { labelSelectorProblem } from '../../api/label-selector.ts';
 import type { EgressIP, LabelSelector } from '../../api/types.ts';
 import { formatFieldError } from '../../api/validation/field-errors.ts';
-import type { ObjectKind } from './object-kind.ts';
+import type { ObjectKind, ObjectPart } from './object-kind.ts';
 import type { ObjectReading } from './reading.ts';
 
 /** An address, in canonical form, and the node that pods leave by with it. */
@@ -75,6 +75,23 @@ export function readEgressIp(egressIp: EgressIP, nodeName: string): ObjectReadin
   return { kind: 'value', value, ...(warning === undefined ? {} : { warning }) };
 }
 
+/** Addresses of an EgressIP that nodes have: nobody else's meanwhile. */
+export interface AssignedEgress {
+  readonly name: string;
+  readonly addresses: readonly string[];
+}
+
+const assignedPart = {
+  table: 'assignedEgress',
+  texts: ({ spec, status }) => [spec.egressIPs, status?.items],
+  read(egressIp, { settings }): AssignedEgress | undefined {
+    const addresses = settings.features.egressIp
+      ? itemsOf(egressIp).map(({ address }) => address)
+      : [];
+    return addresses.length === 0 ? undefined : { name: egressIp.metadata.name, addresses };
+  },
+} as const satisfies ObjectPart<EgressIP, AssignedEgress>;
+
 const OFF =
   "EgressIPs are off (enable-egress-ip): this object is not in force, its pods keep their node's address as source";
 
@@ -87,6 +104,7 @@ export const egressIpKind = {
       ? reading
       : { ...reading, warning: OFF };
   },
+  also: [assignedPart],
   onUnreadable: 'keep',
   // They come here to leave with its address.
   needsOtherPods: ({ isHere }) => isHere,

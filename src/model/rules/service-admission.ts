@@ -1,6 +1,6 @@
 /**
  * Which external addresses of a service lead to it. A service is a tenant's object: what it names must not take packets of somebody else, so it
- * may have no address of the cluster, of a node, or of an older service. Decided here once, for OVN and for the host. Pure.
+ * may have no address of the cluster, of a node, of an EgressIP, or of an older service. Decided here once, for OVN and for the host. Pure.
  */
 import {
   containsAddress,
@@ -38,6 +38,8 @@ export interface AddressOwners {
   clusterIp(address: string): string | undefined;
   /** What it is of a node: `an address of node n1`. `isExtra`: the node has it beside its own, and it may be a service's by the settings. */
   ofNode(address: string): { readonly what: string; readonly isExtra: boolean } | undefined;
+  /** An EgressIP of which a node has it. */
+  egressIp(address: string): string | undefined;
   /** True for an API server of the cluster. */
   isApiServer(address: string): boolean;
   /** Another service that had it, with one of these ports, before. */
@@ -133,6 +135,8 @@ export class ServiceAdmission {
       return node.isExtra
         ? `is ${node.what}, and --service-external-ranges does not name it`
         : `is ${node.what}`;
+    const egressIp = owners.egressIp(address);
+    if (egressIp !== undefined) return `is that of EgressIP ${egressIp}`;
     if (owners.isApiServer(address)) return 'is an API server of the cluster';
     if (this.#isAllowed?.(address) === false)
       return `is in none of --service-external-ranges (${this.#allowed})`;

@@ -76,6 +76,7 @@ export function tablesOf(facts: ZoneFacts, registry = new NadRegistry()): Object
     admins: plain(facts.admins, ({ kind, key }): AdminKey => [kind, key]),
     firewalls: plain(facts.firewalls, byName),
     egressIps: plain(facts.egressIps, byKey),
+    assignedEgress: plain(facts.assignedEgress, byKey),
     egressServices: plain(facts.egressServices, byName),
     externalRoutes: plain(facts.externalRoutes, byKey),
     gatewayPods: plain(facts.gatewayPods, byName),

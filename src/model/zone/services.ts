@@ -2,6 +2,7 @@
 import { DerivedFacts } from '../../facts/derived-facts.ts';
 import { FactTable } from '../../facts/fact-table.ts';
 import type { AllowedDefaultService } from '../model.ts';
+import type { AssignedEgress } from '../read/egress-ips.ts';
 import type { SliceFacts } from '../read/endpoint-slices.ts';
 import { DEFAULT_NETWORK } from '../read/networks.ts';
 import type { ServiceNetworks } from '../read/services.ts';
@@ -54,6 +55,12 @@ export function serviceTables(
         ),
     },
   });
+  /** Addresses of EgressIPs that nodes have. */
+  const assignedEgress = new FactTable<
+    [egressIp: string],
+    AssignedEgress,
+    { address: [address: string] }
+  >('assignedEgress', recorder, { indexes: { address: ({ addresses }) => addresses } });
   /** By `namespace/name`. */
   const endpointSlices = new FactTable<[slice: string], SliceFacts, { service: PlaceKey }>(
     'endpointSlices',
@@ -95,6 +102,7 @@ export function serviceTables(
       clusterIp: (address) =>
         declaredServices.keysBy('address', address).find((other) => other !== key),
       ofNode: known.nodeAt,
+      egressIp: (address) => assignedEgress.keysBy('address', address)[0],
       isApiServer: (address) =>
         endpointSlices
           .by('service', DEFAULT_NETWORK, API_SERVICE)
@@ -146,6 +154,7 @@ export function serviceTables(
 
   return {
     enabledServices,
+    assignedEgress,
     declaredServices,
     endpointSlices,
     services,

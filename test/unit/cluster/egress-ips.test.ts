@@ -1,11 +1,12 @@
 /** EgressIPs in the cluster manager: which node gets which address, and what their owners are told. */
 import { expect, test } from 'vitest';
-import { egressIPs, nodes } from '../../../src/api/kinds.ts';
-import type { EgressIP, LabelSelector, Node } from '../../../src/api/types.ts';
+import { egressIPs, nodes, services } from '../../../src/api/kinds.ts';
+import type { EgressIP, LabelSelector, Node, Service } from '../../../src/api/types.ts';
 import type { NodeAnswer } from '../../../src/cluster/egress/egress-reachability.ts';
 import { ManualClock } from '../../support/run/manual-clock.ts';
 import { StoreError } from '../../../src/store/store.ts';
 import { apply, node, startManager, testSettings } from '../../support/cluster/cluster.ts';
+import { service as serviceOf } from '../../support/zone/services.ts';
 import { MemoryStore } from '../../support/cluster/memory-store.ts';
 
 const MARK = 'k8s.ovn.org/egressip-mark';
@@ -207,6 +208,54 @@ test('without nodes to leave by its owner learns which label they need', async (
   await running.settled();
   expect(await itemsOf(store, 'out')).toEqual(['172.18.0.100 n1']);
   expect(running.manager.problems()).toEqual([]);
+});
+
+const loadBalancer = (key: string, address: string): Service =>
+  serviceOf(
+    key,
+    { clusterIPs: ['10.96.7.1'], type: 'LoadBalancer', ports: [{ name: 'http', port: 80 }] },
+    { loadBalancer: { ingress: [{ ip: address }] } },
+  );
+
+test('an address of a service is not assigned until the service has it no more; one that is assigned stays, whatever a service asks for', async () => {
+  const store = await prepared('n1', 'n2');
+  await using running = startManager(store);
+  await store.create(services, loadBalancer('shop/web', '172.18.0.100'), { fieldManager: 'user' });
+  await apply(
+    store,
+    egressIp('out', '172.18.0.100', '172.18.0.101'),
+    egressIp('later', '172.18.0.102'),
+  );
+  await running.settled();
+  expect(await itemsOf(store, 'out')).toEqual(['172.18.0.101 n1']);
+  expect(told(store)).toEqual([
+    'out Warning EgressIPConflict: Egress IP out with IP 172.18.0.100 is conflicting with an external address of Service shop/web and will not be assigned',
+  ]);
+  expect(running.manager.problems().map(({ object }) => object)).toContain('EgressIP out');
+  await store.create(services, loadBalancer('shop/late', '172.18.0.102'), { fieldManager: 'user' });
+  await running.settled();
+  expect(await itemsOf(store, 'later')).toEqual(['172.18.0.102 n2']);
+  // Also while it moves.
+  await answersFor(store, 'n2', '172.18.0.102');
+  await label(store, 'n2', null);
+  await running.settled();
+  expect(await itemsOf(store, 'later')).toEqual([]);
+  await answersFor(store, 'n2');
+  await running.settled();
+  expect(await itemsOf(store, 'later')).toEqual(['172.18.0.102 n1']);
+  await store.delete(services, 'shop/web');
+  await label(store, 'n3');
+  await running.settled();
+  expect(await itemsOf(store, 'out')).toEqual(['172.18.0.100 n3', '172.18.0.101 n1']);
+});
+
+test('an address that nodes give no service is assigned, whatever a service asks for', async () => {
+  const store = await prepared('n1');
+  await using running = startManager(store, {}, { serviceExternalRanges: ['192.0.2.0/24'] });
+  await store.create(services, loadBalancer('shop/web', '172.18.0.100'), { fieldManager: 'user' });
+  await apply(store, egressIp('out', '172.18.0.100'));
+  await running.settled();
+  expect(await itemsOf(store, 'out')).toEqual(['172.18.0.100 n1']);
 });
 
 test('an EgressIP with a node selector has addresses on nodes that it selects alone, labelled or not, and follows labels', async () => {

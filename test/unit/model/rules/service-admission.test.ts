@@ -5,6 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { namespaces, nodes } from '../../../../src/api/kinds.ts';
 import type { KubeObject } from '../../../../src/api/objects.ts';
 import type {
+  EgressIP,
   EndpointSlice,
   NetworkAttachmentDefinition,
   Node,
@@ -165,6 +166,25 @@ describe('an external address', () => {
       .round();
     expect(cluster.addressesOf('a/new')).toEqual([]);
     expect(cluster.problems).toContainEqual(expect.stringContaining(`"${address}" is ${what}`));
+  });
+
+  test('is no address of an EgressIP that a node has, and comes back when none has it', () => {
+    const out: EgressIP = {
+      apiVersion: 'k8s.ovn.org/v1',
+      kind: 'EgressIP',
+      metadata: { name: 'out' },
+      spec: { egressIPs: ['172.18.0.60', '172.18.0.61'], namespaceSelector: {} },
+      status: { items: [{ node: 'ovn-worker2', egressIP: '172.18.0.60' }] },
+    };
+    const asked = service('a/new', ['172.18.0.60', '172.18.0.61']);
+    const cluster = new Cluster().take(asked).take(out).round();
+    expect(cluster.addressesOf('a/new')).toEqual(['172.18.0.61']);
+    expect(cluster.problems.join()).toContain('"172.18.0.60" is that of EgressIP out');
+    const unassigned: EgressIP = { ...out, status: { items: [] } };
+    cluster.take(unassigned).round();
+    expect(cluster.addressesOf('a/new')).toEqual(['172.18.0.60', '172.18.0.61']);
+    const off = new Cluster({ features: { ...SETTINGS.features, egressIp: false } });
+    expect(off.take(asked).take(out).round().addressesOf('a/new')).toHaveLength(2);
   });
 
   test('that a node gets later leads to its service no more, and does again when the node is gone', () => {

@@ -150,9 +150,9 @@ export class EgressIpController {
   follow(signal: AbortSignal): void {
     const { egressIps, nodes, services } = this.#options.informers;
     this.#selectors = egressNodeSelectors(egressIps.list());
-    this.#reachability?.follow(signal);
-    // Nothing is decided before all nodes are known.
+    // Nothing is decided before all nodes are known, and who asks them has to decide.
     for (const node of nodes.list()) this.#takeNode(node.metadata.name, node);
+    this.#reachability?.follow(signal);
     nodes.onChange(({ key, after }) => {
       if (this.#takeNode(key, after)) this.#nodesChanged();
     });

@@ -466,3 +466,41 @@ test('an address whose new node fails on the way goes back to where it was, and 
   await pass(0.1);
   expect(await itemsOf(store, 'two')).toEqual(['172.18.0.101 n1']);
 });
+
+test('a manager that follows another one leaves what nodes have where it is, also before it has heard them', async () => {
+  const store = await prepared('n1', 'n2');
+  const serving: NodeAnswer = { kind: 'serving', metadata: { token: 'one', age: 0 } };
+  const lead = (clock: ManualClock): ReturnType<typeof startManager> =>
+    startManager(
+      store,
+      {},
+      {},
+      {
+        clock,
+        egressProbing: {
+          timeout: 1000,
+          connect: () => ({ check: async () => serving, [Symbol.dispose]: () => undefined }),
+        },
+      },
+    );
+  {
+    const clock = new ManualClock();
+    await using first = lead(clock);
+    await first.manager.started;
+    await apply(store, egressIp('out', '172.18.0.100'));
+    await passed(clock, 3000);
+  }
+  expect(await itemsOf(store, 'out')).toEqual(['172.18.0.100 n1']);
+  await answersFor(store, 'n1', '172.18.0.100');
+  const written: unknown[] = [];
+  const patchStatus = store.patchStatus.bind(store);
+  store.patchStatus = (kind, key, patch, options) => {
+    if (kind === egressIPs) written.push(patch);
+    return patchStatus(kind, key, patch, options);
+  };
+  const clock = new ManualClock();
+  await using second = lead(clock);
+  await second.manager.started;
+  await passed(clock, 3000);
+  expect(written).toEqual([]);
+});

@@ -11,6 +11,7 @@ import { ConnectController } from './connect/connect-controller.ts';
 import { EgressIpController } from './egress/egress-ip-controller.ts';
 import type { EgressProbing } from './egress/egress-reachability.ts';
 import { EgressServiceController } from './egress/egress-service-controller.ts';
+import { hostsEgressServices } from './egress/egress-service-outcome.ts';
 import { EndpointMirrorController } from './endpoints/endpoint-mirror-controller.ts';
 import { EventWriter, objectOfEvent, type DropLimit } from '../store/event-writer.ts';
 import { IdentityController } from './networks/identity-controller.ts';
@@ -134,7 +135,7 @@ export class ClusterManager {
         this.#statuses.daemonChanged(node);
         this.#connects.daemonChanged(node);
         this.#egressIps.daemonChanged();
-        this.#egressServices.daemonChanged();
+        this.#egressServices.nodesChanged();
       },
     });
     const absentDaemon = (node: string): AbsentDaemon | undefined => this.#heartbeats.absent(node);
@@ -183,9 +184,15 @@ export class ClusterManager {
       ...common,
       absentDaemon,
       probing: options.egressProbing,
+      isAskedToo: hostsEgressServices,
+      onReachability: () => this.#egressServices.nodesChanged(),
       isLeading: () => this.#leads(),
     });
-    this.#egressServices = new EgressServiceController({ ...common, absentDaemon });
+    this.#egressServices = new EgressServiceController({
+      ...common,
+      absentDaemon,
+      reach: (node) => this.#egressIps.reach(node),
+    });
     this.#objectStates = new ObjectStatesController(common);
     this.#queues = new Map([
       [this.#networks.queue, objectOfNetworkObject],

@@ -66,6 +66,10 @@ export interface EgressIpOptions {
   readonly absentDaemon: (node: string) => AbsentDaemon | undefined;
   /** How nodes are asked whether they are well; absent where they are taken for it. */
   readonly probing: EgressProbing | undefined;
+  /** Nodes that are asked, too, though they have no egress addresses. */
+  readonly isAskedToo: (node: Node) => boolean;
+  /** Called when a node is reached, or is not any more. */
+  readonly onReachability: () => void;
   /** False once another manager may lead. */
   readonly isLeading: () => boolean;
   readonly log: Log;
@@ -122,16 +126,24 @@ export class EgressIpController {
     const { probing, informers, clock, log } = options;
     this.#services = informers.services.index(externalAddresses);
     this.#reachability =
-      probing === undefined || !options.settings.cluster.features.egressIp
+      probing === undefined ||
+      !(
+        options.settings.cluster.features.egressIp ||
+        options.settings.cluster.features.egressService
+      )
         ? undefined
         : new EgressReachability({
             ...probing,
             nodes: informers.nodes,
             isEgressNode: (node) => isEgressNode(node, this.#selectors),
+            isAskedToo: options.isAskedToo,
             mayAcknowledge: (name) => options.isLeading() && this.#hasNothingOfOthers(name),
             clock,
             log,
-            onChange: () => this.#nodesChanged(),
+            onChange: () => {
+              this.#nodesChanged();
+              options.onReachability();
+            },
           });
     this.queue = new WorkQueue({
       reconcile: (name, signal) => this.#reconcile(name, signal),
@@ -269,7 +281,8 @@ export class EgressIpController {
     return { unreached: this.#reachability?.lost ?? 0, moved: this.#moved };
   }
 
-  #reach(name: string): Reachability {
+  /** Whether a node answers; it does where nobody asks. */
+  reach(name: string): Reachability {
     return this.#reachability?.of(name) ?? 'reached';
   }
 
@@ -318,7 +331,7 @@ export class EgressIpController {
       nodes
         .filter(
           ({ name, isReady }) =>
-            (isReady || absentDaemon(name) === undefined) && this.#reach(name) !== 'gone',
+            (isReady || absentDaemon(name) === undefined) && this.reach(name) !== 'gone',
         )
         .flatMap(({ name, answersFor }) => answersFor.map((address) => ({ name, address }))),
       ({ address }) => address,
@@ -413,7 +426,7 @@ export class EgressIpController {
 
   /** As a place for addresses; undefined for a node that is to have none. */
   #egressNode({ name, networks, isReady }: EgressNodeFacts): EgressNode | undefined {
-    const reach = this.#reach(name);
+    const reach = this.reach(name);
     return isReady && (reach === 'reached' || reach === 'unknown')
       ? { name, networks, takesMore: reach === 'reached' }
       : undefined;

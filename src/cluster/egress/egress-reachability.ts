@@ -49,12 +49,18 @@ export interface EgressReachabilityOptions extends EgressProbing {
   readonly nodes: ObjectView<Node>;
   /** Whether an object may have addresses there, or the node has the label. */
   readonly isEgressNode: (node: Node) => boolean;
+  /** Nodes that are asked besides those of egress addresses, and are none of them. */
+  readonly isAskedToo: (node: Node) => boolean;
   /** False for a node that may keep nothing: it has been taken for gone, and does not know it yet. */
   readonly mayAcknowledge: (node: string) => boolean;
   readonly clock: Clock;
   readonly log: Log;
   readonly onChange: () => void;
 }
+
+/** It is left by whoever can. */
+export const isLost = (state: Reachability | undefined): boolean =>
+  state === 'gone' || state === 'unreached';
 
 interface Probed {
   readonly addresses: string;
@@ -116,14 +122,15 @@ export class EgressReachability {
     if (this.#signal.aborted) return;
     const addresses = node === undefined ? [] : healthAddresses(node);
     const isCounted = node !== undefined && this.#options.isEgressNode(node);
-    // One that has addresses is asked until it has let them go.
+    const known = this.#probed.get(name);
+    // One that has addresses is asked until it has let them go, and one that was lost until it is there again.
     const isAsked =
       isCounted ||
+      (node !== undefined && (this.#options.isAskedToo(node) || isLost(known?.state))) ||
       (node !== undefined &&
         [BRIDGE_EGRESS_ADDRESSES, CARD_EGRESS_ADDRESSES].some(
           (key) => annotationOf(node, key) !== undefined,
         ));
-    const known = this.#probed.get(name);
     if (known !== undefined) {
       known.isCounted = isCounted;
       if (isAsked && known.addresses === addresses.join()) return;
@@ -193,9 +200,8 @@ export class EgressReachability {
     const before = probed.state;
     if (state === before) return;
     probed.state = state;
-    const isLost = state === 'gone' || state === 'unreached';
-    if (isLost && before !== 'gone' && before !== 'unreached') this.#lost += 1;
-    if (isLost) log.warn({ node: name, state }, 'node not reached');
+    if (isLost(state) && !isLost(before)) this.#lost += 1;
+    if (isLost(state)) log.warn({ node: name, state }, 'node not reached');
     else log.info({ node: name, state }, 'reachability of a node');
     onChange();
   }
@@ -211,7 +217,18 @@ export class EgressReachability {
     if (now - (answeredAt ?? since) < gone)
       return probed.state === 'reached' ? 'reached' : 'unknown';
     if (!lets) return 'unreached';
-    return this.#hearsHalf(now) ? 'gone' : 'unknown';
+    // Who has no egress addresses lets go of none: it is enough that the manager is not itself the one that is cut off.
+    const isSure = probed.isCounted ? this.#hearsHalf(now) : this.#hearsOthers(probed, now);
+    return isSure ? 'gone' : 'unknown';
+  }
+
+  /** Half of the other nodes that are asked, if there are any. */
+  #hearsOthers(probed: Probed, now: number): boolean {
+    const others = [...this.#probed.values()].filter((other) => other !== probed);
+    const heard = others.filter(
+      ({ answeredAt = -Infinity }) => now - answeredAt <= this.#times.gap,
+    );
+    return 2 * heard.length >= others.length;
   }
 
   /** Of the egress nodes, and for so long that none of them can have found itself not asked. */

@@ -17,6 +17,7 @@ import type { EndpointSlice } from '../endpoints/endpoint-mirror.ts';
 import type { ClusterInformers } from '../informers.ts';
 import type { AbsentDaemon } from '../nodes/node-heartbeats.ts';
 import { WRITERS, type ClusterManagerSettings } from '../settings.ts';
+import { isLost, type Reachability } from './egress-reachability.ts';
 import type { EgressProblem } from './egress-ip-outcome.ts';
 import {
   EGRESS_SERVICES_OFF,
@@ -34,6 +35,8 @@ export interface EgressServiceOptions {
   readonly settings: Pick<ClusterManagerSettings, 'cluster'>;
   /** Whether nobody does what the manager asks of a node. */
   readonly absentDaemon: (node: string) => AbsentDaemon | undefined;
+  /** Whether a node answers, where nodes are asked. */
+  readonly reach: (node: string) => Reachability;
   readonly clock: Clock;
   readonly onFailure: (failure: Failure) => void;
 }
@@ -75,8 +78,21 @@ function sourceOf(slice: EndpointSlice | undefined): string | undefined {
   return slice && serviceOfSlice(slice)?.service;
 }
 
-const nodesOf = ({ endpoints }: EndpointSlice): readonly string[] =>
-  (endpoints ?? []).flatMap(({ nodeName }) => (typeof nodeName === 'string' ? nodeName : []));
+/** Of which nodes there are endpoints, and of which ready ones. */
+interface EndpointNodes {
+  readonly all: readonly string[];
+  readonly ready: readonly string[];
+}
+
+function nodesOf({ endpoints }: EndpointSlice): EndpointNodes {
+  const on = (endpoints ?? []).flatMap(({ nodeName, conditions }) =>
+    typeof nodeName === 'string' ? [{ nodeName, isReady: conditions?.ready !== false }] : [],
+  );
+  return {
+    all: on.map(({ nodeName }) => nodeName),
+    ready: on.filter(({ isReady }) => isReady).map(({ nodeName }) => nodeName),
+  };
+}
 
 export class EgressServiceController {
   /** Objects. */
@@ -145,8 +161,8 @@ export class EgressServiceController {
     this.#decideAnew();
   }
 
-  /** A node's daemon is gone, or there again. */
-  daemonChanged(): void {
+  /** A node, or its daemon, is gone, or there again. */
+  nodesChanged(): void {
     this.#decideAnew();
   }
 
@@ -215,13 +231,12 @@ export class EgressServiceController {
     const before = this.#decisions.get(key);
     const isKnown = before !== undefined && before.uid === egressService.metadata.uid;
     const selector = nodeSelectorOf(egressService);
-    const withEndpoints = this.#isLocal(key)
-      ? new Set(this.#slices.get(key).flatMap(nodesOf))
-      : undefined;
+    const withEndpoints = this.#isLocal(key) ? this.#nodesWithEndpoints(key) : undefined;
     const mayStay = (name: string): boolean => {
       const node = this.#nodes.get(name);
       return (
         node?.isReady === true &&
+        !isLost(this.#options.reach(name)) &&
         matchesSelector(selector, node.labels) &&
         (withEndpoints?.has(name) ?? true)
       );
@@ -233,6 +248,13 @@ export class EgressServiceController {
       // Who does nothing of what is asked is not chosen; packets may still pass where somebody did.
       mayCome: (name) => mayStay(name) && this.#options.absentDaemon(name) === undefined,
     };
+  }
+
+  /** Those with ready ones; while there is none anywhere, with any: pods may have to send before they are ready. */
+  #nodesWithEndpoints(key: string): ReadonlySet<string> {
+    const found = this.#slices.get(key).map(nodesOf);
+    const ready = new Set(found.flatMap((one) => one.ready));
+    return ready.size > 0 ? ready : new Set(found.flatMap((one) => one.all));
   }
 
   async #reconcile(key: string, signal: AbortSignal): Promise<Again | void> {

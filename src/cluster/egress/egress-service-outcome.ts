@@ -2,7 +2,7 @@
 import { objectKey } from '../../api/objects.ts';
 import { formatSelector } from '../../api/selectors.ts';
 import { labelSelectorProblem } from '../../api/label-selector.ts';
-import type { EgressService, LabelSelector, Service } from '../../api/types.ts';
+import type { EgressService, LabelSelector, Node, Service } from '../../api/types.ts';
 import { formatFieldError } from '../../api/validation/field-errors.ts';
 import type { EgressProblem } from './egress-ip-outcome.ts';
 
@@ -13,6 +13,10 @@ const LONGEST_LABEL = 63;
 
 /** The label of its node: `a-b/c` and `a/b-c` have the same. */
 export const hostLabel = (key: string): string => `${HOST_LABEL_PREFIX}${key.replace('/', '-')}`;
+
+/** A node that some EgressService leaves by. */
+export const hostsEgressServices = ({ metadata: { labels = {} } }: Node): boolean =>
+  Object.keys(labels).some((label) => label.startsWith(HOST_LABEL_PREFIX));
 
 export const isByNetwork = ({ spec }: EgressService): boolean => spec?.sourceIPBy === 'Network';
 

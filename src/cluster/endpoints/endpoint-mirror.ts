@@ -20,6 +20,7 @@ export interface EndpointSlice extends KubeObject {
 
 interface Endpoint {
   readonly addresses?: readonly string[];
+  readonly conditions?: { readonly ready?: boolean } | null;
   readonly targetRef?: { readonly kind?: string; readonly name?: string } | null;
   readonly [key: string]: unknown;
 }

@@ -1,14 +1,13 @@
 /** With which address pods of an EgressIP leave, with packets: on the default network and on primary ones of both layers, of both families, while addresses move. */
-import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { parseAllDocuments } from 'yaml';
 import { probe, type Endpoint } from '../../../src/lab/connectivity.ts';
-import { heddleCommand, outputInside, runInside } from '../../../src/lab/exec.ts';
-import { manifestsFolder, OUTSIDE } from '../../../src/lab/node-facts.ts';
-import { settingsFile } from '../../../src/lab/objects.ts';
+import { outputInside } from '../../../src/lab/exec.ts';
+import { OUTSIDE } from '../../../src/lab/node-facts.ts';
 import { serveOutward } from '../../../src/lab/outward.ts';
 import { SERVER_PORT } from '../../../src/lab/pods.ts';
+import { labelNodes, statusText } from './egress-nodes.ts';
 import { stopDaemon } from './lab-daemons.ts';
 import { testLab, whyNoLab, whyNoVirtualMachine, type TestLab } from './lab.ts';
 import { nodeAddresses } from './matrix-tenants.ts';
@@ -83,28 +82,8 @@ export function describeEgressIps({ mode, spaces, kind }: EgressIpCase): void {
     let ends: readonly Endpoint[];
 
     const file = (): string => join(tenants.manifests, 'egress-ip.yaml');
-    const label = (...labelled: readonly NodeName[]): void => {
-      const path = join(manifestsFolder(lab.record.name), 'nodes.yaml');
-      const nodes = parseAllDocuments(readFileSync(path, 'utf8')).map(
-        (document) => document.toJS() as { metadata: { name: NodeName; labels: object } },
-      );
-      const egress = { 'k8s.ovn.org/egress-assignable': '' };
-      writeFileSync(
-        path,
-        manifestsText(
-          nodes.map(({ metadata, ...node }) => ({
-            ...node,
-            metadata: {
-              name: metadata.name,
-              labels: {
-                'kubernetes.io/hostname': metadata.name,
-                ...(labelled.includes(metadata.name) ? egress : {}),
-              },
-            },
-          })),
-        ),
-      );
-    };
+    const label = (...labelled: readonly NodeName[]): void =>
+      labelNodes(lab.record, { 'k8s.ovn.org/egress-assignable': '' }, labelled);
 
     /** As whom the host outside sees each pod: `plain/near 172.18.0.50`; `nobody` where nothing comes. */
     const seen = async (families: readonly Family[] = ['v4']): Promise<readonly string[]> => {
@@ -139,14 +118,7 @@ export function describeEgressIps({ mode, spaces, kind }: EgressIpCase): void {
       const listed = await inOutside('nft', 'list', 'set', 'inet', 'seen', 'others');
       return [...listed.matchAll(/([\d.]+) counter packets \d+/g)].map(([text]) => text);
     };
-    const status = async (): Promise<string> => {
-      const words = heddleCommand(lab.record, [
-        'status',
-        '--config',
-        settingsFile(lab.record.name),
-      ]);
-      return (await runInside(lab.record, words)).stdout;
-    };
+    const status = (): Promise<string> => statusText(lab.record);
 
     beforeAll(async () => {
       writeFileSync(join(folder, 'objects.yaml'), manifestsText(spaces.flatMap(objectsOf)));

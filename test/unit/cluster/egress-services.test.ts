@@ -2,6 +2,8 @@
 import { expect, test } from 'vitest';
 import { egressServices, endpointSlices, nodes } from '../../../src/api/kinds.ts';
 import type { KubeObject } from '../../../src/api/objects.ts';
+import type { NodeAnswer } from '../../../src/cluster/egress/egress-reachability.ts';
+import { ManualClock } from '../../support/run/manual-clock.ts';
 import type { Node } from '../../../src/api/types.ts';
 import { apply, node, startManager } from '../../support/cluster/cluster.ts';
 import { MemoryStore } from '../../support/cluster/memory-store.ts';
@@ -99,6 +101,71 @@ test('a node that is not ready is left, its label goes first; one that comes bac
   expect(await hostOf(store, 'a/one')).toBe('n2');
 });
 
+test('a node that falls silent is left before it is not ready, unless nobody else is heard either, and is not chosen again before it answers', async () => {
+  const store = new MemoryStore();
+  for (const [index, name] of ['n1', 'n2', 'n3'].entries()) {
+    const made = ready(name, 'True', { pool: name === 'n3' ? 'b' : 'a' });
+    const subnets = JSON.stringify({ default: [`10.244.${index}.0/24`] });
+    const annotations = { 'k8s.ovn.org/node-subnets': subnets };
+    await apply(store, { ...made, metadata: { ...made.metadata, annotations } });
+  }
+  const clock = new ManualClock();
+  const silent = new Set<string>();
+  const asked = new Set<string>();
+  const connect = ([address = '']: readonly string[]) => ({
+    check: async (): Promise<NodeAnswer> => {
+      const name = `n${Number(address.split('.')[2]) + 1}`;
+      asked.add(name);
+      return silent.has(name)
+        ? { kind: 'silent', why: 'late' }
+        : { kind: 'serving', metadata: { token: name, age: 0 } };
+    },
+    [Symbol.dispose]: () => undefined,
+  });
+  await using running = startManager(
+    store,
+    {},
+    {},
+    { clock, egressProbing: { timeout: 1000, connect } },
+  );
+  await running.manager.started;
+  const pass = async (milliseconds: number): Promise<void> => {
+    for (let at = 0; at < milliseconds; at += 50) {
+      await clock.advance(50);
+      await new Promise((resolve) => {
+        setImmediate(resolve);
+      });
+    }
+  };
+  const hosts = async (): Promise<readonly (string | undefined)[]> =>
+    await Promise.all(['a/one', 'a/two'].map((key) => hostOf(store, key)));
+  await apply(
+    store,
+    service('a/one'),
+    service('a/two'),
+    egressService('a/one', { nodeSelector: { matchLabels: { pool: 'a' } } }),
+    egressService('a/two', { nodeSelector: { matchLabels: { pool: 'b' } } }),
+  );
+  await pass(2000);
+  expect(await hosts()).toEqual(['n1', 'n3']);
+  // Those alone by which something leaves.
+  expect([...asked].toSorted()).toEqual(['n1', 'n3']);
+  silent.add('n1').add('n3');
+  await pass(3000);
+  expect(await hosts()).toEqual(['n1', 'n3']);
+  silent.delete('n3');
+  await pass(500);
+  expect(await hosts()).toEqual(['n2', 'n3']);
+  expect(await labelsOf(store)).toEqual(['n2 a-one', 'n3 a-two']);
+  silent.add('n2');
+  await pass(2000);
+  // Each of them was lost.
+  expect(await hosts()).toEqual(['', 'n3']);
+  silent.delete('n1');
+  await pass(500);
+  expect(await hosts()).toEqual(['n1', 'n3']);
+});
+
 test('labels that somebody changed are put back', async () => {
   const store = await prepared();
   await using running = startManager(store);
@@ -157,6 +224,22 @@ test('with a local traffic policy it is a node with endpoints', async () => {
   await store.delete(endpointSlices, 'a/one');
   await apply(store, slice('a/one', 'n1'));
   await running.settled();
+  expect(await hostOf(store, 'a/one')).toBe('n1');
+  // Of two nodes that which has ready ones; an unready one is enough where there is no other.
+  const readiness = async (...ready: readonly boolean[]): Promise<void> => {
+    const endpoints = ready.map((isReady, index) => ({
+      addresses: [`10.128.0.${index + 3}`],
+      nodeName: `n${index + 1}`,
+      conditions: { ready: isReady },
+    }));
+    await store.patch(endpointSlices, 'a/one', { endpoints }, { fieldManager: 'user' });
+    await running.settled();
+  };
+  await readiness(false, true);
+  expect(await hostOf(store, 'a/one')).toBe('n2');
+  await readiness(false, false);
+  expect(await hostOf(store, 'a/one')).toBe('n2');
+  await readiness(true, false);
   expect(await hostOf(store, 'a/one')).toBe('n1');
   await store.delete(endpointSlices, 'a/one');
   await running.settled();

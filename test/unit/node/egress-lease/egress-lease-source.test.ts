@@ -108,6 +108,7 @@ class Network implements AsyncDisposable {
       connect: connect(MANAGER),
       nodes: view,
       isEgressNode: () => true,
+      isAskedToo: () => false,
       mayAcknowledge: (name) => !this.taken.has(name),
       clock: this.clock,
       log: silent,

@@ -1,13 +1,18 @@
 /** `heddle graph`: the logical topology of a node as a picture. */
-import { writeFile } from 'node:fs/promises';
+import { statSync } from 'node:fs';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { Option, type Command } from 'commander';
 import { ConfigurationError } from '../process/configuration-error.ts';
 import { dotText } from '../graph/dot.ts';
 import { mermaidText } from '../graph/mermaid.ts';
+import { MOST_IN_DETAIL, overviewOf } from '../graph/overview.ts';
 import { svgText } from '../graph/svg.ts';
 import { joinedBy, partOf, topologyGraph, type TopologyGraph } from '../graph/topology-graph.ts';
-import { renderedZone, type RenderedZone } from '../zone/rendered-zone.ts';
-import { addSettings, configurationOf, needed } from './options.ts';
+import type { RenderedZone } from '../zone/rendered-zone.ts';
+import { fileNames } from '../graph/file-names.ts';
+import { INVENT_NODES, zoneOf } from './invented-zone.ts';
+import { addSettings } from './options.ts';
 import { EXIT, printLines, report, reportComplaints, reportProblems } from './output.ts';
 import { problemText } from '../views/problem-text.ts';
 
@@ -22,6 +27,7 @@ interface GraphOptions {
   readonly format: string;
   readonly json?: boolean;
   readonly output?: string;
+  readonly detail?: boolean;
   readonly namespace?: string;
 }
 
@@ -41,24 +47,44 @@ export function register(program: Command): void {
           .default('svg'),
       )
       .option('--json', 'the same as --format json')
-      .option('--output <FILE>', 'write it there instead of to standard output')
+      .option(
+        '--detail',
+        `every switch and router, also of more than ${MOST_IN_DETAIL} networks, of which else an overview is drawn`,
+      )
+      .option(
+        '--output <FILE>',
+        'write it there instead of to standard output; into a directory (DIR/) an overview (index) and a picture of each network, to which it links',
+      )
+      .option(...INVENT_NODES)
       .addHelpText(
         'after',
-        '\nShows what the objects ask for, from manifests or an API server alone. Networks that nothing on the node uses are left out; --render everywhere shows them too.' +
+        '\nShows what the objects ask for, from manifests or an API server alone. Networks that nothing on the node uses are left out; --render everywhere shows them too, as does --invent-nodes.' +
           '\nExit code: 0 done, 1 done except for what is listed as a problem, 64 usage.',
       ),
     ['where', 'cluster', 'behaviour'],
   ).action(async (network: string | undefined, options: GraphOptions, command: Command) => {
-    const configuration = needed(configurationOf(command), 'node');
-    await using zone = await renderedZone(configuration);
+    await using zone = await zoneOf(command);
     const whole = topologyGraph(zone.rows());
     const graph = partOf(whole, wanted(zone, whole, network, options.namespace));
-    const draw = FORMATS[options.json === true ? 'json' : options.format];
-    const text = (await draw?.(graph)) ?? '';
-    if (options.output === undefined) printLines(text.trimEnd());
+    const format = options.json === true ? 'json' : options.format;
+    if (options.output !== undefined && isFolder(options.output))
+      await writeAll(graph, zone.node, format, options.output);
     else {
-      await writeFile(options.output, text);
-      report(`${graph.networks.length} networks: ${options.output}`);
+      const isOverview =
+        network === undefined &&
+        options.detail !== true &&
+        format !== 'json' &&
+        graph.networks.length > MOST_IN_DETAIL;
+      const text = await drawn(isOverview ? overviewOf(graph, zone.node) : graph, format);
+      if (options.output === undefined) printLines(text.trimEnd());
+      else {
+        await writeFile(options.output, text);
+        report(`${graph.networks.length} networks: ${options.output}`);
+      }
+      if (isOverview)
+        report(
+          `an overview of ${graph.networks.length} networks; NETWORK shows one of them, --detail all, --output DIR/ both`,
+        );
     }
     const { problems, manifests } = await zone.report();
     const isWrong = [
@@ -67,6 +93,32 @@ export function register(program: Command): void {
     ].some(Boolean);
     if (isWrong) process.exitCode = EXIT.problems;
   });
+}
+
+const drawn = async (graph: TopologyGraph, format: string): Promise<string> =>
+  (await FORMATS[format]?.(graph)) ?? '';
+
+const isFolder = (path: string): boolean =>
+  path.endsWith('/') || statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+
+/** The overview as `index`, with a file for each network beside it. */
+async function writeAll(
+  graph: TopologyGraph,
+  node: string,
+  format: string,
+  folder: string,
+): Promise<void> {
+  await mkdir(folder, { recursive: true });
+  const files = fileNames(graph.networks.map(({ network }) => network));
+  const end = format === 'mermaid' ? 'mmd' : format;
+  const linkOf = (network: string): string => `${files.get(network)}.${end}`;
+  const index = `index.${end}`;
+  await writeFile(join(folder, index), await drawn(overviewOf(graph, node, linkOf), format));
+  for (const { network } of graph.networks) {
+    const one = partOf(graph, (name) => name === network);
+    await writeFile(join(folder, linkOf(network)), await drawn(one, format));
+  }
+  report(`${graph.networks.length} networks: ${join(folder, index)}`);
 }
 
 /** Throws ConfigurationError for a network or connection that there is none of. */

@@ -1,8 +1,8 @@
 /** `heddle render`: what a node's databases should hold, without any database. */
 import type { Command } from 'commander';
 import { problemText } from '../views/problem-text.ts';
-import { renderedZone } from '../zone/rendered-zone.ts';
-import { addSettings, configurationOf, needed } from './options.ts';
+import { INVENT_NODES, zoneOf } from './invented-zone.ts';
+import { addSettings } from './options.ts';
 import { EXIT, printJson, printLines, reportComplaints, reportProblems } from './output.ts';
 
 export function register(program: Command): void {
@@ -11,6 +11,7 @@ export function register(program: Command): void {
       .command('render')
       .description('the rows that a node should have, as ovn-nbctl commands; needs no database')
       .option('--json', 'as JSON: each row with its unit, its object and the rule that it follows')
+      .option(...INVENT_NODES)
       .addHelpText(
         'after',
         '\nThe commands are a shell script that makes the rows in fresh databases. What is still to be allocated is allocated in memory alone;' +
@@ -18,7 +19,7 @@ export function register(program: Command): void {
       ),
     ['where', 'cluster', 'behaviour'],
   ).action(async (options: { readonly json?: boolean }, command: Command) => {
-    await using zone = await renderedZone(needed(configurationOf(command), 'node'));
+    await using zone = await zoneOf(command);
     const { node, databases, rules, problems, manifests } = await zone.report();
     if (options.json === true) printJson({ node, databases, rules, problems, manifests });
     else printLines(zone.script());

@@ -2,6 +2,7 @@
 import type { Box, BoxKind, Line, TopologyGraph } from './topology-graph.ts';
 
 const SHAPES: Readonly<Record<BoxKind, readonly [string, string]>> = {
+  network: ['[', ']'],
   switch: ['(', ')'],
   router: ['[[', ']]'],
   host: ['[', ']'],
@@ -30,6 +31,8 @@ export function mermaidText({ networks, links }: TopologyGraph): string {
     text.push(`  subgraph s${index}[${quoted(network.network)}]`);
     for (const box of network.boxes) text.push(`    ${boxText(ids.get(box.id) ?? '', box)}`);
     for (const line of network.lines) text.push(`    ${lineText(line)}`);
+    for (const { id, link } of network.boxes)
+      if (link !== undefined) text.push(`    click ${ids.get(id)} href ${quoted(link)}`);
     text.push('  end');
   }
   for (const line of links) text.push(`  ${lineText(line)}`);

@@ -14,16 +14,20 @@ export interface GraphRow {
 }
 
 /**
- * `host`: where the node's own stack is attached; `bridge`: the network outside of OVN; `zones`: other nodes; `pods`: those of one
+ * `network`: a whole network, of an overview; `host`: where the node's own stack is attached; `bridge`: the network outside of OVN; `zones`: other nodes; `pods`: those of one
  * switch.
  */
-export type BoxKind = 'switch' | 'router' | 'host' | 'bridge' | 'zones' | 'pods';
+export type BoxKind = 'network' | 'switch' | 'router' | 'host' | 'bridge' | 'zones' | 'pods';
 
 export interface Box {
   readonly id: string;
   readonly kind: BoxKind;
   readonly title: string;
   readonly lines: readonly string[];
+  /** What it is, in full. */
+  readonly tooltip?: string;
+  /** Where there is more of it. */
+  readonly link?: string;
 }
 
 export interface Line {
@@ -38,6 +42,8 @@ interface NetworkGraph {
   readonly network: string;
   readonly boxes: readonly Box[];
   readonly lines: readonly Line[];
+  /** How many there are of what it consists of, by name: `pods`, `switches` …; absent in an overview. */
+  readonly counts?: Readonly<Record<string, number>>;
 }
 
 export interface TopologyGraph {
@@ -46,6 +52,15 @@ export interface TopologyGraph {
   /** Lines between boxes of two networks: those of connections. */
   readonly links: readonly Line[];
 }
+
+/** As people sort: `net2` before `net10`. */
+const NATURAL = new Intl.Collator('en', { numeric: true });
+
+/** The default network first, then networks, then connections. */
+const compareNetworks = (a: string, b: string): number =>
+  placeOf(a) - placeOf(b) || NATURAL.compare(a, b);
+const placeOf = (network: string): number =>
+  network === 'default' ? 0 : network.startsWith(CONNECTION) ? 2 : 1;
 
 /** Of more pods than this on a switch the number is shown. */
 const MOST_PODS = 12;
@@ -65,6 +80,15 @@ const COUNTED: Readonly<Record<string, readonly [one: string, many: string]>> = 
   ACL: ['ACL', 'ACLs'],
   Load_Balancer: ['load balancer', 'load balancers'],
 };
+
+/** What an overview counts of a network, in this order: the name of one, and of many. */
+export const NUMBERED = {
+  pods: 'pod',
+  switches: 'switch',
+  routers: 'router',
+  ACLs: 'ACL',
+  'load balancers': 'load balancer',
+} as const;
 
 /** Rows without a network's id are those of a connection, or of the default network. */
 function networkOf(ids: unknown): string {
@@ -103,7 +127,9 @@ export function partOf(
 }
 
 /** What a connection is called among the networks of a graph. */
-const connectionGraph = (name: string): string => `connection ${name}`;
+const CONNECTION = 'connection ';
+const connectionGraph = (name: string): string => `${CONNECTION}${name}`;
+export const isConnection = (network: string): boolean => network.startsWith(CONNECTION);
 
 /** Networks that a connection of this name joins here, and the connection itself; none where there is no such connection. */
 export function joinedBy({ networks, links }: TopologyGraph, name: string): ReadonlySet<string> {
@@ -124,6 +150,8 @@ class Zone {
   readonly #networkOf = new Map<string, string>();
   readonly #boxes = new Map<string, { kind: BoxKind; title: string; lines: string[] }>();
   readonly #lines: Line[] = [];
+  /** What networks consist of, as numbers. */
+  readonly #numbers = new Map<string, Map<string, number>>();
   readonly #counts = new Map<string, Map<string, number>>();
 
   constructor(rows: readonly GraphRow[]) {
@@ -135,37 +163,54 @@ class Zone {
       if (kind === undefined) continue;
       this.#networkOf.set(key, networkOf(columns['external_ids']));
       this.#boxes.set(key, { kind, title: key, lines: [] });
+      this.#number(key, kind === 'router' ? 'routers' : 'switches');
     }
   }
 
   add(row: GraphRow): void {
     const [holder] = row.holders;
     if (holder === undefined) return;
-    if (Object.hasOwn(COUNTED, row.table))
+    if (Object.hasOwn(COUNTED, row.table)) {
+      if (row.table === 'ACL') this.#number(holder.key, 'ACLs');
+      if (row.table === 'Load_Balancer') this.#number(holder.key, 'load balancers');
       for (const { key } of row.holders) {
         const counts = this.#counts.get(key) ?? new Map<string, number>();
         this.#counts.set(key, counts.set(row.table, (counts.get(row.table) ?? 0) + 1));
       }
-    else if (row.table === 'Logical_Switch_Port') this.#addSwitchPort(row, holder.key);
+    } else if (row.table === 'Logical_Switch_Port') this.#addSwitchPort(row, holder.key);
     else if (row.table === 'Logical_Router_Port') this.#addRouterPort(row, holder.key);
   }
 
   networks(): readonly NetworkGraph[] {
-    const names = [...new Set(this.#networkOf.values())].sort((a, b) =>
-      a === 'default' ? -1 : b === 'default' ? 1 : a < b ? -1 : 1,
-    );
+    const names = [...new Set(this.#networkOf.values())].toSorted(compareNetworks);
     return names.map((network) => {
       const ids = [...this.#boxes.keys()].filter((id) => this.#networkOf.get(id) === network);
       const boxes = ids.map((id) => this.#box(id));
       const lines = this.#lines.filter(
         (line) => this.#isWithin(line) && this.#networkOf.get(line.from) === network,
       );
-      return { network, boxes, lines: fromPods(boxes, lines) };
+      return { network, boxes, lines: fromPods(boxes, lines), counts: this.#countsOf(network) };
     });
   }
 
   links(): readonly Line[] {
     return this.#lines.filter((line) => !this.#isWithin(line));
+  }
+
+  #countsOf(network: string): Readonly<Record<string, number>> {
+    const numbers = this.#numbers.get(network) ?? new Map<string, number>();
+    return Object.fromEntries(
+      Object.keys(NUMBERED).flatMap((what) => {
+        const number = numbers.get(what) ?? 0;
+        return number === 0 ? [] : [[what, number]];
+      }),
+    );
+  }
+
+  #number(box: string, what: keyof typeof NUMBERED): void {
+    const network = this.#networkOf.get(box) ?? 'default';
+    const numbers = this.#numbers.get(network) ?? new Map<string, number>();
+    this.#numbers.set(network, numbers.set(what, (numbers.get(what) ?? 0) + 1));
   }
 
   #isWithin({ from, to }: Line): boolean {
@@ -220,9 +265,10 @@ class Zone {
         break;
       }
       default:
-        if (member(ids, 'pod') === 'true')
+        if (member(ids, 'pod') === 'true') {
+          this.#number(logicalSwitch, 'pods');
           this.#hang(logicalSwitch, 'pods', 'pods', [podLine(object, addresses)]);
-        else this.#hang(logicalSwitch, 'host', key, [withoutMac(addresses)]);
+        } else this.#hang(logicalSwitch, 'host', key, [withoutMac(addresses)]);
     }
   }
 

@@ -2,7 +2,13 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { nodes, pods } from '../api/kinds.ts';
+import { objectKey } from '../api/objects.ts';
+import type { Node } from '../api/types.ts';
 import type { Network } from '../model/model.ts';
+import { objectSource, openStore } from '../settings/object-store.ts';
+import type { Store } from '../store/store.ts';
+import { inventedNodes } from './invented-nodes.ts';
 import type { Configuration } from '../settings/configuration.ts';
 import { freshDatabase, scriptOf } from '../databases/fresh-database.ts';
 import { createLogger } from '../process/logger.ts';
@@ -22,6 +28,7 @@ interface RenderedRow {
 }
 
 export interface RenderedZone extends AsyncDisposable {
+  readonly node: string;
   readonly networks: readonly Network[];
   /** Rows of Northbound. */
   rows(): readonly RenderedRow[];
@@ -36,9 +43,13 @@ const withoutHost = <C extends Configuration>({
   ...configuration
 }: C): Omit<C, 'ovs'> => configuration;
 
-/** What is still to be allocated is allocated in memory; the state directory, where there is one, says what was before. */
+/**
+ * What is still to be allocated is allocated in memory; the state directory, where there is one, says what was before. `invented`: so many nodes there are at
+ * least, with all that nodes say of themselves; the first one is meant where none is named.
+ */
 export async function renderedZone(
-  configuration: Configuration & { readonly node: string },
+  configuration: Configuration,
+  invented?: number,
 ): Promise<RenderedZone> {
   await using opened = new Resources();
   const { manifests, state } = configuration;
@@ -48,17 +59,21 @@ export async function renderedZone(
       : await mkdtemp(join(tmpdir(), 'heddle-render-'));
   if (temporary !== undefined) opened.defer(() => rm(temporary, { recursive: true, force: true }));
   const log = createLogger(configuration.logLevel === 'info' ? 'error' : configuration.logLevel);
+  const complete = {
+    ...withoutHost(configuration),
+    ...(temporary === undefined ? {} : { state: temporary }),
+    nb: 'a fresh database',
+    sb: 'a fresh database',
+  };
+  const changes = invented === undefined ? [] : await inventions(complete, invented);
+  const node = configuration.node ?? changes[0]?.metadata.name ?? '';
   const runtime = opened.use(
     await ZoneRuntime.open({
-      configuration: {
-        ...withoutHost(configuration),
-        ...(temporary === undefined ? {} : { state: temporary }),
-        nb: 'a fresh database',
-        sb: 'a fresh database',
-      },
+      configuration: { ...complete, node },
       log,
       mode: 'dry-run',
       openDatabase: freshDatabase,
+      prepare: (store) => invent(store, changes),
     }),
   );
   await within(configuration.timeout, (signal) => runtime.allocated(signal));
@@ -66,6 +81,7 @@ export async function renderedZone(
   const plans = runtime.controller.plans();
   const stack = opened.move();
   return {
+    node,
     networks: [...runtime.facts.networks.entries()].map(([, network]) => network),
     rows: () =>
       (plans[0]?.changes ?? []).map(({ table, key, object = '', columns, memberships }) => ({
@@ -79,4 +95,27 @@ export async function renderedZone(
     report: () => planReport(runtime, { details: true }),
     [Symbol.asyncDispose]: () => stack[Symbol.asyncDispose](),
   };
+}
+
+/** Nodes as they would be with what is made up. */
+async function inventions(configuration: Configuration, count: number): Promise<readonly Node[]> {
+  await using store = await openStore(objectSource(configuration, process.env), { dryRun: true });
+  return inventedNodes({
+    nodes: await store.objects.list(nodes),
+    pods: await store.objects.list(pods),
+    named: configuration.node,
+    count,
+    subnets: configuration.settings.clusterSubnets.map(({ cidr }) => cidr),
+    mode: configuration.gateway.mode,
+  });
+}
+
+async function invent(store: Store, invented: readonly Node[]): Promise<void> {
+  const options = { fieldManager: 'heddle-invented-nodes' };
+  for (const node of invented) {
+    const { name, annotations } = node.metadata;
+    if ((await store.get(nodes, objectKey({ name }))) === undefined)
+      await store.create(nodes, node, options);
+    else await store.patch(nodes, objectKey({ name }), { metadata: { annotations } }, options);
+  }
 }

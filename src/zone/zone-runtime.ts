@@ -18,6 +18,7 @@ import { zoneFacts, type ZoneFacts } from '../model/zone/zone.ts';
 import { systemClock } from '../store/clock.ts';
 import type { DropLimit } from '../store/event-writer.ts';
 import { Informers } from '../store/informers.ts';
+import type { Store } from '../store/store.ts';
 import { managerIdentity } from '../cluster-daemon/cluster-daemon.ts';
 import { tunnelsIn } from '../node/chassis/chassis-database.ts';
 import type { ChassisReach } from '../node/chassis/chassis-watch.ts';
@@ -78,6 +79,8 @@ export interface RuntimeOptions {
    * alone. `as-is`: nothing new is allocated.
    */
   readonly mode: 'write' | 'dry-run' | 'as-is';
+  /** Called with the store before anything is read of it. */
+  readonly prepare?: (store: Store) => Promise<void>;
   readonly onCommit?: (commit: CommitRecord) => void;
   readonly onNetworkWritten?: (written: NetworkWritten) => void;
   readonly onEventDropped?: (limit: DropLimit) => void;
@@ -354,6 +357,7 @@ export class ZoneRuntime implements AsyncDisposable {
       dryRun: options.mode !== 'write',
     });
     try {
+      await options.prepare?.(store.objects);
       return new ZoneRuntime(options, store);
     } catch (error) {
       await store[Symbol.asyncDispose]();

@@ -241,3 +241,40 @@ test('a graph shows the networks that were asked for', async () => {
       'heddle: network: no network, and no connection in use on this node, is called "red/red"; `heddle status` lists them\n',
   });
 });
+
+test('from manifests of networks alone nodes are made up on request, and many networks are an overview', async () => {
+  using heddle = new Installation([]);
+  const networks = Array.from(
+    { length: 8 },
+    (_, at) => `
+apiVersion: v1
+kind: Namespace
+metadata: {name: ns${at}, labels: {k8s.ovn.org/primary-user-defined-network: ""}}
+---
+apiVersion: k8s.ovn.org/v1
+kind: UserDefinedNetwork
+metadata: {name: net, namespace: ns${at}}
+spec: {topology: Layer2, layer2: {role: Primary, subnets: [10.${at}.0.0/16]}}
+`,
+  );
+  heddle.write('networks.yaml', networks.join('---'));
+  expect(await heddle.run('graph')).toMatchObject({ code: 64 });
+  const shown = await heddle.run('graph', '--invent-nodes', '2', '--format', 'mermaid');
+  expect(shown).toMatchObject({ code: 0 });
+  expect(shown.stdout).toContain('9 networks on node1');
+  expect(shown.stdout).toContain('8 networks alike');
+  const folder = join(heddle.state, 'pictures');
+  expect(await heddle.run('graph', '--invent-nodes', '--output', `${folder}/`)).toMatchObject({
+    code: 0,
+  });
+  expect(readdirSync(folder)).toHaveLength(10);
+  expect(readFileSync(join(folder, 'ns7_net.svg'), 'utf8')).toContain('ns7_net');
+  const rendered = await heddle.run('render', '--invent-nodes');
+  expect(rendered).toMatchObject({ code: 0, stderr: '' });
+  expect(rendered.stdout).toContain('ns7_net');
+  const wrong = await heddle.run('render', '--invent-nodes', 'x');
+  expect([wrong.code, wrong.stderr]).toEqual([
+    64,
+    expect.stringContaining('--invent-nodes: must be a number of nodes from 1 to 200, is "x"'),
+  ]);
+});

@@ -279,6 +279,14 @@ export interface EgressIPFields {
       }[];
       readonly matchLabels?: Readonly<Record<string, string>>;
     };
+    readonly trafficSelector?: {
+      readonly matchExpressions?: readonly {
+        readonly key: string;
+        readonly operator: string;
+        readonly values?: readonly string[];
+      }[];
+      readonly matchLabels?: Readonly<Record<string, string>>;
+    };
   };
   readonly status?: {
     readonly items: readonly {

@@ -11,6 +11,7 @@ const SELECTOR_FIELDS = [
   'podSelector',
   'nodeSelector',
   'egressNodeSelector',
+  'trafficSelector',
 ];
 
 function requirementProblem({

@@ -24,7 +24,6 @@ import { egressIPs } from '../../api/kinds.ts';
 import { withinAny } from '../../allocators/addresses.ts';
 import { objectKey } from '../../api/objects.ts';
 import { oldestFirst } from '../../api/order.ts';
-import { labelSelectorProblem } from '../../api/label-selector.ts';
 import { matchesSelector } from '../../api/selectors.ts';
 import type { EgressIP, LabelSelector, Node } from '../../api/types.ts';
 import {
@@ -48,6 +47,7 @@ import {
   EGRESS_IPS_OFF,
   egressProblems,
   externalAddresses,
+  whyUnread,
   requestedAddresses,
   type EgressProblem,
 } from './egress-ip-outcome.ts';
@@ -405,8 +405,7 @@ export class EgressIpController {
         selected.set(text, nodes);
       }
       // What can't be read moves nothing.
-      if (labelSelectorProblem(selector) !== undefined)
-        nodes = new Set(held.map(({ node }) => node));
+      if (whyUnread(egressIp) !== undefined) nodes = new Set(held.map(({ node }) => node));
       return { name, addresses: requestedAddresses(egressIp).addresses, nodes, held };
     });
   }

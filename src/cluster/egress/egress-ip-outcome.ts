@@ -3,6 +3,7 @@ import { formatAddress, parseAddress, type Address } from '../../allocators/addr
 import type { EgressAssignment } from '../../allocators/egress-addresses.ts';
 import { labelSelectorProblem } from '../../api/label-selector.ts';
 import type { EgressIP, Service } from '../../api/types.ts';
+import { BY_DESTINATION } from '../../model/read/egress-ips.ts';
 import { readService } from '../../model/read/services.ts';
 import { formatValue } from '../../api/validation/field-errors.ts';
 import { egressNodeSelector, isByLabel } from '../../model/rules/egress-node-selectors.ts';
@@ -51,6 +52,18 @@ function noNode(egressIp: EgressIP, nodes: readonly EgressNodeFacts[]): string {
     : `no assignable nodes for EgressIP: ${name}, no node that matches its spec.egressNodeSelector is ready: ${nodes.map((node) => node.name).join(', ')}`;
 }
 
+/** Why nothing of an object changes until it is corrected. */
+export function whyUnread(egressIp: EgressIP): EgressProblem | undefined {
+  const { name } = egressIp.metadata;
+  const until = 'until then its addresses stay where they are, and others have no node';
+  if (egressIp.spec.trafficSelector !== undefined)
+    return { reason: 'NotSupported', message: `EgressIP ${name}: ${BY_DESTINATION}; ${until}` };
+  const wrong = labelSelectorProblem(egressNodeSelector(egressIp));
+  if (wrong === undefined) return undefined;
+  const message = `EgressIP ${name}: spec.egressNodeSelector: ${wrong}; ${until}`;
+  return { reason: 'InvalidSelector', message };
+}
+
 /** `matching`: nodes that the object selects, whatever their state. */
 export function egressProblems(
   egressIp: EgressIP,
@@ -59,7 +72,7 @@ export function egressProblems(
 ): readonly EgressProblem[] {
   const { name } = egressIp.metadata;
   const { invalid } = requestedAddresses(egressIp);
-  const wrong = labelSelectorProblem(egressNodeSelector(egressIp));
+  const unread = whyUnread(egressIp);
   const problems = invalid.map((text): EgressProblem => ({
     reason: 'InvalidEgressIP',
     message: `egress IP: ${formatValue(text)} for object EgressIP: ${name} is not a valid IP address`,
@@ -78,10 +91,7 @@ export function egressProblems(
         message: `Egress IP ${name} with IP ${address} is conflicting with ${why.by} and will not be assigned`,
       });
   }
-  if (wrong !== undefined) {
-    const message = `EgressIP ${name}: spec.egressNodeSelector: ${wrong}; until then its addresses stay where they are, and others have no node`;
-    return [...problems, { reason: 'InvalidSelector', message }];
-  }
+  if (unread !== undefined) return [...problems, unread];
   if (homeless.length === 0) return problems;
   const nodes = matching();
   if (!nodes.some(({ isReady }) => isReady))

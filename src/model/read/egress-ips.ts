@@ -31,6 +31,10 @@ export interface EgressIp {
   readonly isHere: boolean;
 }
 
+/** A stored object may have it all the same, from a CRD of ovn-kubernetes. */
+export const BY_DESTINATION =
+  'spec.trafficSelector: classes of destinations (OKEP-6227) are not supported; remove it, and the EgressIP is for all destinations';
+
 const UNTIL_THEN = 'until then its pods leave as they did when it was read last';
 
 /** Only what the object asks for: whoever may write it may write its status, too. */
@@ -50,7 +54,9 @@ function itemsOf({ spec, status }: EgressIP): readonly EgressAddress[] {
 export function readEgressIp(egressIp: EgressIP, nodeName: string): ObjectReading<EgressIp> {
   const { metadata, spec } = egressIp;
   const { name, creationTimestamp: created = '' } = metadata;
-  const { namespaceSelector, podSelector = {} } = spec;
+  const { namespaceSelector, podSelector = {}, trafficSelector } = spec;
+  if (trafficSelector !== undefined)
+    return { kind: 'problem', message: `${BY_DESTINATION}; ${UNTIL_THEN}` };
   for (const [field, selector] of Object.entries({ namespaceSelector, podSelector })) {
     const detail = labelSelectorProblem(selector);
     if (detail === undefined) continue;

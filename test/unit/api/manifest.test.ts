@@ -62,6 +62,10 @@ status: { items: [{ node: n1 }] }
     expect(pod).toMatchObject({ phase: 'Running' });
     expect(errors.map(formatManifestError)).toEqual([
       'net.yaml:19:19: EgressIP eip: status.items[0].egressIP: Required value',
+      // As an API server adds where there are rules.
+      expect.stringContaining(
+        'EgressIP eip: Invalid value: null: some validation rules were not checked',
+      ),
     ]);
   });
 

@@ -9,6 +9,20 @@ export const otherKinds: readonly RuleCase[] = [
     message: 'spec.namespaceSelector: Required value',
   },
   {
+    rule: 'EgressIP for all destinations',
+    valid: egress('EgressIP', {
+      egressIPs: ['1.2.3.4'],
+      namespaceSelector: {},
+      egressNodeSelector: {},
+    }),
+    invalid: egress('EgressIP', {
+      egressIPs: ['1.2.3.4'],
+      namespaceSelector: {},
+      trafficSelector: { matchLabels: { group: 'mgmt' } },
+    }),
+    message: 'trafficSelector (OKEP-6227) is not supported, an EgressIP is for all destinations',
+  },
+  {
     rule: 'AdminPolicyBasedExternalRoute nextHops',
     valid: route({ dynamic: [{ podSelector: {} }] }),
     invalid: route({}),

@@ -53,6 +53,15 @@ test('what its status names and its owner does not ask for is not its', () => {
   expect(reading).toMatchObject({ value: { items: [], isHere: false, families: ['v4'] } });
 });
 
+test('one for some destinations alone is not read: for all of them it would be another one', () => {
+  const { spec, ...rest } = egressIp(['172.18.0.50']);
+  const some = { ...rest, spec: { ...spec, trafficSelector: { matchLabels: { group: 'a' } } } };
+  const reading = readEgressIp(some, 'n1');
+  expect(reading.kind === 'problem' ? reading.message : undefined).toContain(
+    'spec.trafficSelector: classes of destinations (OKEP-6227) are not supported',
+  );
+});
+
 test('of a text that is no address both families are its', () => {
   expect(readEgressIp(egressIp(['172.18.0.256']), 'n1')).toMatchObject({
     value: { families: ['v4', 'v6'] },

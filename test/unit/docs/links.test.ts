@@ -55,3 +55,11 @@ describe('links', () => {
     ).toEqual([]);
   });
 });
+
+test('the picture of README.md shows what its caption says', () => {
+  const [, picture = ''] = /!\[[^\]]*\]\(([^)]+\.svg)\)/.exec(read('README.md')) ?? [];
+  const texts = [...read(picture).matchAll(/<text[^>]*>([^<]*)</g)].map(([, text = '']) => text);
+  for (const tenant of ['blue', 'green'])
+    expect(texts.some((text) => text.includes(tenant))).toBe(true);
+  expect(texts.filter((text) => text.includes('10.20.')).length).toBeGreaterThan(1);
+});

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { Installation } from '../../support/run/heddle.ts';
 import { OvsdbServer, SCHEMAS } from '../../support/ovsdb/ovsdb-server.ts';
-import { ovsProgram } from '../../support/host/ovs-programs.ts';
+import { shellFunction } from '../../support/host/ovs-programs.ts';
 
 const WORKED_EXAMPLE = join(import.meta.dirname, 'fixtures/worked-example');
 const SETTINGS = [
@@ -12,12 +12,6 @@ const SETTINGS = [
   '--cluster-subnets=10.244.0.0/16/24',
   '--k8s-service-cidrs=10.96.0.0/16',
 ];
-
-/** The program of the lab's root file system as a function of a shell, on this database. */
-function shellFunction(name: string, remote: string): string {
-  const { command, args } = ovsProgram(name);
-  return `${name}() { ${[command, ...args].join(' ')} --db=${remote} "$@"; }`;
-}
 
 const FLAT = `
 apiVersion: v1

@@ -56,3 +56,9 @@ export function ovsProgram(name: string): Program {
     throw new Error(`${root} has no loader for this machine`);
   return { command: loader, args: ['--library-path', libraries, path] };
 }
+
+/** The program of the lab's root file system as a function of a shell, on this database. */
+export function shellFunction(name: string, remote: string): string {
+  const { command, args } = ovsProgram(name);
+  return `${name}() { ${[command, ...args].join(' ')} --db=${remote} "$@"; }`;
+}

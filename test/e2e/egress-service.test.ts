@@ -265,6 +265,18 @@ describe.skipIf(whyNoLab !== undefined).each(CASES)(
       rmSync(join(tenants.manifests, 'slices.yaml'));
     });
 
+    test('by its network they leave by their own nodes', async () => {
+      const objects = spaces
+        .flatMap((space) => serviceObjects(space))
+        .map((object) =>
+          'kind' in object && object.kind === 'EgressService'
+            ? { ...object, spec: { sourceIPBy: 'Network' } }
+            : object,
+        );
+      writeFileSync(file(), manifestsText(objects));
+      await expect.poll(() => seen(), SOON).toEqual(expected('node'));
+    });
+
     test('when it goes pods leave as their nodes, and nothing is left', async () => {
       rmSync(file(), { force: true });
       await expect.poll(() => seen(), SOON).toEqual(expected('node'));

@@ -26,6 +26,7 @@ import {
   MARK_EGRESS_REPLY,
   MARK_EGRESS_SERVICE,
   MARK_EGRESS_TO_NODE,
+  MARK_OWN_POD,
   POLICY_EGRESS_ARRIVAL,
   POLICY_EGRESS_SERVICE,
   POLICY_EGRESS_SERVICE_MARK,
@@ -80,6 +81,10 @@ export const egressServicePodRows = feature({
       text: 'On a primary network the gateway router of the chosen node marks what leaves, and the bridge gives it the address of the mark.',
       source: 'reference/topology.md §18.5',
     },
+    network: {
+      text: 'Where the network says the address, pods of a primary network leave by their own node, as pods without an EgressService.',
+      source: 'reference/topology.md §18.5',
+    },
     arrival: {
       text: 'Of what other nodes send here to leave, that of pods that leave here passes.',
       source: 'reference/topology.md §18.5',
@@ -101,21 +106,19 @@ export const egressServicePodRows = feature({
       addReroute(rows, facts, network, port, address, host);
       if (port.isOwn) addKeptWays(rows, facts, network, port, address);
       if (isPrimary && host === facts.nodeName) addExit(rows, facts, network, port, address);
+      if (isPrimary && host === EVERY_HOST && port.isOwn)
+        addUnmarkedExit(rows, facts, network, port, address);
     }
   },
 });
 
 /** What is not done on primary networks. */
-export function whyNotOnPrimary(
-  place: { readonly host: string; readonly table?: number } | undefined,
-): string | undefined {
-  const remedy = 'its pods there send nothing out; take the field away, or the object';
-  if (place?.host === EVERY_HOST)
-    return `spec.sourceIPBy: "Network" is for services of the default network: ${remedy}`;
-  return place?.table === undefined
+export const whyNotOnPrimary = (
+  place: { readonly table?: number } | undefined,
+): string | undefined =>
+  place?.table === undefined
     ? undefined
-    : `spec.network: routing tables are for services of the default network: ${remedy}`;
-}
+    : 'spec.network: routing tables are for services of the default network: its pods there send nothing out; take the field away, or the object';
 
 /** A row that says by its ids for which service it is there. */
 function addPolicy(
@@ -153,16 +156,25 @@ function addReroute(
 ): void {
   const isHere = host === facts.nodeName || (host === EVERY_HOST && port.isOwn);
   const isByHost = isHere && isDefault(network);
+  const isByNetwork = host === EVERY_HOST && !isDefault(network);
   // Those of other nodes go to the gateway router here by themselves, and nowhere where they don't leave here.
   if (!port.isOwn && !isByHost) return;
+  const { router } = routerOf(network, facts.nodeName);
+  const policy = { priority: POLICY_EGRESS_SERVICE, match: fromPod(address) };
+  if (isByNetwork) {
+    // As a pod without one, whatever EgressIPs have it.
+    const isMarked = network.topology === 'layer2' && facts.own('gateway')?.mode === 'shared';
+    const options = isMarked ? { pkt_mark: String(MARK_OWN_POD) } : {};
+    addPolicy(all.by('network'), router, port, { ...policy, action: 'allow', options });
+    return;
+  }
   const nexthop = isByHost
     ? managementAddress(facts, address)
     : host === '' || host === EVERY_HOST
       ? undefined
       : nextHop(facts, network, { node: host }, address);
-  addPolicy(all.by('reroute'), routerOf(network, facts.nodeName).router, port, {
-    priority: POLICY_EGRESS_SERVICE,
-    match: fromPod(address),
+  addPolicy(all.by('reroute'), router, port, {
+    ...policy,
     ...(nexthop === undefined ? { action: 'drop' } : { action: 'reroute', nexthops: [nexthop] }),
     ...(isByHost ? { options: { pkt_mark: String(MARK_EGRESS_SERVICE) } } : {}),
   });
@@ -220,6 +232,21 @@ function addKeptWays(
       },
       [name],
     );
+}
+
+/** At the gateway router no EgressIP marks it. */
+function addUnmarkedExit(
+  all: Rows,
+  facts: ZoneFacts,
+  network: Network,
+  port: EgressServicePort,
+  address: string,
+): void {
+  addPolicy(all.by('network'), gatewayRouter(ovnPrefix(network.name), facts.nodeName), port, {
+    priority: POLICY_EGRESS_SERVICE_MARK,
+    match: `${fromPod(address)} && pkt.mark == 0`,
+    action: 'allow',
+  });
 }
 
 /** What is needed on the node by whose gateway router pods of a primary network leave. */

@@ -102,19 +102,20 @@ const egressIp = (...nodes: readonly string[]): EgressIp => ({
   items: nodes.map((node) => ({ node, address: EGRESS })),
   isHere: nodes.includes('ovn-worker'),
 });
-const egressServicesOn = (host: string): readonly EgressServiceFacts[] =>
+const egressServicesOn = (host: string, isByNetwork = false): readonly EgressServiceFacts[] =>
   Object.values(PLACES).map(({ pod: { namespace } }) => ({
     key: `${namespace}/lb`,
     namespace,
     name: 'lb',
     created: '',
-    isByNetwork: false,
+    isByNetwork,
     host,
     isHere: host === 'ovn-worker',
   }));
 const OBJECTS: Readonly<Record<string, Partial<Zone>>> = {
   'EgressService here': { egressServices: egressServicesOn('ovn-worker') },
   'EgressService elsewhere': { egressServices: egressServicesOn('ovn-worker2') },
+  'EgressService by network': { egressServices: egressServicesOn('ALL', true) },
   'EgressService nowhere': { egressServices: egressServicesOn('') },
   'EgressIP here': { egressIps: [egressIp('ovn-worker')] },
   'EgressIP elsewhere': { egressIps: [egressIp('ovn-worker2')] },
@@ -194,12 +195,13 @@ const TABLE = readTable();
 const CASES = [...new Set(TABLE.rows.map(({ has }) => has))].filter((has) => has !== 'any');
 
 /** What happens to a packet, in the words of the table. */
-function wordsOf(trace: string, { loadBalancer }: Place): string {
+function wordsOf(has: string, trace: string, { loadBalancer }: Place): string {
   const last = (pattern: RegExp): string | undefined => [...trace.matchAll(pattern)].at(-1)?.[1];
   const out = last(/\/\* output to "([^"]+)"/g) ?? '';
   // What a management port sends is the host's, which gives it the node's address.
   const mark = last(/pkt\.mark = (\d+)/g);
-  if (out.startsWith('k8s-')) return mark === MARK.toHost ? 'L, host' : 'host';
+  const isByNetwork = has.includes('EgressService by network');
+  if (out.startsWith('k8s-')) return mark === MARK.toHost && !isByNetwork ? 'L, host' : 'host';
   if (
     /^(?:[\w.]*tstor-ovn-worker2|trtor-GR_[\w.]*_ovn-worker2|yellow\.yellow\.net_yellow_far)$/.test(
       out,
@@ -232,6 +234,7 @@ describe('the table', () => {
         ...egressIps.map((one) => `${one}, external route`),
         'EgressService here, EgressIP elsewhere',
         'EgressService nowhere, EgressIP here',
+        'EgressService by network, EgressIP here',
         'EgressService here, external route',
       ].toSorted(),
     );
@@ -270,6 +273,7 @@ describe.each(CASES)('a pod with %s', (has) => {
             'tcp.dst==443',
           ].join(' && ');
           return wordsOf(
+            has,
             await ovn.traceText(place.aSwitch, packet, ...Array<string>(6).fill('--ct=new')),
             place,
           );

@@ -85,10 +85,7 @@ const SAID: Readonly<Record<string, () => readonly (string | undefined)[]>> = {
   'DHCP for virtual machines': () =>
     problemsOf(machine()).filter((message) => message.includes('DHCP')),
   'EgressServices that name a routing table by its name': () => [routingTable('blue').problem],
-  'EgressServices of primary networks': () => [
-    whyNotOnPrimary({ host: 'ALL' }),
-    whyNotOnPrimary({ host: 'n1', table: 1200 }),
-  ],
+  'EgressServices of primary networks': () => [whyNotOnPrimary({ table: 1200 })],
   'EgressFirewalls with wildcards': () =>
     builtUnits(
       forwardingFacts(true, {

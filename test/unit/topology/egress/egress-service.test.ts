@@ -237,9 +237,23 @@ describe('a pod of a primary network', () => {
     );
   });
 
+  test('by its network leaves by its own node as without one, whatever EgressIPs have it', () => {
+    const changes = { isByNetwork: true };
+    const others = (zone: Zone) => policiesOf(zone).filter((row) => !row.includes(' 102 '));
+    expect(others(zoneWith(bluePod, 'ALL', { changes }))).toEqual([
+      'blue_blue_ovn_cluster_router 101 ip4.src == 103.103.0.3 allow blue/lb',
+      'GR_blue_blue_ovn-worker 96 ip4.src == 103.103.0.3 && pkt.mark == 0 allow blue/lb',
+    ]);
+    // Of those alone gateway routers of Layer2 networks know that they are of this node.
+    expect(others(zoneWith(yellowPod, 'ALL', { changes }))[0]).toBe(
+      'cluster_udn_yellow.net_transit_router 101 ip4.src == 105.105.0.3 allow 43 yellow/lb',
+    );
+    expect(policiesOf(zoneWith(bluePod, 'ALL', { changes, isOwn: false }))).toEqual([]);
+  });
+
   test.each([
     ['spec.network', { table: 1200 }, HERE],
-    ['spec.sourceIPBy', { isByNetwork: true }, 'ALL'],
+    ['spec.network', { table: 1200, isByNetwork: true }, 'ALL'],
   ] as const)('with %s sends nothing out, and is told', (field, changes, host) => {
     const zone = zoneWith(bluePod, host, { changes });
     expect(policiesOf(zone).filter((row) => !row.includes(' 102 '))).toEqual([

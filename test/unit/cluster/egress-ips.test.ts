@@ -5,7 +5,13 @@ import type { EgressIP, LabelSelector, Node, Service } from '../../../src/api/ty
 import type { NodeAnswer } from '../../../src/cluster/egress/egress-reachability.ts';
 import { ManualClock } from '../../support/run/manual-clock.ts';
 import { StoreError } from '../../../src/store/store.ts';
-import { apply, node, startManager, testSettings } from '../../support/cluster/cluster.ts';
+import {
+  apply,
+  node,
+  startManager,
+  testSettings,
+  type RunningManager,
+} from '../../support/cluster/cluster.ts';
 import { service as serviceOf } from '../../support/zone/services.ts';
 import { MemoryStore } from '../../support/cluster/memory-store.ts';
 
@@ -521,4 +527,35 @@ test('a manager that follows another one leaves what nodes have where it is, als
   await second.manager.started;
   await passed(clock, 3000);
   expect(written).toEqual([]);
+});
+
+test('a manager that starts while an address moves for balance leaves it where it is, and moves it when nodes have been well for as long again', async () => {
+  const store = await prepared('n1');
+  const egressHealth = { timeout: 0, port: 0, rebalanceDelay: 60_000 };
+  const start = async (clock: ManualClock): Promise<RunningManager> => {
+    const running = startManager(store, {}, { egressHealth }, { clock });
+    await running.manager.started;
+    return running;
+  };
+  {
+    const clock = new ManualClock();
+    await using _running = await start(clock);
+    await apply(store, egressIp('one', '172.18.0.100'), egressIp('two', '172.18.0.101'));
+    await passed(clock, 100);
+    await answersFor(store, 'n1', '172.18.0.100', '172.18.0.101');
+    await label(store, 'n2');
+    await passed(clock, 75_000);
+    expect(await itemsOf(store, 'two')).toEqual([]);
+  }
+  const clock = new ManualClock();
+  await using _running = await start(clock);
+  await passed(clock, 100);
+  expect(await itemsOf(store, 'two')).toEqual(['172.18.0.101 n1']);
+  await passed(clock, 55_000);
+  expect(await itemsOf(store, 'two')).toEqual(['172.18.0.101 n1']);
+  await passed(clock, 20_000);
+  expect(await itemsOf(store, 'two')).toEqual([]);
+  await answersFor(store, 'n1', '172.18.0.100');
+  await passed(clock, 100);
+  expect(await itemsOf(store, 'two')).toEqual(['172.18.0.101 n2']);
 });

@@ -11,6 +11,7 @@ export default {
         'deploy/*.ts',
         'test/all.ts',
         'test/bench/**/*.ts',
+        'test/upstream/main.ts',
         'test/support/**/*.ts',
       ],
       project: [

@@ -4,6 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import {
+  appendFileSync,
   cpSync,
   existsSync,
   mkdirSync,
@@ -39,7 +40,7 @@ export const whyNoRealKubernetes: string | undefined =
         : `HEDDLE_KUBERNETES is ${asked}, which has no e2e/cluster`);
 
 /** Scripts run from a copy, which the lab's nodes see. */
-const kit = join(checkout, '.heddle/kit');
+export const kit = join(checkout, '.heddle/kit');
 const API = { address: '172.18.0.10', port: '6443' };
 const POD_SUBNETS = { v4: '10.244.0.0/16', v6: 'fd00:10:244::/48' };
 const SERVICE_SUBNETS = '10.96.0.0/16,fd00:10:96::/112';
@@ -64,25 +65,47 @@ async function run(
   return stdout;
 }
 
+/** Upstream's image of agnhost has a certificate of its own name, with which specs have it serve; the script makes none. */
+const CERTIFICATE =
+  'openssl req -x509 -newkey rsa:2048 -nodes -days 3650 -subj /CN=localhost -keyout "$w/agnhost/localhost.key" -out "$w/agnhost/localhost.crt" 2> /dev/null';
+
 /** Packages, programs and images that stay the same, made once in the cache; Heddle's image is that of this checkout. */
 async function prepared(): Promise<string> {
   const scripts = resolve(asked);
-  const hash = createHash('sha256');
+  const hash = createHash('sha256').update(CERTIFICATE);
   for (const name of ['packages', 'programs', 'images', 'mkimage', 'bin/SHA256SUMS'])
     hash.update(readFileSync(join(scripts, name)));
   const folder = join(programsFolder(), `real-${hash.digest('hex').slice(0, 12)}`);
   mkdirSync(programsFolder(), { recursive: true });
   await using _ = await lock('real-kubernetes', () => undefined);
-  const images = [join(scripts, 'images'), folder, rootFileSystem(), checkout];
   if (!existsSync(join(folder, 'complete'))) {
     rmSync(folder, { recursive: true, force: true });
     await run('bash', [join(scripts, 'packages'), folder]);
     await run('bash', [join(scripts, 'programs'), folder]);
+    const copy = join(folder, 'scripts');
+    for (const name of ['images', 'mkimage', 'e2e'])
+      cpSync(join(scripts, name), join(copy, name), { recursive: true });
+    replaceIn(join(copy, 'images'), 'cp "$dir/agnhost"', (found) => `${CERTIFICATE}; ${found}`);
+    const images = [join(copy, 'images'), folder, rootFileSystem(), checkout];
     await run('bash', [...images, 'small agnhost']);
     writeFileSync(join(folder, 'complete'), '');
   }
-  heddleImage(folder);
-  return folder;
+  return ownFolder(folder);
+}
+
+/** What a cluster of this checkout runs: the same programs, and Heddle's image beside the other ones. Another checkout's clusters may start at the same time. */
+function ownFolder(common: string): string {
+  const own = join(checkout, '.heddle/kubernetes');
+  rmSync(own, { recursive: true, force: true });
+  mkdirSync(join(own, 'images'), { recursive: true });
+  const entries = readdirSync(common).filter(
+    (name) => !['images', 'complete', 'scripts'].includes(name),
+  );
+  const images = readdirSync(join(common, 'images')).filter((name) => name !== 'heddle.tar');
+  for (const name of [...entries, ...images.map((image) => join('images', image))])
+    symlinkSync(join(common, name), join(own, name));
+  heddleImage(own);
+  return own;
 }
 
 /** Heddle's image, as deploy/Dockerfile makes it. */
@@ -98,6 +121,17 @@ function copiedScripts(): string {
   rmSync(copy, { recursive: true, force: true });
   for (const name of ['up', 'down', 'node.sh', 'e2e'])
     cpSync(join(resolve(asked), name), join(copy, name), { recursive: true, dereference: true });
+  // Control groups are named by node: those of two labs would be one.
+  const group = 'heddle-kube-$n';
+  for (const [name, verb] of [
+    ['up', 'leave_cgroup'],
+    ['node.sh', 'enter_cgroup'],
+  ] as const)
+    replaceIn(
+      join(copy, name),
+      `${verb} "${group}"`,
+      () => `${verb} "heddle-kube-$(basename "$(dirname "$STATE")")-$n"`,
+    );
   // Controllers give up when the API server takes more than 20 s to be ready.
   // Nodes of the lab have an address of each family.
   replaceIn(
@@ -236,6 +270,25 @@ export interface RequestOptions {
 interface Answer {
   readonly status: number;
   readonly text: string;
+}
+
+export interface SpecsOptions {
+  /** Regular expressions of names; none is left out by an empty `skip`. */
+  readonly focus: string;
+  readonly skip: string;
+  /** After so long no further one begins. */
+  readonly seconds: number;
+  readonly processes?: number;
+  /** In the cluster's folder. */
+  readonly kubeconfig?: string;
+  readonly onOutput?: (text: string) => void;
+}
+
+export interface SpecsRun {
+  /** File. */
+  readonly log: string;
+  /** ginkgo's JSON report. */
+  readonly report: string;
 }
 
 export class RealKubernetes implements AsyncDisposable {
@@ -485,31 +538,51 @@ export class RealKubernetes implements AsyncDisposable {
     await this.kubectl('apply', '-f', join(kit, 'e2e/dns.yaml'));
   }
 
-  /** Runs upstream's specs whose names match, for at most so many seconds; returns what it says of them. At the end nothing of them is left, as far as they clean up. */
-  async specs(name: string, focus: string, skip: string, seconds: number): Promise<string> {
-    const { code, stdout, stderr } = await command('env', [
-      '-C',
-      checkout,
-      ...Object.entries(this.#environment).map(([key, value]) => `${key}=${value}`),
-      'timeout',
-      '--signal=INT',
-      '--kill-after=60',
-      String(seconds),
-      'bash',
-      join(kit, 'e2e/specs'),
-      name,
-      focus,
-      '2',
-      skip,
-    ]);
-    if (code !== 0) {
-      const log = readFileSync(join(checkout, '.heddle/results', name, 'log'), 'utf8');
-      const reasons = log.split('\n').filter((line) => /\[FAILED\]|\[It\]/.test(line));
-      throw new Error(
-        `specs ${name} (exit code ${code}): see .heddle/results/${name}/log\n${stdout}\n${stderr}\n${reasons.slice(-30).join('\n')}`,
-      );
-    }
-    return stdout;
+  /** A kubeconfig with which cluster-admin acts as another user of the same rights. Its name in the cluster's folder. */
+  async actingAs(user: string): Promise<string> {
+    const folder = join(stateFolder(this.record.name), 'kube');
+    const text = readFileSync(join(folder, 'kubeconfig'), 'utf8');
+    const [whole = '', token = ''] = /user: \{token: ([^}]*)\}/.exec(text) ?? [];
+    if (whole === '') throw new Error(`${folder}/kubeconfig has no token`);
+    const user_ = `user: {token: ${token}, as: ${user}, as-groups: [system:masters]}`;
+    writeFileSync(join(folder, `kubeconfig-${user}`), text.replace(whole, user_), { mode: 0o600 });
+    return `kubeconfig-${user}`;
+  }
+
+  /** Runs upstream's specs whose names match. At the end nothing of them is left, as far as they clean up. */
+  async specs(
+    name: string,
+    { focus, skip, seconds, processes = 2, kubeconfig = 'kubeconfig', onOutput }: SpecsOptions,
+  ): Promise<SpecsRun> {
+    const folder = join(checkout, '.heddle/results', name);
+    rmSync(folder, { recursive: true, force: true });
+    mkdirSync(folder, { recursive: true });
+    const log = join(folder, 'log');
+    const program = (file: string): string => join(this.#folder, file);
+    await runInside(
+      this.record,
+      [
+        ['timeout', '--signal=INT', '--kill-after=60', String(seconds)],
+        ['env', `PATH=${program('usr/bin')}:/lab/bin:/usr/sbin:/usr/bin:/sbin:/bin`],
+        // Specs of Conformance that would be skipped by the provider run.
+        ['KUBERNETES_CONFORMANCE_TEST=y', 'ip', 'netns', 'exec', 'kube-api', program('ginkgo')],
+        [`--procs=${processes}`, '--no-color', `--timeout=${seconds}s`, `--focus=${focus}`],
+        skip === '' ? [] : [`--skip=${skip}`],
+        [`--output-dir=${folder}`, '--json-report=report.json', '--output-interceptor-mode=none'],
+        [program('e2e.test'), '--', '--provider=skeleton', '--dns-domain=cluster.local'],
+        [`--kubeconfig=${join(stateFolder(this.record.name), 'kube', kubeconfig)}`],
+        [`--num-nodes=${this.record.nodes}`],
+      ].flat(),
+      {
+        onStdout(text) {
+          appendFileSync(log, text);
+          onOutput?.(text);
+        },
+      },
+    );
+    const report = join(folder, 'report.json');
+    if (!existsSync(report)) throw new Error(`specs ${name} made no report: see ${log}`);
+    return { log, report: readFileSync(report, 'utf8') };
   }
 
   /** Logs of all containers of Heddle, for a failed test. */
@@ -540,7 +613,7 @@ export function leftOf(name: string): readonly string[] {
     : readdirSync(top).map((one) => join(top, one));
   const cgroups = hierarchies.flatMap((folder) =>
     readdirSync(folder)
-      .filter((entry) => entry.startsWith('heddle-kube-'))
+      .filter((entry) => entry.startsWith(`heddle-kube-${name}-`))
       .map((entry) => join(folder, entry)),
   );
   const mounts = readFileSync('/proc/self/mountinfo', 'utf8')

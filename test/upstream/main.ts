@@ -1,0 +1,186 @@
+/**
+ * npm run conformance -- [--network default|layer3|layer2]… [--focus REGEX] [--processes N] [--all] [--json] [--write] [--reports FILE,…]
+ *
+ * Upstream's [sig-network] specs on a Kubernetes of three nodes, on which Heddle is installed as docs/install.md says: progress on standard error, what passed
+ * and what did not on standard output. `--all` also runs what can't pass. `--write` keeps the results and makes docs/conformance.md of them. `--reports` takes
+ * what ginkgo reported before, of one network, instead of running.
+ * Exit codes: 0 everything that applies passed, 1 a spec failed, 64 usage, 69 there is no Kubernetes here.
+ */
+import { parseArgs } from 'node:util';
+import { readFileSync } from 'node:fs';
+import { whyNoRealKubernetes } from '../support/lab/real-kubernetes.ts';
+import { NOT_APPLICABLE } from './not-applicable.ts';
+import { writePage, writeResults } from './page.ts';
+import {
+  networkResults,
+  NETWORKS,
+  outcomes,
+  type Network,
+  type Outcome,
+  type Results,
+} from './report.ts';
+import { kubeconfigOf, specsCluster } from './specs-cluster.ts';
+
+/** Of the programs in HEDDLE_KUBERNETES. */
+const KUBERNETES = '1.36.2';
+const ALL = String.raw`\[sig-network\]`;
+const LONGEST_SECONDS = 4 * 3600;
+const NOT_HERE = 69;
+
+const progress = (line: string): void => {
+  process.stderr.write(`${new Date().toISOString().slice(11, 19)} ${line}\n`);
+};
+
+class UsageError extends Error {}
+
+interface Options {
+  readonly networks: readonly Network[];
+  readonly focus: string;
+  readonly processes: number;
+  readonly isAll: boolean;
+  readonly isJson: boolean;
+  readonly isWritten: boolean;
+  readonly name: string;
+  readonly reports: readonly string[];
+}
+
+function options(): Options {
+  const { values } = parseArgs({
+    options: {
+      network: { type: 'string', multiple: true },
+      focus: { type: 'string' },
+      processes: { type: 'string', default: '3' },
+      all: { type: 'boolean', default: false },
+      json: { type: 'boolean', default: false },
+      write: { type: 'boolean', default: false },
+      name: { type: 'string', default: 'conformance' },
+      reports: { type: 'string' },
+    },
+  });
+  const networks = values.network ?? NETWORKS;
+  for (const network of networks)
+    if (!(NETWORKS as readonly string[]).includes(network))
+      throw new UsageError(`--network ${network}: there are ${NETWORKS.join(', ')}`);
+  const processes = Number(values.processes);
+  if (!Number.isInteger(processes) || processes < 1)
+    throw new UsageError(`--processes ${values.processes}: give a number from 1 on`);
+  const reports = values.reports?.split(',') ?? [];
+  if (reports.length > 0 && networks.length !== 1)
+    throw new UsageError('--reports are of one network: name it with --network');
+  if (values.write && values.focus !== undefined)
+    throw new UsageError('--write keeps what all specs ended with: leave out --focus');
+  return {
+    networks: networks as readonly Network[],
+    focus: `${ALL}.*${values.focus ?? ''}`,
+    processes,
+    isAll: values.all,
+    isJson: values.json,
+    isWritten: values.write,
+    name: values.name,
+    reports,
+  };
+}
+
+/** Tells now and then how far it is. */
+function counter(network: Network): (text: string) => void {
+  let [all, ended, failed, told] = ['?', 0, 0, performance.now()];
+  return (text) => {
+    all = /Will run (\d+) of/.exec(text)?.[1] ?? all;
+    ended += text.split('•').length - 1;
+    failed += text.split('• [FAILED]').length - 1;
+    if (performance.now() - told < 30_000) return;
+    told = performance.now();
+    progress(`${network}: ${ended} of ${all} specs ended, ${failed} failed`);
+  };
+}
+
+async function run(given: Options): Promise<readonly Results[]> {
+  const found: Results[] = [];
+  const cluster = await specsCluster(given.name, progress);
+  const end = (): void => {
+    progress('ends when the specs that run have ended');
+  };
+  process.on('SIGINT', end);
+  try {
+    for (const network of given.networks) {
+      const kubeconfig = await kubeconfigOf(cluster, network);
+      const skip = ['SCTP'];
+      if (!given.isAll)
+        for (const { specs, networks } of NOT_APPLICABLE)
+          if (networks?.includes(network) ?? true) skip.push(specs.source);
+      const more = { kubeconfig, seconds: LONGEST_SECONDS };
+      const { focus, processes } = given;
+      progress(`${network}: specs`);
+      const first = await cluster.specs(network, {
+        ...more,
+        focus,
+        skip: skip.join('|'),
+        processes,
+        onOutput: counter(network),
+      });
+      const all: Outcome[] = [...outcomes(first.report)];
+      const failed = all.filter(({ state }) => state === 'failed');
+      progress(`${network}: log is ${first.log}`);
+      if (failed.length > 0) {
+        // A busy machine can be too slow for one.
+        progress(`${network}: ${failed.length} specs failed, which run again, one at a time`);
+        const again = await cluster.specs(`${network}-again`, {
+          ...more,
+          focus: failed.map(({ name }) => `${escaped(name)}$`).join('|'),
+          skip: '',
+          processes: 1,
+          onOutput: counter(network),
+        });
+        progress(`${network}: log is ${again.log}`);
+        all.push(...outcomes(again.report));
+      }
+      found.push(resultsOf(network, all));
+    }
+  } finally {
+    process.off('SIGINT', end);
+    progress('the end of the cluster');
+    await cluster[Symbol.asyncDispose]();
+  }
+  return found;
+}
+
+const escaped = (name: string): string => name.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`);
+
+const resultsOf = (network: Network, all: readonly Outcome[]): Results =>
+  networkResults({ kubernetes: KUBERNETES, network, outcomes: all, list: NOT_APPLICABLE });
+
+try {
+  const given = options();
+  if (given.reports.length === 0 && whyNoRealKubernetes !== undefined) {
+    process.stderr.write(`conformance: ${whyNoRealKubernetes}\n`);
+    process.exit(NOT_HERE);
+  }
+  const [network = 'default'] = given.networks;
+  const all =
+    given.reports.length > 0
+      ? [
+          resultsOf(
+            network,
+            given.reports.flatMap((file) => outcomes(readFileSync(file, 'utf8'))),
+          ),
+        ]
+      : await run(given);
+  if (given.isWritten) {
+    for (const results of all) writeResults(results);
+    writePage();
+  }
+  if (given.isJson) process.stdout.write(`${JSON.stringify(all, null, 2)}\n`);
+  else
+    for (const { network: on, passed, failed, notApplicable, notRun } of all) {
+      const counts = `${passed.length} passed, ${failed.length} failed, ${notApplicable.length} not applicable, ${notRun.length} not run`;
+      process.stdout.write(`${on}: ${counts}\n`);
+      for (const { name, why } of failed) process.stdout.write(`  failed: ${name}\n    ${why}\n`);
+    }
+  process.exitCode = all.every(({ failed }) => failed.length === 0) ? 0 : 1;
+} catch (error) {
+  const isUsage =
+    error instanceof UsageError ||
+    String((error as { code?: unknown }).code).startsWith('ERR_PARSE_ARGS');
+  process.stderr.write(`conformance: ${error instanceof Error ? error.message : String(error)}\n`);
+  process.exitCode = isUsage ? 64 : 1;
+}

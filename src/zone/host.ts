@@ -52,7 +52,8 @@ import { errorText } from '../api/error-text.ts';
 const HOST_LOCK = 'heddle_host';
 
 export interface HostOptions {
-  readonly configuration: Pick<Configuration, 'tls' | 'host' | 'sysctlFolder'>;
+  readonly configuration: Pick<Configuration, 'tls' | 'host' | 'sysctlFolder'> &
+    Partial<Pick<Configuration, 'takeOver'>>;
   /** Remote of the local Open_vSwitch database. */
   readonly openVswitch: string;
   /** Whether it is to be changed. */
@@ -193,6 +194,7 @@ export function openHost({
   const ofctl = new OfctlProgram(folder === undefined ? {} : { folder });
   const flows = new FlowDriver({
     ofctl,
+    takesOver: configuration.takeOver === true,
     ports: bridgePorts(() => openVswitch.replica),
     onDrift: onWork,
     onSwitchLost,

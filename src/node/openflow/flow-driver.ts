@@ -27,12 +27,15 @@ import {
   type FoundFlow,
 } from './flow-plan.ts';
 import { piecesOf } from './flow-pieces.ts';
+import { isReferenceFlow } from './reference-flows.ts';
 import { FlowsRefused, OfctlError, type OfctlProgram } from './ofctl-program.ts';
 import type { ProgramMonitor } from '../programs/program-monitor.ts';
 
 export interface FlowDriverOptions extends Pick<HostEvents, 'onDrift'> {
   readonly ofctl: OfctlProgram;
   readonly ports: BridgePorts;
+  /** What an ovn-kubernetes left on our bridges goes. */
+  readonly takesOver?: boolean;
   /** Called when Open vSwitch may have ended. */
   readonly onSwitchLost?: () => void;
 }
@@ -265,7 +268,15 @@ export class FlowDriver extends HostDriver<OpenFlowRow, FlowChange> {
       }
       const ports = this.#ports.get(bridge);
       const numberOf = (name: string): string | undefined => ports?.get(name);
-      const one = planFlows(bridge, { ...dump, numberOf }, rows);
+      const one = planFlows(
+        bridge,
+        {
+          ...dump,
+          numberOf,
+          ...(this.#options.takesOver === true ? { isTakenOver: isReferenceFlow } : {}),
+        },
+        rows,
+      );
       changes.push(...one.changes);
       problems.push(...one.problems);
     }

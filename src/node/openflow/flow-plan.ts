@@ -38,6 +38,8 @@ export interface FoundBridge {
   readonly noFlood: ReadonlySet<string>;
   /** Number of a port by its name, as it stands in flows. */
   readonly numberOf: (name: string) => string | undefined;
+  /** What of others is taken over: it is ours to change and to remove. */
+  readonly isTakenOver?: (flow: FoundFlow) => boolean;
 }
 
 export interface FlowChange extends PlannedChange {
@@ -51,7 +53,7 @@ export interface FlowChange extends PlannedChange {
 
 /** Cookies by which a flow is ours, and their masks. */
 export const OUR_COOKIES: readonly string[] = [`${COOKIE}/0xffffffff`, `${COOKIE_PATH_MTU}/-1`];
-const isOurs = ({ cookie }: Pick<FlowColumns, 'cookie'>): boolean =>
+const hasCookieOfOurs = ({ cookie }: Pick<FlowColumns, 'cookie'>): boolean =>
   cookie === COOKIE || cookie === COOKIE_PATH_MTU || isMarkedCookie(cookie);
 
 const DEFAULT_PRIORITY = 32_768;
@@ -131,6 +133,8 @@ export function planFlows(
   const problems: HostProblem[] = [];
   const kept = new Set<string>();
   const missing = new Map<string, Wanted>();
+  const isOurs = (flow: FoundFlow): boolean =>
+    hasCookieOfOurs(flow) || found.isTakenOver?.(flow) === true;
   for (const one of wanted) {
     const { row } = one;
     const common = { ...wantedBy(one), bridge };
@@ -159,7 +163,7 @@ export function planFlows(
     const { key, flow } = numbered;
     const there = found.flows.get(key);
     kept.add(key);
-    if (there !== undefined && isSame(there, flow)) continue;
+    if (there !== undefined && isSame(there, flow, isOurs(there))) continue;
     if (there !== undefined && !isOurs(there)) {
       const text = `bridge ${bridge} has a flow of somebody else (cookie ${there.cookie}): ${flowText(there)}; wanted is actions=${flow.actions}; delete it (ovs-ofctl --strict del-flows)`;
       problems.push(problemOf('held-by-other', common, text));
@@ -206,10 +210,10 @@ function missingText(bridge: string, name: string): string {
 }
 
 /** An unmanaged flow (cookie 0) may have any cookie; one of ours has its own. */
-const isSame = (there: FoundFlow, wanted: Omit<FlowColumns, 'bridge'>): boolean =>
+const isSame = (there: FoundFlow, wanted: Omit<FlowColumns, 'bridge'>, isOurs: boolean): boolean =>
   there.actions === wanted.actions &&
   !there.isSpecial &&
-  (there.cookie === wanted.cookie || !isOurs(there) || !isOurs(wanted));
+  (there.cookie === wanted.cookie || !isOurs || !hasCookieOfOurs(wanted));
 
 function noteMissing(
   missing: Map<string, Wanted>,

@@ -1,6 +1,7 @@
 /** `heddle lab …`: real OVN on several nodes, on this machine. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { errorText } from '../api/error-text.ts';
+import { EXIT } from './output.ts';
 import { attachInside } from '../lab/exec.ts';
 import { prepare } from '../lab/build.ts';
 import { down, requireRoot, runningLab, up } from '../lab/lifecycle.ts';
@@ -52,7 +53,7 @@ function forPeople<A extends unknown[]>(action: (...args: A) => Promise<void>) {
     } catch (error) {
       if (!(error instanceof LabError)) throw error;
       process.stderr.write(`heddle lab: ${error.message}\n`);
-      process.exitCode = 1;
+      process.exitCode = error.isUsage ? EXIT.usage : EXIT.problems;
     }
   };
 }

@@ -84,9 +84,11 @@ interface StatusOptions {
   readonly watch?: boolean;
 }
 
-const didYouMean = (written: string, names: readonly string[]): string => {
+const didYouMean = (written: string, names: readonly string[], what = 'networks'): string => {
   const nearest = nearestName(written, names);
-  return nearest === undefined ? `; networks: ${names.join(', ')}` : `; did you mean "${nearest}"?`;
+  return nearest === undefined
+    ? `; ${what}: ${names.join(', ') || 'none'}`
+    : `; did you mean "${nearest}"?`;
 };
 
 /** Milliseconds between two looks of `--watch`. */
@@ -141,6 +143,17 @@ async function look(
         `heddle status: no network is called "${network}"${didYouMean(
           network,
           rest.networks.map(({ name }) => name),
+        )}`,
+      );
+      process.exitCode = EXIT.problems;
+      return;
+    }
+    if (node !== undefined && overview.nodes.length === 0) {
+      report(
+        `heddle status: no node is called "${node}"${didYouMean(
+          node,
+          rest.nodes.map(({ name }) => name),
+          'nodes',
         )}`,
       );
       process.exitCode = EXIT.problems;

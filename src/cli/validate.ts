@@ -12,6 +12,7 @@ import { EXIT, print, printJson, report, tone } from './output.ts';
 import { previewText } from './validate-connects.ts';
 import { checkTogether } from './validate-together.ts';
 import { errorText } from '../api/error-text.ts';
+import { withoutErrno } from './user-errors.ts';
 
 const STANDARD_INPUT = '-';
 const MANIFEST_NAME = /^[^.].*\.(ya?ml|json)$/;
@@ -66,7 +67,7 @@ function filesAt(path: string): string[] {
       .map((name) => join(path, name))
       .filter((name) => statSync(name).isFile());
   } catch (error) {
-    throw new Unreadable(`${path} can't be read: ${errorText(error)}`);
+    throw new Unreadable(`${path} can't be read: ${withoutErrno(errorText(error))}`);
   }
 }
 
@@ -75,7 +76,7 @@ function read(path: string, previous?: PreviousVersion): Manifest {
   try {
     text = readFileSync(path === STANDARD_INPUT ? 0 : path, 'utf8');
   } catch (error) {
-    throw new Unreadable(`${path} can't be read: ${errorText(error)}`);
+    throw new Unreadable(`${path} can't be read: ${withoutErrno(errorText(error))}`);
   }
   return parseManifest(text, path === STANDARD_INPUT ? '<stdin>' : path, previous);
 }

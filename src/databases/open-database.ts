@@ -49,6 +49,18 @@ export interface OpenDatabase extends ZoneDatabase, AsyncDisposable {
   ready(signal: AbortSignal): Promise<void>;
 }
 
+/** A server that was tried again and again; the message has why it could not be reached. */
+class UnreachableError extends Error {
+  readonly code = 'UNREACHABLE';
+
+  constructor(database: string, why: string, cause: unknown) {
+    super(`${database} can't be reached: ${why}; it was tried again until the limit (--timeout)`, {
+      cause,
+    });
+    this.name = 'UnreachableError';
+  }
+}
+
 /** Begins to connect. Throws ConfigurationError for a remote or TLS file that can't be used. */
 export function openDatabase(options: DatabaseOptions): OpenDatabase {
   const { name, flag, remotes, log, lock: lockName, onAvailable } = options;
@@ -86,6 +98,10 @@ export function openDatabase(options: DatabaseOptions): OpenDatabase {
       } catch (error) {
         if (!signal.aborted) throw error;
         const why = client.status === 'ready' ? unavailable() : explain(error);
+        // What is known of the cause comes first: that it was waited for is no cause.
+        const known = /\(last error: (?:disconnected: )?(.+)\)$/.exec(why ?? '')?.[1];
+        if (known !== undefined)
+          throw new UnreachableError(`${name} (${flag} ${remotes})`, known, error);
         throw new OvsdbError('timed out', `${name} (${flag} ${remotes}): ${why ?? 'not ready'}`, {
           cause: error,
         });
@@ -124,7 +140,9 @@ function clientOf(
     });
   } catch (error) {
     if (!(error instanceof OvsdbError)) throw error;
-    throw new ConfigurationError(flag, `${remotes}: ${error.details}`);
+    // A remote that is alone names itself.
+    const isNamed = error.details.startsWith(`"${remotes}"`);
+    throw new ConfigurationError(flag, isNamed ? error.details : `${remotes}: ${error.details}`);
   }
 }
 

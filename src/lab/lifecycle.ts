@@ -40,6 +40,7 @@ import {
   waitFor,
   type ProcessIdentity,
 } from './processes.ts';
+import { LabUsageError } from './paths.ts';
 import { labState, readRecord, writeRecord, type LabRecord } from './state-file.ts';
 import { labStatus } from './status.ts';
 import { prepare } from './build.ts';
@@ -255,7 +256,7 @@ async function repair(record: LabRecord, progress: (line: string) => void): Prom
 export function runningLab(name: string): LabRecord {
   const found = labState(labName(name));
   if (found.state === 'running') return found.record;
-  throw new LabError(
+  throw new LabUsageError(
     found.state === 'stale'
       ? `lab '${name}' is not running any more: start it again with 'heddle lab up --name ${name}'`
       : `there is no lab '${name}': start it with 'heddle lab up --name ${name}'`,

@@ -7,10 +7,17 @@ export type LabKind = 'host' | 'vm';
 export type Datapath = 'system' | 'netdev';
 
 export class LabError extends Error {
+  /** What was asked for can't be: a name, a number, a lab that there is not. */
+  readonly isUsage: boolean = false;
+
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);
     this.name = 'LabError';
   }
+}
+
+export class LabUsageError extends LabError {
+  override readonly isUsage = true;
 }
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -70,7 +77,7 @@ export const LONGEST_NAME = 32;
 /** Checks the name of a lab, which becomes part of paths. */
 export function labName(text: string): string {
   if (!/^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/.test(text) || text.length > LONGEST_NAME)
-    throw new LabError(
+    throw new LabUsageError(
       `a lab can't be named '${text}': use at most ${LONGEST_NAME} lower-case letters, digits and dashes, such as 'default'`,
     );
   return text;
@@ -104,7 +111,9 @@ const MOST_NODES = 89;
 export function nodeCount(text: string): number {
   const count = Number(text);
   if (!Number.isInteger(count) || count < 1 || count > MOST_NODES)
-    throw new LabError(`a lab can't have '${text}' nodes: give a number from 1 to ${MOST_NODES}`);
+    throw new LabUsageError(
+      `a lab can't have '${text}' nodes: give a number from 1 to ${MOST_NODES}`,
+    );
   return count;
 }
 

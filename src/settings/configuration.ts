@@ -480,7 +480,10 @@ function collect(sources: ConfigurationSources): Map<OptionName, Given> {
 function readFile(file: ConfigurationFile): Map<string, string> {
   const document = parseDocument(file.text);
   const [error] = document.errors;
-  if (error !== undefined) throw new ConfigurationError(file.name, error.message);
+  // Further lines repeat the file.
+  const [why = ''] = error?.message.split('\n', 1) ?? [];
+  if (error !== undefined)
+    throw new ConfigurationError(file.name, `not valid YAML: ${why.replace(/:$/, '')}`);
   const content: unknown = document.toJS({ maxAliasCount: 0 });
   if (content === null || content === undefined) return new Map();
   if (!isPlainObject(content))

@@ -1,4 +1,5 @@
 /** The object source that a configuration names, opened. What the other source needs (the rules of our CRDs, or TLS) is not loaded. */
+import { statSync } from 'node:fs';
 import { systemClock } from '../store/clock.ts';
 import type { KubernetesConnection } from '../store/kubernetes/kubernetes-connection.ts';
 import type { LeaseTiming } from '../store/kubernetes/kubernetes-lease.ts';
@@ -75,6 +76,10 @@ async function openManifests(
   { manifests, state }: Extract<ObjectSource, { kind: 'manifests' }>,
   dryRun: boolean,
 ): Promise<OpenObjects> {
+  assertFolder('--state', state);
+  // A daemon's manifests may come; who asks once has named what is not there.
+  if (dryRun && statSync(manifests, { throwIfNoEntry: false }) === undefined)
+    throw new ConfigurationError('--manifests', `there is no file or directory ${manifests}`);
   const [{ ManifestStore }, { formatProblem }, { objectRules }] = await Promise.all([
     import('../store/manifests/manifest-store.ts'),
     import('../store/manifests/manifest-rules.ts'),
@@ -100,6 +105,12 @@ async function openManifests(
       await store.close();
     },
   };
+}
+
+/** One that is not there is made. Throws ConfigurationError. */
+function assertFolder(flag: string, path: string): void {
+  if (statSync(path, { throwIfNoEntry: false })?.isDirectory() === false)
+    throw new ConfigurationError(flag, `${path} is not a directory`);
 }
 
 async function openKubernetes(

@@ -45,7 +45,8 @@ const LONGEST_HOST_LENGTH = 29;
 export function clusterSubnets(text: string): readonly NetworkSubnet[] {
   const subnets = list(text).map((entry) => {
     const [address, length, host, ...more] = entry.split('/');
-    if (more.length > 0) throw new Error(`"${entry}" is not a subnet such as 10.244.0.0/16/24`);
+    if (length === undefined || more.length > 0)
+      throw new Error(`"${entry}" is not a subnet such as 10.244.0.0/16/24`);
     const network = cidr()(`${address}/${length}`);
     const family = familyOf(network);
     const hostLength =

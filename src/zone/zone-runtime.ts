@@ -390,7 +390,7 @@ export class ZoneRuntime implements AsyncDisposable {
   }
 
   /**
-   * Builds what the facts changed. Throws ConfigurationError when the databases are those of another node or lack what isolation needs,
+   * Builds what the facts changed. Throws ConfigurationError when the databases are those of another node or lack what isolation needs, or manifests the node,
    * NotReadyError when the node is not known well enough.
    */
   update(): void {
@@ -399,10 +399,11 @@ export class ZoneRuntime implements AsyncDisposable {
     const { node, manifests } = this.configuration;
     const object = `Node ${node}`;
     const found = this.#problemsOfModel().find((problem) => problem.object === object);
+    const where = `no Node of this name in ${manifests ?? 'the cluster'}; add it or correct the name`;
+    if (found === undefined && manifests !== undefined)
+      throw new ConfigurationError(`--node ${node}`, where);
     throw new NotReadyError(
-      found === undefined
-        ? `--node ${node}: no Node of this name in ${manifests ?? 'the cluster'}; add it or correct the name`
-        : `${object}: ${found.message}`,
+      found === undefined ? `--node ${node}: ${where}` : `${object}: ${found.message}`,
     );
   }
 

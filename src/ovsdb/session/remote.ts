@@ -65,7 +65,10 @@ function parseOne(text: string): Remote {
     case 'pssl':
       return { kind, ...portAndHost(text, rest) };
     default:
-      throw bad(text, `"${kind}" is not a connection method`);
+      throw bad(
+        text,
+        kind === text ? 'it has no connection method' : `"${kind}" is not a connection method`,
+      );
   }
 }
 

@@ -241,7 +241,7 @@ spec: { nodeName: ovn-wroker }
     expect(await names(bed.server, 'Logical_Router')).toContain('blue_blue_ovn_cluster_router');
   });
 
-  test('an unreachable database and an unknown node end with a message and code 69', async () => {
+  test('an unreachable database and an unknown node end with a message and codes 69 and 64', async () => {
     await using bed = await zone();
     const lost = await bed.heddle.run('apply', '--nb', 'unix:/nowhere.sock', '--timeout', '1');
     ended(lost, 69);
@@ -249,7 +249,7 @@ spec: { nodeName: ovn-wroker }
       /OVN_Northbound \(--nb unix:\/nowhere\.sock\).*no such file or directory/,
     );
     const unknown = await bed.heddle.run('apply', '--node', 'ovn-wroker', '--no-wait');
-    ended(unknown, 69);
+    ended(unknown, 64);
     expect(unknown.stderr).toMatch(/--node ovn-wroker: no Node of this name/);
   });
 
@@ -705,5 +705,41 @@ describe('heddle completion', () => {
     expect(completed('valid')).toEqual(['validate']);
     expect(completed('graph', '--format', 's')).toEqual(['svg']);
     expect(completed('validate', '')).toEqual(['']);
+  });
+});
+
+describe('what is wrong with a command line', () => {
+  const AT = '--manifests DIR --state DIR/state --node n1 --socket none';
+  test.each([
+    ['status --manifests DIR --state DIR/notes.txt', 64, /--state: .*notes.txt is not a directory/],
+    ['status --manifests DIR/nowhere --state DIR/state', 64, /--manifests: there is no file or/],
+    [
+      'status --config DIR/torn',
+      64,
+      /torn: not valid YAML: Flow map must .* line \d+, column \d+$/m,
+    ],
+    [`status ${AT}`, 1, /no node is called "n1"; nodes: none/],
+    [`plan ${AT} --nb foo`, 64, /--nb: "foo": it has no connection method; expected unix:PATH/],
+    [
+      `plan ${AT} --nb unix:/no.sock --timeout 1`,
+      69,
+      /heddle: OVN_Northbound \(--nb unix:\/no.sock\) can't be reached: connect \/no.sock: no such/,
+    ],
+    [`plan ${AT} --cluster-subnets foo`, 64, /--cluster-subnets: "foo" is not a subnet such as/],
+    [
+      'render --manifests DIR --node n',
+      64,
+      /--node n: no Node of this name in .*; add it or correct/,
+    ],
+    ['validate DIR/nowhere DIR', 64, /nowhere can't be read: stat .*: no such file or directory/],
+    ['lab shell --name nope', 64, /there is no lab 'nope'/],
+    ['lab up --name ../x', 64, /a lab can't be named/],
+  ])('%s', async (line, code, text) => {
+    using bed = new Installation();
+    writeFileSync(join(bed.folder, 'notes.txt'), '');
+    writeFileSync(join(bed.folder, 'torn'), '{');
+    const found = await heddle(...line.replaceAll('DIR', bed.folder).split(' '));
+    expect([found.code, found.stderr]).toEqual([code, expect.stringMatching(text)]);
+    expect(found.stderr).not.toMatch(/\bE[A-Z]{4,}\b|\n {4}at /);
   });
 });

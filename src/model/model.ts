@@ -222,6 +222,8 @@ export interface ClusterSettings {
   readonly dnsServers: string | readonly string[];
   /** Nodes forward what pods ask of that service, where rules of EgressFirewalls have names. */
   readonly forwardsDns: boolean;
+  /** Hosts have VRFs: without them pods of primary networks reach no service of the default network. */
+  readonly hasVrfs: boolean;
   readonly serviceLimits: ServiceLimits;
   /** Connections that one interface of a pod may have at a time, as OVN tracks them; 0: as many as its node's table holds. */
   readonly podConnections: number;

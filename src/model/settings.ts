@@ -30,6 +30,7 @@ export const DEFAULT_SETTINGS: ClusterSettings = {
   allowedDefaultServices: ['default/kubernetes', 'kube-system/kube-dns'],
   dnsServers: 'kube-system/kube-dns',
   forwardsDns: true,
+  hasVrfs: true,
   serviceExternalRanges: [],
   tunnelSources: [],
   // A service of 64 addresses and 16 ports, or of 5,000 endpoints with two ports in both families. The slices of 20,000 endpoints, a hundred in

@@ -7,6 +7,7 @@ export * from './route/route.ts';
 export * from './route/rule.ts';
 export * from './conntrack/connection.ts';
 export * from './generic/ethtool.ts';
+export { deviceSocket, type DeviceSocketOptions } from './socket/device-socket.ts';
 export { sendFrame, type FrameOptions } from './socket/frame-sender.ts';
 export { NetlinkError } from './socket/netlink-error.ts';
 export { NetlinkMonitor, type NetlinkMonitorOptions } from './socket/netlink-monitor.ts';

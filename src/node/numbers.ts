@@ -19,6 +19,10 @@ export const ROUTING_TABLES = 10_000;
 /** Routing table of what host processes send to services with a local internal traffic policy, and priority of its rule (reference/node.md §2.1). */
 export const INTERNALLY_LOCAL_TABLE = 7;
 export const RULE_INTERNALLY_LOCAL = 30;
+/** Mark of what pods of primary networks ask the forwarder of DNS, table in which the service is the host's own, and priority of its rule (reference/egress.md §2.4). */
+export const MARK_DNS = 1012;
+export const DNS_TABLE = 8;
+export const RULE_DNS = 31;
 /** Tables below it are other programs' (reference/node.md §1.2). */
 export const LOWEST_ROUTING_TABLE = 1000;
 export const HIGHEST_ROUTING_TABLE = 2 ** 31 - 1;

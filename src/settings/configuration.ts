@@ -446,6 +446,7 @@ function clusterSettings(read: Read, kernelPortRange = ''): ClusterSettings {
     ),
     dnsServers: read('dns-servers', dnsServers, defaults.dnsServers),
     forwardsDns: read('dns-forwarder', boolean, defaults.forwardsDns),
+    hasVrfs: read('host-vrfs', boolean, defaults.hasVrfs),
     serviceExternalRanges: read(
       'service-external-ranges',
       (text): readonly string[] => list(text).map(cidr()),

@@ -9,7 +9,7 @@ import { serveOutward } from '../../src/lab/outward.ts';
 import { nodeNames, stateFolder } from '../../src/lab/paths.ts';
 import { settingsFile } from '../../src/lab/objects.ts';
 import { SERVER_PORT } from '../../src/lab/pods.ts';
-import { connectedByName } from '../support/lab/asked-names.ts';
+import { connectedByName, connectedByNameFor } from '../support/lab/asked-names.ts';
 import { stopDaemon } from '../support/lab/lab-daemons.ts';
 import { testLab, whyNoLab, type TestLab } from '../support/lab/lab.ts';
 import { nodeAddresses } from '../support/lab/matrix-tenants.ts';
@@ -27,6 +27,10 @@ import { Tenants } from '../support/lab/tenants.ts';
 
 const SOON = { timeout: 60_000, interval: 200 };
 const SECONDS = 2;
+/** For which names change without end. */
+const SECONDS_OF_CHANGE = 15;
+/** So many addresses that names have a new one each time. */
+const MANY = '172.18.4.0/22';
 const NODE_PORT = 30_200;
 
 const clusterIp = (space: Space): string => `172.16.1.${201 + spaces.indexOf(space)}`;
@@ -311,6 +315,8 @@ describe.skipIf(whyNoLab !== undefined)(
         });
         write(RULES);
         await expect.poll(targets, SOON).toContain('169.254.0.6:53');
+        // The row is there: pods meet it once the data plane has it.
+        await runInside(lab.record, 'on n1 ovn-nbctl --wait=hv sync'.split(' '));
         for (const [index, address] of others.entries()) {
           const other = others.at(index - 1) ?? first;
           say({
@@ -333,6 +339,37 @@ describe.skipIf(whyNoLab !== undefined)(
             'example.net': { [never]: false },
           });
         }
+      });
+
+      test('is in force while it changes every 200 ms, and what no rule has never is', async () => {
+        write(RULES);
+        // Each answer has an address that nobody had before: all of the range are the host's outside.
+        await runInside(lab.record, `ip -n ext route add local ${MANY} dev eth0`.split(' '));
+        let count = 0;
+        const next = (): string => `172.18.${4 + ((count += 1) >> 8)}.${count & 255}`;
+        const change = (): void =>
+          say({ 'www.example.org': next(), 'a.apps.example.org': next(), 'example.net': next() });
+        change();
+        await expect.poll(() => reached('www.example.org'), SOON).not.toEqual({});
+        const changing = setInterval(change, 200);
+        const found = await connectedByNameFor(
+          SECONDS_OF_CHANGE,
+          lab.record,
+          end('plain', 'near'),
+          DNS_SERVICE,
+          ['www.example.org', 'a.apps.example.org', 'example.net'],
+          SERVER_PORT,
+        ).finally(() => clearInterval(changing));
+        const all = (name: string): readonly boolean[] =>
+          found.flatMap((one) => Object.values(one[name] ?? {}));
+        const told = [...all('www.example.org'), ...all('a.apps.example.org')];
+        const others = all('example.net');
+        expect(told.length).toBeGreaterThanOrEqual(4);
+        expect(others.length).toBeGreaterThanOrEqual(2);
+        expect({
+          denied: told.filter((isReached) => !isReached).length,
+          allowed: others.filter((isReached) => isReached).length,
+        }).toEqual({ denied: 0, allowed: 0 });
       });
 
       test('goes to DNS at once when the daemon is killed; what it had allowed stays, and nothing more is', async () => {

@@ -20,6 +20,7 @@ import {
   type HostTenants,
 } from '../support/lab/host-tenants.ts';
 import { API, DNS, nodeAddresses, sliceObjects } from '../support/lab/matrix-tenants.ts';
+import { proveNamesOnNetworks } from '../support/lab/names-on-networks.ts';
 import { until } from '../support/run/until.ts';
 
 const OVS = '--ovs=unix:/run/openvswitch/db.sock';
@@ -288,6 +289,16 @@ print(s.recv(512).decode().split()[0])
         },
         LIMIT,
       );
+    });
+
+    test('names in EgressFirewalls are in force before pods of all are told, also after the daemon was killed, when they are told at once', async () => {
+      await proveNamesOnNetworks({
+        lab: lab.record,
+        tenants: { ends, onDefault, write },
+        pods: PODS,
+        servers: DNS.ips.slice(0, 1),
+        daemonArguments: ARGUMENTS,
+      });
     });
 
     test('the way out of a pod is its own network, whose mark its connections have', async () => {

@@ -22,6 +22,7 @@ import {
   service,
   sliceObjects,
 } from '../support/lab/matrix-tenants.ts';
+import { proveNamesOnNetworks } from '../support/lab/names-on-networks.ts';
 
 /** In the order of their ids, which begin with 1. */
 const TENANTS = [
@@ -68,6 +69,8 @@ const atNodePort = (nodePort: number): object => ({
   type: 'NodePort',
   ports: PORTS.map((port) => ({ ...port, nodePort })),
 });
+
+const ARGUMENTS = ['--render=everywhere', '--gateway-mode=local'];
 
 const NOBODY = 'nobody';
 const SOON = { timeout: LIMIT, interval: 500 };
@@ -131,10 +134,7 @@ describe.skipIf(whyNoVirtualMachine !== undefined)(
 
     beforeAll(async () => {
       lab = await testLab('e2e-local-gateway', { kind: 'vm', nodes: 2, families: 'dual' });
-      tenants = await startHostTenants(lab.record, OBJECTS, [
-        '--render=everywhere',
-        '--gateway-mode=local',
-      ]);
+      tenants = await startHostTenants(lab.record, OBJECTS, ARGUMENTS);
       const objects = TENANTS.flatMap((tenant) => {
         const addresses = tenants.onDefault.get(web(tenant))?.addresses ?? [];
         const of = (name: string, ips: readonly string[], spec: object): object[] => {
@@ -300,6 +300,18 @@ describe.skipIf(whyNoVirtualMachine !== undefined)(
           ];
         }),
       );
+    });
+
+    test('names in EgressFirewalls are in force before pods of each are told, also after the daemon was killed, when they are told at once', async () => {
+      const pods = TENANTS.map(web);
+      const servers = DNS.ips;
+      await proveNamesOnNetworks({
+        lab: lab.record,
+        tenants,
+        pods,
+        servers,
+        daemonArguments: ARGUMENTS,
+      });
     });
   },
 );

@@ -29,8 +29,8 @@ export interface EgressServiceFacts {
 /** Tables that rules may lead into: what an `ip rule` takes, but for the kernel's own. */
 const HIGHEST_TABLE = 2 ** 32 - 1;
 const LOCAL_TABLE = 255;
-/** Of Heddle on every host: services that stay on the node, and networks. */
-const INTERNALLY_LOCAL_TABLE = 7;
+/** Of Heddle on every host: services that stay on the node, and DNS of primary networks. */
+const OWN_TABLES: readonly number[] = [7, 8];
 const REMEDY =
   'no pod of it leaves; name the number of a routing table that an administrator keeps on the nodes';
 
@@ -46,7 +46,7 @@ export function routingTable(network: string): {
   const table = Number(network);
   if (table > HIGHEST_TABLE) return problem(`is more than ${HIGHEST_TABLE}`);
   if (table === LOCAL_TABLE) return problem("is the kernel's table of local addresses");
-  if (table === INTERNALLY_LOCAL_TABLE) return problem('is a table of Heddle');
+  if (OWN_TABLES.includes(table)) return problem('is a table of Heddle');
   return { table };
 }
 

@@ -6,19 +6,24 @@ import { DEFAULT_NETWORK } from '../read/networks.ts';
 
 export const DNS_PORT = 53;
 
-/** Where they do not, a name is what the daemon's own resolver is told, and nobody knows which names a wildcard stands for. */
+/** The default network, and primary ones whose pods reach that service by way of the host. Where nodes do not, a name is what the daemon's own resolver is told, and nobody knows which names a wildcard stands for. */
 export const forwardsDnsOn = (
   network: string,
   {
     features,
     forwardsDns,
     dnsServers,
-  }: Pick<ClusterSettings, 'features' | 'forwardsDns' | 'dnsServers'>,
+    hasVrfs,
+    allowedDefaultServices,
+  }: Pick<
+    ClusterSettings,
+    'features' | 'forwardsDns' | 'dnsServers' | 'hasVrfs' | 'allowedDefaultServices'
+  >,
 ): boolean =>
-  network === DEFAULT_NETWORK &&
   features.egressFirewall &&
   forwardsDns &&
-  typeof dnsServers === 'string';
+  typeof dnsServers === 'string' &&
+  (network === DEFAULT_NETWORK || (hasVrfs && allowedDefaultServices.includes(dnsServers)));
 
 /** Of the forwarder on each host, in the masquerade subnet; undefined where a family has none. */
 export function dnsForwarderAddress(

@@ -12,6 +12,7 @@ import { endpointsOf, socketAddress, type SocketAddress } from '../rules/backend
 import type { backendTables } from './backends.ts';
 import type { FirewallTables } from './egress-firewalls.ts';
 import type { NodeTables } from './nodes.ts';
+import type { RenderedTables } from './rendered-networks.ts';
 import type { ServiceTables } from './services.ts';
 import type { ZoneBasis } from './zone-basis.ts';
 
@@ -19,7 +20,8 @@ import type { ZoneBasis } from './zone-basis.ts';
 export interface ForwardedDns {
   readonly family: Family;
   readonly protocol: 'UDP' | 'TCP';
-  /** Address and port of the service, as OVN writes them. */
+  readonly clusterIp: string;
+  /** The cluster IP and port of the service, as OVN writes them. */
   readonly vip: string;
   /** The forwarder's, on the host: of nobody else, so that who may ask DNS may do nothing else there. */
   readonly address: string;
@@ -31,6 +33,8 @@ export interface ForwardedDns {
 export interface DnsForwarding {
   readonly service: string;
   readonly ways: readonly ForwardedDns[];
+  /** Ids of primary networks on which rules have names: their pods ask the service itself, by the host's port on the network. */
+  readonly networks: readonly number[];
   /** All endpoints are pods of the default network. */
   readonly isInside: boolean;
   /** Somebody listens: until then pods ask the endpoints. */
@@ -41,6 +45,7 @@ export function dnsForwardingTables(
   known: ZoneBasis &
     FirewallTables &
     ServiceTables &
+    RenderedTables &
     Pick<NodeTables, 'subnetsOn'> &
     ReturnType<typeof backendTables>,
 ) {
@@ -50,6 +55,11 @@ export function dnsForwardingTables(
     'dnsForwarders',
     recorder,
   );
+
+  const idOf = (network: string): number | readonly [] =>
+    network !== DEFAULT_NETWORK && forwardsDnsOn(network, settings)
+      ? (known.rendered.part(network, 'id') ?? [])
+      : [];
 
   function forwarding(): DnsForwarding | undefined {
     const { dnsServers: key } = settings;
@@ -75,6 +85,7 @@ export function dnsForwardingTables(
         ways.push({
           family,
           protocol,
+          clusterIp,
           vip: socketAddress(clusterIp, port),
           address,
           port: first.port,
@@ -84,7 +95,9 @@ export function dnsForwardingTables(
     }
     if (ways.length === 0) return undefined;
     const isOpen = dnsForwarders.get('host') !== undefined;
-    return { service: key, ways, isInside, isOpen };
+    const named = known.firewallPlacements.by('named').flatMap((one) => one.networks);
+    const networks = [...new Set(named)].flatMap(idOf).sort((a, b) => a - b);
+    return { service: key, ways, networks, isInside, isOpen };
   }
 
   const dnsForwarding = new DerivedFacts<

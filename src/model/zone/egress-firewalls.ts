@@ -96,12 +96,13 @@ export function firewallTables(
     firewallPlacements: new DerivedFacts<
       FirewallKey,
       FirewallPlacement,
-      { unit: [network: NetworkName, ...firewall: FirewallKey] }
+      { unit: [network: NetworkName, ...firewall: FirewallKey]; named: [] }
     >('firewallPlacements', graph, firewalls, place, {
       object: (namespace, name) => `EgressFirewall ${namespace}/${name}`,
       indexes: {
         unit: ({ namespace, name, networks }) =>
           networks.map((network) => [network, namespace, name]),
+        named: ({ hasNames }) => (hasNames ? [[]] : []),
       },
     }),
   };

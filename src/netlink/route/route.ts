@@ -78,7 +78,7 @@ export const ROUTE_TYPE = {
 } as const;
 
 /** RT_SCOPE_*; of what is deleted nowhere means any. */
-const SCOPE = { universe: 0, link: 253, nowhere: 255 } as const;
+const SCOPE = { universe: 0, link: 253, host: 254, nowhere: 255 } as const;
 
 /** RTNH_F_* */
 export const HOP_FLAG = { dead: 0x1, onLink: 0x4, linkDown: 0x10 } as const;
@@ -296,7 +296,8 @@ function write(route: NewRoute, isDeletion: boolean): Uint8Array {
   const hops = route.hops ?? [];
   const isDirect = type === ROUTE_TYPE.unicast && hops.every(({ via }) => via === undefined);
   // As ip(8) has it: to what is on the device itself.
-  const usual = isDirect && family === 'v4' ? SCOPE.link : SCOPE.universe;
+  const ofFamily = type === ROUTE_TYPE.local ? SCOPE.host : isDirect ? SCOPE.link : SCOPE.universe;
+  const usual = family === 'v4' ? ofFamily : SCOPE.universe;
   const { scope = isDeletion ? SCOPE.nowhere : usual } = route;
   const [only, ...others] = hops;
   const isOnLink = others.length === 0 && only?.isOnLink === true;

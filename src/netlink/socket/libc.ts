@@ -1,5 +1,5 @@
 /**
- * The few functions of the C library that netlink, and sending frames, take and Node.js has not, called through koffi. What crosses is numbers, and memory of
+ * The few functions of the C library that netlink, sending frames, and sockets bound to a device take and Node.js has not, called through koffi. What crosses is numbers, and memory of
  * which length and place were compared here before.
  */
 import { createRequire } from 'node:module';
@@ -16,7 +16,16 @@ export interface Libc {
   readonly frameSocket: () => number;
   /** Has it send on the device of this number. */
   readonly bindToDevice: (socket: number, device: number) => number;
-  readonly setOption: (socket: number, level: number, option: number, value: number) => number;
+  readonly setOption: (
+    socket: number,
+    level: number,
+    option: number,
+    value: number | Uint8Array,
+  ) => number;
+  /** A socket of IPv4 or IPv6, for datagrams or for connections. */
+  readonly internetSocket: (family: number, type: 'datagram' | 'stream') => number;
+  /** Gives it an address (sockaddr_in, sockaddr_in6). */
+  readonly bindToAddress: (socket: number, address: Uint8Array) => number;
   readonly send: (socket: number, bytes: Uint8Array) => number;
   /** As `send`, in a thread of its own while the caller goes on. Which error it was is known to that thread alone: EIO stands for any. */
   readonly sendAside: (socket: number, bytes: Uint8Array) => Promise<number>;
@@ -37,6 +46,7 @@ const AF_UNIX = 1;
 const AF_NETLINK = 16;
 const AF_PACKET = 17;
 const SOCK_STREAM = 1;
+const SOCK_DGRAM = 2;
 const SOCK_RAW = 3;
 const SOCK_CLOEXEC = 0o2000000;
 const SOCK_NONBLOCK = 0o4000;
@@ -108,8 +118,17 @@ function load(): Libc {
       view.setInt32(Uint32Array.BYTES_PER_ELEMENT, device, LITTLE_ENDIAN);
       return bindSocket(fd, address, address.byteLength);
     },
-    setOption: (fd, level, option, value) =>
-      setsockopt(fd, level, option, Int32Array.of(value), Int32Array.BYTES_PER_ELEMENT),
+    setOption: (fd, level, option, value) => {
+      const bytes = typeof value === 'number' ? Int32Array.of(value) : value;
+      return setsockopt(fd, level, option, bytes, bytes.byteLength);
+    },
+    internetSocket: (family, type) =>
+      socket(
+        family,
+        (type === 'stream' ? SOCK_STREAM : SOCK_DGRAM) | SOCK_CLOEXEC | SOCK_NONBLOCK,
+        0,
+      ),
+    bindToAddress: (fd, address) => bindSocket(fd, address, address.byteLength),
     send: (fd, bytes) => send(fd, bytes, bytes.byteLength, MSG_DONTWAIT | MSG_NOSIGNAL),
     sendAside: (fd, bytes) => sendAside(fd, bytes, bytes.byteLength, MSG_NOSIGNAL),
     receive: (fd, buffer) => recv(fd, buffer, buffer.byteLength, MSG_DONTWAIT | MSG_TRUNC),

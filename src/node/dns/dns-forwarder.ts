@@ -1,5 +1,6 @@
 /**
- * Forwards what pods of the default network ask the cluster's DNS service while rules of EgressFirewalls have names (decisions/firewall-names.md).
+ * Forwards what pods ask the cluster's DNS service while rules of EgressFirewalls have names, on the default network and on primary ones
+ * (decisions/firewall-names.md).
  * What an answer says of such a name is in the data plane before the pod has the answer. Bytes pass as they are.
  */
 import { createSocket, type RemoteInfo, type Socket as UdpSocket } from 'node:dgram';
@@ -8,12 +9,16 @@ import { networkInterfaces } from 'node:os';
 import { FAMILIES } from '../../allocators/addresses.ts';
 import { errorText } from '../../api/error-text.ts';
 import type { ZoneProblem } from '../../api/zone-status.ts';
-import { dnsForwarderAddress } from '../../model/rules/dns-forwarding.ts';
+import { DNS_PORT, dnsForwarderAddress } from '../../model/rules/dns-forwarding.ts';
 import type { DnsForwarding, ForwardedDns } from '../../model/zone/dns-forwarding.ts';
 import type { ZoneFacts } from '../../model/zone/zone.ts';
 import { pause, systemClock, type Clock } from '../../store/clock.ts';
 import type { Log } from '../../store/log.ts';
+import { deviceSocket } from 'rtnetlink-ts';
+import { linkOf, openRouteSocket } from '../linux/network-socket.ts';
 import type { FactSource } from '../fact-source.ts';
+import { managementDevice } from '../names.ts';
+import { MARK_DNS } from '../numbers.ts';
 import { failureFor, readAnswered, readQuestion } from './dns-message.ts';
 import { DnsRelay, type Protocol } from './dns-relay.ts';
 import { DnsStream } from './dns-stream.ts';
@@ -50,16 +55,52 @@ const PATIENCE = 10;
 const MOST_CONNECTIONS = 512;
 const MOST_OF_ONE = 32;
 const LONGEST_REST = 10_000;
+/** All pods of a primary network have one address here, and together the share of so many pods. */
+const SHARE_OF_NETWORK = 5;
 
 /** The name servers of the root: whoever serves DNS answers something. */
 const PROBE = Buffer.from('7a7a010000010000000000000000020001', 'hex');
 
 interface Open {
+  readonly at: Listening;
   readonly close: () => void;
 }
 
-const keyOf = ({ protocol, address, port }: ForwardedDns): string =>
-  `${protocol} ${address} ${port}`;
+/** Where it listens: at the address of a way, or by the host's port on a primary network at the service's own. */
+interface Listening extends ForwardedDns {
+  /** `index` is another one once the device was made anew, which sockets don't hear. */
+  readonly by?: { readonly device: string; readonly index: number };
+}
+
+const keyOf = ({ protocol, address, port, by }: Listening): string =>
+  `${protocol} ${address} ${port}${by === undefined ? '' : ` ${by.device} ${by.index}`}`;
+
+/** Those whose devices are there. */
+function onNetworks({ ways, networks }: DnsForwarding): readonly Listening[] {
+  if (networks.length === 0) return [];
+  using socket = openRouteSocket(undefined);
+  return networks.flatMap((id) => {
+    const device = managementDevice(id);
+    const index = linkOf(socket, device)?.index;
+    return index === undefined
+      ? []
+      : ways.map((way) => ({
+          ...way,
+          address: way.clusterIp,
+          port: DNS_PORT,
+          by: { device, index },
+        }));
+  });
+}
+
+const shareOf = ({ by }: Listening): number => (by === undefined ? 1 : SHARE_OF_NETWORK);
+
+/** Where a socket of Node.js is to be bound, or one that is bound. */
+function placeOf({ family, address, port, by }: Listening, type: 'datagram' | 'stream') {
+  return by === undefined
+    ? { address, host: address, port, exclusive: true }
+    : { fd: deviceSocket({ family, type, address, port, device: by.device, mark: MARK_DNS }) };
+}
 
 export class DnsForwarder implements FactSource {
   readonly #options: DnsForwarderOptions;
@@ -73,6 +114,7 @@ export class DnsForwarder implements FactSource {
   #problem: string | undefined;
   #unanswered = 0;
   #failures = 0;
+  #failuresOnNetworks = 0;
 
   constructor(options: DnsForwarderOptions) {
     this.#options = options;
@@ -123,8 +165,10 @@ export class DnsForwarder implements FactSource {
       return;
     }
     this.#failures = 0;
-    if (forwarding.isOpen && this.#unanswered < SUSPICIOUS) return this.#tell(undefined);
+    if (forwarding.isOpen && this.#unanswered < SUSPICIOUS)
+      return this.#tell(await this.#listenOnNetworks(forwarding));
     const isReached = await this.#isReached(forwarding);
+    if (!isReached) await this.#listenAt([], ({ by }) => by !== undefined);
     this.#unanswered = isReached ? 0 : SUSPICIOUS;
     this.#say(isReached);
     this.#tell(
@@ -147,19 +191,42 @@ export class DnsForwarder implements FactSource {
   }
 
   /** Returns why not everything can be listened at, if so. */
-  async #listen({ ways }: DnsForwarding): Promise<string | undefined> {
-    const wanted = new Map(ways.map((way) => [keyOf(way), way]));
-    for (const [key, { close }] of this.#open)
-      if (!wanted.has(key)) {
+  #listen({ ways }: DnsForwarding): Promise<string | undefined> {
+    return this.#listenAt(ways, ({ by }) => by === undefined);
+  }
+
+  /** Returns what is wrong with it. */
+  async #listenOnNetworks(forwarding: DnsForwarding): Promise<string | undefined> {
+    let refused: string | undefined;
+    try {
+      const wanted = onNetworks(forwarding);
+      refused = await this.#listenAt(wanted, ({ by }) => by !== undefined);
+    } catch (error) {
+      refused = errorText(error);
+    }
+    this.#failuresOnNetworks = refused === undefined ? 0 : this.#failuresOnNetworks + 1;
+    return refused === undefined || this.#failuresOnNetworks < PATIENCE
+      ? undefined
+      : `DNS of pods of a primary network is not forwarded, so there names in EgressFirewalls are what the daemon's own resolver is told, and wildcards nobody: ${refused}`;
+  }
+
+  /** Closes what is like that and not wanted. Returns why not everything can be listened at, if so. */
+  async #listenAt(
+    listening: readonly Listening[],
+    isLike: (listening: Listening) => boolean,
+  ): Promise<string | undefined> {
+    const wanted = new Map(listening.map((one) => [keyOf(one), one]));
+    for (const [key, { close, at }] of this.#open)
+      if (isLike(at) && !wanted.has(key)) {
         close();
         this.#open.delete(key);
       }
     let refused: string | undefined;
-    for (const [key, way] of wanted) {
+    for (const [key, at] of wanted) {
       if (this.#open.has(key)) continue;
       try {
-        const open = await (way.protocol === 'UDP' ? this.#listenUdp(way) : this.#listenTcp(way));
-        this.#open.set(key, open);
+        const close = await (at.protocol === 'UDP' ? this.#listenUdp(at) : this.#listenTcp(at));
+        this.#open.set(key, { close, at });
       } catch (error) {
         refused ??= errorText(error);
       }
@@ -167,7 +234,8 @@ export class DnsForwarder implements FactSource {
     return refused;
   }
 
-  #listenUdp(way: ForwardedDns): Promise<Open> {
+  #listenUdp(way: Listening): Promise<() => void> {
+    const place = placeOf(way, 'datagram');
     const socket = createSocket({ type: way.family === 'v4' ? 'udp4' : 'udp6' });
     socket.on('message', (query, from) => void this.#answerUdp(socket, way, query, from));
     const close = (): void => void socket.close();
@@ -176,18 +244,18 @@ export class DnsForwarder implements FactSource {
         socket.close();
         reject(error);
       });
-      socket.bind({ address: way.address, port: way.port, exclusive: true }, () => {
+      socket.bind(place, () => {
         socket.removeAllListeners('error');
         // Of a single datagram that could not be sent: the pod is gone.
         socket.on('error', (error) => this.#options.log.debug({ error }, 'an answer was not sent'));
-        resolve({ close });
+        resolve(close);
       });
     });
   }
 
   async #answerUdp(
     socket: UdpSocket,
-    way: ForwardedDns,
+    way: Listening,
     query: Buffer,
     { address, port }: RemoteInfo,
   ): Promise<void> {
@@ -196,23 +264,20 @@ export class DnsForwarder implements FactSource {
       socket.send(answer, port, address, () => undefined);
   }
 
-  async #answerTcp(
-    socket: Socket,
-    way: ForwardedDns,
-    query: Buffer,
-    address: string,
-  ): Promise<void> {
+  async #answerTcp(socket: Socket, way: Listening, query: Buffer, address: string): Promise<void> {
     const answer = await this.#answer('TCP', way, query, address);
     if (answer === undefined) socket.destroy();
     else if (!socket.destroyed) socket.write(DnsStream.framed(answer));
   }
 
-  #listenTcp(way: ForwardedDns): Promise<Open> {
+  #listenTcp(way: Listening): Promise<() => void> {
+    const place = placeOf(way, 'stream');
+    const most = MOST_OF_ONE * shareOf(way);
     const sockets = new Set<Socket>();
     const server: Server = createServer((socket) => {
       const address = socket.remoteAddress ?? '';
       const count = this.#connections.get(address) ?? 0;
-      if (count >= MOST_OF_ONE || sockets.size >= MOST_CONNECTIONS) {
+      if (count >= most || sockets.size >= MOST_CONNECTIONS) {
         this.#options.events?.onQuestion('TCP', 'refused');
         socket.destroy();
         return;
@@ -238,12 +303,12 @@ export class DnsForwarder implements FactSource {
     };
     return new Promise((resolve, reject) => {
       server.once('error', reject);
-      server.listen({ host: way.address, port: way.port, exclusive: true }, () => {
+      server.listen(place, () => {
         server.removeAllListeners('error');
         server.on('error', (error) =>
           this.#options.log.debug({ error }, 'a connection was not taken'),
         );
-        resolve({ close });
+        resolve(close);
       });
     });
   }
@@ -251,20 +316,21 @@ export class DnsForwarder implements FactSource {
   /** Undefined for what is no question, and for one too many. */
   async #answer(
     protocol: Protocol,
-    way: ForwardedDns,
+    way: Listening,
     query: Buffer,
     from: string,
   ): Promise<Buffer | undefined> {
     const { events } = this.#options;
     if (query.length < 12) return undefined;
-    if (!this.#limits.begin(from, performance.now())) {
+    if (!this.#limits.begin(from, performance.now(), shareOf(way))) {
       events?.onQuestion(protocol, 'refused');
       return undefined;
     }
     try {
       // Endpoints are those of now, not of when it was listened first.
       const ways = this.#facts?.dnsForwarding.peek()?.ways ?? [];
-      const { endpoints } = ways.find((one) => keyOf(one) === keyOf(way)) ?? way;
+      const { endpoints } =
+        ways.find(({ vip, protocol: by }) => vip === way.vip && by === protocol) ?? way;
       const answer = await this.#relay.ask(query, protocol, endpoints, this.#signal);
       this.#unanswered = answer === undefined ? this.#unanswered + 1 : 0;
       events?.onQuestion(protocol, answer === undefined ? 'failed' : 'answered');

@@ -23,16 +23,18 @@ export class QuestionLimits {
     return this.#underWay;
   }
 
-  /** Returns false for one too many; otherwise `ended` is to be called when it is answered. */
-  begin(address: string, now: number): boolean {
-    const asking = this.#asking.get(address) ?? { underWay: 0, left: RATE, at: now };
-    asking.left = Math.min(RATE, asking.left + ((now - asking.at) * RATE) / 1000);
+  /** `share`: of so many pods. Returns false for one too many; otherwise `ended` is to be called when it is answered. */
+  begin(address: string, now: number, share = 1): boolean {
+    const rate = RATE * share;
+    const asking = this.#asking.get(address) ?? { underWay: 0, left: rate, at: now };
+    asking.left = Math.min(rate, asking.left + ((now - asking.at) * rate) / 1000);
     asking.at = now;
     if (!this.#asking.has(address)) {
       if (this.#asking.size >= MOST_ADDRESSES) this.#forget(now);
       this.#asking.set(address, asking);
     }
-    if (this.#underWay >= MOST || asking.underWay >= MOST_OF_ONE || asking.left < 1) return false;
+    if (this.#underWay >= MOST || asking.underWay >= MOST_OF_ONE * share || asking.left < 1)
+      return false;
     asking.left -= 1;
     asking.underWay += 1;
     this.#underWay += 1;

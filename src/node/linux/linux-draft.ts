@@ -18,7 +18,7 @@ import type { LinuxChange, LinuxCommand } from './linux-change.ts';
 import type { Stale } from './stale.ts';
 import type { Found, FoundLink } from './linux-found.ts';
 import { MARK, SETTINGS } from '../../desired/rows.ts';
-import { INTERNALLY_LOCAL_TABLE, MAIN_TABLE } from '../numbers.ts';
+import { DNS_TABLE, INTERNALLY_LOCAL_TABLE, MAIN_TABLE } from '../numbers.ts';
 
 /** The found state, as far as a plan looks at it. */
 export interface FoundState {
@@ -94,7 +94,7 @@ export class LinuxDraft {
 
   /** Mark of the network whose table it is, by the VRF; '' where none says so. */
   markOfTable(table: number): string {
-    if (table === MAIN_TABLE || table === INTERNALLY_LOCAL_TABLE) return SETTINGS;
+    if ([MAIN_TABLE, INTERNALLY_LOCAL_TABLE, DNS_TABLE].includes(table)) return SETTINGS;
     for (const link of this.state.links.values())
       if (link.table === table) return markInAlias(link.alias) ?? '';
     return '';

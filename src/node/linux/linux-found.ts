@@ -67,22 +67,27 @@ export const foundLink = (
 /** Destinations of default routes. */
 export const DEFAULTS = ['0.0.0.0/0', '::/0'];
 
+/** Kinds of routes that we make besides those that lead somewhere. */
+const TYPES: ReadonlyMap<number, 'unreachable' | 'local'> = new Map([
+  [ROUTE_TYPE.unreachable, 'unreachable'],
+  [ROUTE_TYPE.local, 'local'],
+]);
+
 export function foundRoute(route: Route, nameOf: NameOf): Found<RouteColumns> {
   const { family, table, destination, type, protocol, preferredSource, metric } = route;
   const { mtu } = route.metrics;
   const [hop, ...others] = route.hops;
   const isUnicast = type === ROUTE_TYPE.unicast;
+  const isLocal = type === ROUTE_TYPE.local;
   const via = others.length === 0 ? hop?.via : SEVERAL_HOPS;
   // IPv6 shows the loopback device for what goes nowhere.
-  const dev = isUnicast && others.length === 0 ? nameOf(hop?.device) : undefined;
+  const dev = (isUnicast || isLocal) && others.length === 0 ? nameOf(hop?.device) : undefined;
   return {
     columns: {
       family,
       table,
       dst: DEFAULTS.includes(destination) ? 'default' : destination,
-      ...(isUnicast
-        ? {}
-        : { type: type === ROUTE_TYPE.unreachable ? 'unreachable' : (`${type}` as const) }),
+      ...(isUnicast ? {} : { type: TYPES.get(type) ?? (`${type}` as const) }),
       ...(via === undefined ? {} : { via }),
       ...(dev === undefined ? {} : { dev }),
       ...(dev === undefined || ((hop?.flags ?? 0) & HOP_FLAG.onLink) === 0 ? {} : { onlink: true }),

@@ -46,6 +46,10 @@ const newAddress = (
   ...(deprecated === true ? { lifetimes: { preferred: 0, valid: FOREVER } } : {}),
 });
 
+function routeType(type: RouteColumns['type'] = `${ROUTE_TYPE.unicast}`): number {
+  return type === 'unreachable' || type === 'local' ? ROUTE_TYPE[type] : Number(type);
+}
+
 function newRoute(route: RouteColumns, indexOf: IndexOf): NewRoute {
   const { family, table, dst, type, via, dev, onlink = false, src, mtu } = route;
   const everything = family === 'v6' ? '::/0' : '0.0.0.0/0';
@@ -56,7 +60,7 @@ function newRoute(route: RouteColumns, indexOf: IndexOf): NewRoute {
   return {
     destination: dst === 'default' ? everything : dst,
     table,
-    type: type === 'unreachable' ? ROUTE_TYPE.unreachable : Number(type ?? ROUTE_TYPE.unicast),
+    type: routeType(type),
     protocol: PROTOCOL,
     metric: metricOf(route),
     ...(src === undefined ? {} : { preferredSource: src }),

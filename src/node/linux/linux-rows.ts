@@ -30,7 +30,7 @@ export interface RouteColumns {
   /** `default`, or a network with its prefix length. */
   readonly dst: string;
   /** A number (ROUTE_TYPE) of a route that was found, and is of no kind that we make. */
-  readonly type?: 'unreachable' | `${number}`;
+  readonly type?: 'unreachable' | 'local' | `${number}`;
   /** Of a route that was found, and has more than one: SEVERAL_HOPS. */
   readonly via?: string;
   readonly dev?: string;

@@ -13,7 +13,7 @@ import { podCgroup, PODS_CGROUP } from './cgroup-names.ts';
 import { MANAGEMENT_DEVICES, managementDevice } from '../names.ts';
 import { ipWord, NftRows, quoted } from './nft-rows.ts';
 import { ofFamily, type ChainName } from './ruleset.ts';
-import { DEFAULT_NETWORK_ID, packetMark, POD_LINK_GROUP } from '../numbers.ts';
+import { DEFAULT_NETWORK_ID, MARK_DNS, packetMark, POD_LINK_GROUP } from '../numbers.ts';
 import { SETTINGS } from '../../desired/rows.ts';
 
 const SERVICES = 'udn-host-services';
@@ -76,7 +76,12 @@ export const hostPodChains: Feature<ZoneFacts> = {
 function buildDevices(rows: NftRows): void {
   rows.chain(DEVICES);
   rows.set(PORTS);
-  rows.rules(DEVICES, `oifname vmap @${PORTS}`);
+  // Answers of the forwarder of DNS; to mark what it sends a process needs a capability.
+  rows.rules(
+    DEVICES,
+    `oifname "${MANAGEMENT_DEVICES}" meta mark ${MARK_DNS} accept`,
+    `oifname vmap @${PORTS}`,
+  );
   const text = `oifname "${MANAGEMENT_DEVICES}" oifname != "${managementDevice(DEFAULT_NETWORK_ID)}" socket cgroupv2 level 2 "${PODS_CGROUP}" drop`;
   rows.rule(text, { chain: DEVICES, text, order: LAST, cgroup: PODS_CGROUP });
 }

@@ -7,6 +7,7 @@ import type { Family } from '../../allocators/addresses.ts';
 import {
   INTERNALLY_LOCAL_MARK,
   INTO_OVN_MARK,
+  MARK_DNS,
   MARK_EGRESS_SERVICE,
   MARK_SECONDARY_EGRESS,
   MARK_TO_NODE_ADDRESS,
@@ -170,6 +171,12 @@ export const CHAINS = {
     'prerouting',
     PRIORITY_DESTINATION_NAT,
     'names in EgressFirewalls: what pods ask the forwarder of DNS goes to DNS itself while nobody listens',
+  ),
+  'dns-networks': at(
+    'filter',
+    'prerouting',
+    PRIORITY_MANGLE,
+    'the same on primary networks: what the forwarder listens for is marked for routing table 8',
   ),
   'dns-postrouting': at(
     'nat',
@@ -435,6 +442,15 @@ export const MARKS: readonly DeclaredMark[] = [
     setIn: [],
     readIn: ['mgmtport-forward'],
     elsewhere: 'set by OVN; 0 on the userspace datapath',
+  },
+  {
+    value: `0x${MARK_DNS.toString(16)}`,
+    has: is(MARK_DNS),
+    meaning: 'from and to the forwarder of DNS on primary networks',
+    setIn: ['dns-networks'],
+    readIn: ['udn-host-devices'],
+    elsewhere:
+      'set by the forwarder, read by the rule of priority 31, which leads to routing table 8',
   },
   {
     value: INTERNALLY_LOCAL_MARK,

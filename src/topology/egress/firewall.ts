@@ -1,6 +1,8 @@
 /** What an EgressFirewall lets its pods send out of their network (reference/topology.md §18.2). */
 
 import {
+  FAMILIES,
+  familyOf,
   formatPrefix,
   ipOf,
   overlaps,
@@ -8,13 +10,16 @@ import {
   type Prefix,
 } from '../../allocators/addresses.ts';
 import { withoutPrefixes } from '../../allocators/prefix-subtraction.ts';
+import { isSame } from '../../facts/same.ts';
 import { feature, type Sink } from '../../desired/features.ts';
 import { CLOSED, type Firewall, type FirewallRule } from '../../model/read/egress-firewalls.ts';
-import type { PolicyPort } from '../../model/read/policies.ts';
+import { readProtocol, type PolicyPort } from '../../model/read/policies.ts';
+import { DEFAULT_NETWORK } from '../../model/read/networks.ts';
 import type { NetworkName } from '../../model/model.ts';
 import { clusterFamilies } from '../../model/rules/network-addresses.ts';
 import { controllerOf, DEFAULT_CONTROLLER } from '../../model/rules/names.ts';
 import {
+  DNS_PORT,
   dnsForwarderAddress,
   forwardsDnsOn,
   isWildcard,
@@ -26,7 +31,13 @@ import { selectedNodes } from '../policy/selected-nodes.ts';
 import { eachWith } from '../policy/matches.ts';
 import { ACL_FIREWALL, TIER_POLICY } from '../numbers.ts';
 import { ACL_CLAIM, addAcl, ofGroup } from '../rows/acls.ts';
-import { egressFirewallName } from '../rows/address-sets.ts';
+import {
+  addAddressSet,
+  ADDRESS_SET_CLAIM,
+  egressFirewallBlocks,
+  egressFirewallName,
+  type AddressSet,
+} from '../rows/address-sets.ts';
 import { objectIds } from '../rows/object-ids.ts';
 import { namespacePortGroup } from '../rows/port-groups.ts';
 import { holds, Rows } from '../rows/unit-rows.ts';
@@ -45,12 +56,16 @@ export const egressFirewall = feature({
       text: 'Of the rules of an EgressFirewall the first that is about a packet of a pod to outside of its network lets it pass or drops it.',
       source: 'reference/topology.md §18.2',
     },
+    blocks: {
+      text: 'Of many rules one after the other that differ in nothing but their blocks these are one set: a rule more is an address more, whatever pods there are.',
+      source: 'reference/topology.md §18.2',
+    },
     dns: {
-      text: 'Whatever its rules are, pods ask the forwarder of DNS what they could ask the service: it is not in their network, as endpoints of DNS are.',
+      text: 'Whatever its rules are, pods ask the forwarder of DNS what they could ask the service: it is not in their network, as endpoints of DNS are. On primary networks they ask DNS where rules have names.',
       source: 'reference/topology.md §18.2',
     },
   },
-  claims: [ACL_CLAIM],
+  claims: [ACL_CLAIM, ADDRESS_SET_CLAIM],
   build(facts, [network, namespace, name], out) {
     const firewall = facts.firewalls.get(namespace, name);
     if (firewall === undefined) return;
@@ -65,7 +80,8 @@ export const egressFirewall = feature({
     const spared = [...new Set(subnets)].map(parsePrefix).filter((prefix) => prefix !== undefined);
     const rules = matchesOf(facts, network, firewall, spared, out);
     addDns(facts, network, firewall, group, all.by('dns'));
-    for (const [index, { isAllowed, match, sets }] of rules)
+    for (const [index, { isAllowed, match, sets, blocks = [] }] of rules) {
+      for (const { set, members } of blocks) addAddressSet(all.by('blocks'), set, members);
       addAcl(
         rows,
         {
@@ -87,10 +103,11 @@ export const egressFirewall = feature({
         },
         holds('Port_Group', group, 'acls'),
       );
+    }
   },
 });
 
-/** Of an endpoint that is a host the rules decide, but where they have names, which are nobody without DNS. */
+/** Of an endpoint that is a host, and of the service on primary networks, the rules decide, but where they have names, which are nobody without DNS. */
 function addDns(
   facts: ZoneFacts,
   network: NetworkName,
@@ -101,10 +118,19 @@ function addDns(
   const { settings, firewalls, firewallPlacements } = facts;
   if (!forwardsDnsOn(network, settings) || firewalls.keysBy('named').length === 0) return;
   const hasNames = firewallPlacements.part([namespace, name], 'hasNames') === true;
-  if (facts.forwardedDns()?.isInside === false && !hasNames) return;
-  const addresses = clusterFamilies(settings).flatMap(
-    (family) => dnsForwarderAddress(settings, family) ?? [],
-  );
+  const isOnDefault = network === DEFAULT_NETWORK;
+  const { ways = [], isInside = true } = facts.forwardedDns() ?? {};
+  if (!hasNames && (!isOnDefault || !isInside)) return;
+  // Pods of primary networks ask the service itself, on their way to the host.
+  const addresses = isOnDefault
+    ? clusterFamilies(settings).flatMap((family) => dnsForwarderAddress(settings, family) ?? [])
+    : [...new Set(ways.map(({ clusterIp }) => clusterIp))];
+  if (addresses.length === 0) return;
+  const ports = (['UDP', 'TCP'] as const).map((protocol) => ({
+    protocol: readProtocol(protocol),
+    port: DNS_PORT,
+  }));
+  const by = isOnDefault ? undefined : portsOf(ports);
   addAcl(
     rows,
     {
@@ -120,6 +146,7 @@ function addDns(
       match: eachWith(
         [`(${addresses.map((address) => `${ipOf(address)}.dst == ${address}`).join(' || ')})`],
         ofGroup('Egress', group),
+        ...(by === undefined ? [] : [by]),
       ),
       sets: [],
       severity: undefined,
@@ -133,6 +160,13 @@ interface RuleMatch {
   readonly match: (ofPods: string) => string;
   /** Names of the address sets that it speaks of. */
   readonly sets: readonly string[];
+  /** Those of them that are the rules' own. */
+  readonly blocks?: readonly BlockSet[];
+}
+
+interface BlockSet {
+  readonly set: AddressSet;
+  readonly members: readonly string[];
 }
 
 const closed = (
@@ -152,7 +186,7 @@ const closed = (
 /** By the place of the rule; those that mean nobody have none. Where they can't be in force everything outside is denied, and that is told. */
 function matchesOf(
   facts: ZoneFacts,
-  network: string,
+  network: NetworkName,
   firewall: Firewall,
   spared: readonly Prefix[],
   out: Sink,
@@ -165,15 +199,19 @@ function matchesOf(
   if (wildcard !== undefined && !forwardsDnsOn(network, facts.settings)) {
     out.problem(
       firewallObject(firewall),
-      `rule about ${wildcard}: which names a wildcard stands for is known of the default network alone, where nodes forward what pods ask DNS (dns-forwarder, and a service as dns-servers): pods send nothing out of network ${network}; write the names, or cidrSelector`,
+      `rule about ${wildcard}: which names a wildcard stands for is known where nodes forward what pods ask DNS alone (dns-forwarder, a service as dns-servers, and for primary networks also among udn-allowed-default-services and host-vrfs): pods send nothing out of network ${network}; write the names, or cidrSelector`,
     );
     return closed(facts, network, firewall, spared, out);
   }
   const pods = facts.firewallPlacements.part([namespace, name], 'mostPods') ?? 0;
   const matches = new Map<number, RuleMatch>();
   let flows = 0;
-  for (const [index, rule] of rules.entries()) {
-    const destinations = destinationsOf(facts, network, firewall, rule, spared, out);
+  for (const run of runsOf(rules)) {
+    const { index, rule } = run;
+    const destinations =
+      run.cidrs === undefined
+        ? destinationsOf(facts, network, firewall, rule, spared, out)
+        : blocksOf(controllerOf(network), namespace, run, spared);
     if (destinations.alternatives.length === 0) continue;
     flows += flowsOf(pods, destinations, rule.ports);
     if (flows > most) break;
@@ -205,12 +243,13 @@ function flowsOf(
 
 function matchOf(
   { isAllowed, ports }: FirewallRule,
-  { alternatives, sets = [] }: Destinations,
+  { alternatives, sets = [], blocks = [] }: Destinations,
 ): RuleMatch {
   const by = portsOf(ports);
   return {
     isAllowed,
     sets,
+    blocks,
     match: (ofPods) =>
       eachWith(
         alternatives.map((terms) => `(${terms.join(' || ')})`),
@@ -226,6 +265,72 @@ interface Destinations {
   /** What OVN makes of them. */
   readonly prefixes: number;
   readonly sets?: readonly string[];
+  readonly blocks?: readonly BlockSet[];
+}
+
+/** So many rules that differ in nothing but their blocks are one row; fewer are a row each, as in ovn-kubernetes. */
+const MANY = 32;
+
+/** A rule, or many in a row with the blocks of all. */
+interface Run {
+  /** Place of the first. */
+  readonly index: number;
+  readonly rule: FirewallRule;
+  readonly cidrs?: readonly string[];
+}
+
+/** In which order such rules are makes no difference: whichever has a packet first does the same with it. */
+function runsOf(rules: readonly FirewallRule[]): readonly Run[] {
+  const runs: Run[] = [];
+  let from = 0;
+  const end = (to: number): void => {
+    const same = rules.slice(from, to);
+    const [rule] = same;
+    const cidrs = same.flatMap(({ destination }) =>
+      destination.kind === 'cidr' ? destination.cidr : [],
+    );
+    if (rule !== undefined && cidrs.length >= MANY) runs.push({ index: from, rule, cidrs });
+    else runs.push(...same.map((one, place) => ({ index: from + place, rule: one })));
+    from = to;
+  };
+  for (const [index, rule] of rules.entries())
+    if (index > 0 && !differInBlocks(rules[index - 1] ?? rule, rule)) end(index);
+  end(rules.length);
+  return runs;
+}
+
+const differInBlocks = (one: FirewallRule, other: FirewallRule): boolean =>
+  one.destination.kind === 'cidr' &&
+  other.destination.kind === 'cidr' &&
+  one.isAllowed === other.isAllowed &&
+  isSame(one.ports, other.ports);
+
+function blocksOf(
+  controller: string,
+  namespace: string,
+  { index, cidrs = [] }: Run,
+  spared: readonly Prefix[],
+): Destinations {
+  const left = cidrs.flatMap((cidr) => {
+    const block = parsePrefix(cidr);
+    if (block === undefined) return [];
+    return spared.some((prefix) => overlaps(block, prefix))
+      ? [...withoutPrefixes(block, spared)].map(formatPrefix)
+      : [cidr];
+  });
+  const blocks = FAMILIES.flatMap((family) => {
+    const members = [...new Set(left.filter((cidr) => familyOf(cidr) === family))].sort();
+    const set = egressFirewallBlocks(controller, namespace, index, family);
+    return members.length === 0 ? [] : [{ family, set, members }];
+  });
+  return {
+    alternatives: blocks.map(({ family, set }) => [
+      `${family === 'v4' ? 'ip4' : 'ip6'}.dst == $${set.name}`,
+    ]),
+    prefixes: blocks.reduce((sum, { members }) => sum + members.length, 0),
+    sets: blocks.map(({ set }) => set.name),
+    blocks,
+  };
 }
 
 function destinationsOf(

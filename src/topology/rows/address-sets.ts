@@ -37,6 +37,21 @@ export const egressServicePods = (family: Family): AddressSet =>
 export const egressFirewallName = (name: string, family: Family): AddressSet =>
   addressSet(objectIds(DEFAULT_CONTROLLER, 'EgressFirewallDNS', { name, 'ip-family': family }));
 
+/** Blocks of rules of an EgressFirewall that are one row, by the place of the first. */
+export const egressFirewallBlocks = (
+  controller: string,
+  namespace: string,
+  index: number,
+  family: Family,
+): AddressSet =>
+  addressSet(
+    objectIds(controller, 'EgressFirewall', {
+      name: namespace,
+      'rule-index': String(index),
+      'ip-family': family,
+    }),
+  );
+
 /** Pods of a network that leave with an egress IP. */
 export const egressIpPods = (family: Family, network: string): AddressSet =>
   addressSet(

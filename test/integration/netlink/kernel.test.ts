@@ -21,6 +21,7 @@ import {
   deleteNeighbour,
   deleteRoute,
   deleteRule,
+  deviceSocket,
   genericFamily,
   getLink,
   getNeighbour,
@@ -124,6 +125,27 @@ describe.skipIf(withoutNamespace)('the kernel', () => {
     expect(() => sendFrame(4711, Buffer.from(frame, 'hex'), { namespace })).toThrow(
       'send a frame by device 4711',
     );
+  });
+
+  test('of sockets at one address that is not the host’s each hears a device of its own', () => {
+    const open = (device: string, address = '192.0.2.53'): number =>
+      inNetworkNamespace(namespace, () =>
+        deviceSocket({
+          family: address.includes(':') ? 'v6' : 'v4',
+          type: 'datagram',
+          address,
+          port: 53,
+          device,
+          mark: 7,
+        }),
+      );
+    const sockets = [open('lo'), open('h0'), open('lo', '2001:db8::53')];
+    try {
+      expect(() => open('h0')).toThrow(/listen at 192\.0\.2\.53 port 53 on device h0: .*in use/);
+      expect(() => open('none')).toThrow('on device none');
+    } finally {
+      for (const one of sockets) closeSync(one);
+    }
   });
 
   test('a veth pair has its other end in the other namespace from the beginning', () => {

@@ -78,7 +78,17 @@ const rules = (count: number, more: object = {}): object[] =>
   }));
 
 test('a rule with one destination costs a flow for each pod, twice', async () => {
-  expect(await flowsOf(rules(50))).toBe(2 * 50 * PODS);
+  expect(await flowsOf(rules(30))).toBe(2 * 30 * PODS);
+});
+
+test('many rules that differ in their blocks alone cost a flow each, one for each pod, and one for all, twice', async () => {
+  expect(await flowsOf(rules(200))).toBe(2 * (200 + PODS + 1));
+  // Blocks in each other: what is within another one is no flow.
+  const nested = rules(100).flatMap((rule, index) => [
+    rule,
+    { type: 'Deny', to: { cidrSelector: `9.9.${index}.0/24` } },
+  ]);
+  expect(await flowsOf(nested)).toBeLessThanOrEqual(2 * (200 + PODS + 1));
 });
 
 test('ports and what is left of a block add up to the pods', async () => {

@@ -2,7 +2,8 @@
 import { DEFAULT_NETWORK } from '../../../src/model/read/networks.ts';
 import type { Attachment, LocalNode } from '../../../src/model/model.ts';
 import { clusterDns, service, servicesOfAllKinds, slice, withServices } from '../zone/services.ts';
-import { dualZone, type Zone } from '../zone/zones.ts';
+import { firewallWithNames } from '../zone/forwarded-dns.ts';
+import { bluePod, dualZone, type Zone } from '../zone/zones.ts';
 
 const pod: Attachment = {
   namespace: 'blue',
@@ -24,16 +25,10 @@ const gateway = dualZone.node.gateway as NonNullable<LocalNode['gateway']>;
 export const sharedNftZone: Zone = withServices(
   {
     ...dualZone,
-    attachments: [pod],
-    firewalls: [
-      {
-        namespace: 'default',
-        name: 'default',
-        rules: [
-          { isAllowed: true, destination: { kind: 'name', name: 'www.example.org' }, ports: [] },
-        ],
-      },
-    ],
+    attachments: [pod, bluePod],
+    firewalls: ['default', 'blue'].map((namespace) =>
+      firewallWithNames(namespace, 'www.example.org'),
+    ),
   },
   ...servicesOfAllKinds,
   ...clusterDns,

@@ -4,13 +4,13 @@ import { outputInside } from '../../../src/lab/exec.ts';
 import type { LabRecord } from '../../../src/lab/state-file.ts';
 
 const PROGRAM = `
-import json, os, socket, struct, sys
-server, names, port, tries = sys.argv[1], sys.argv[2].split(','), int(sys.argv[3]), int(sys.argv[4])
+import json, os, socket, struct, sys, time
+server, names, port, tries, seconds = sys.argv[1], sys.argv[2].split(','), int(sys.argv[3]), int(sys.argv[4]), float(sys.argv[5])
 
 def ask(name, kind):
     query = os.urandom(2) + b'\\1\\0\\0\\1\\0\\0\\0\\0\\0\\0'
     query += b''.join(bytes([len(one)]) + one.encode() for one in name.split('.')) + b'\\0' + struct.pack('!HH', kind, 1)
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
+    with socket.socket(socket.AF_INET6 if ':' in server else socket.AF_INET, socket.SOCK_DGRAM) as udp:
         udp.settimeout(2)
         udp.connect((server, 53))
         for _ in range(tries):
@@ -46,12 +46,21 @@ def connects(address):
         except OSError:
             return False
 
-found = {}
-for name in names:
-    addresses = [name] if name.replace('.', '').isdigit() else told(name)
-    found[name] = {address: connects(address) for address in addresses}
-print(json.dumps(found))
+def reached():
+    found = {}
+    for name in names:
+        addresses = [name] if name.replace('.', '').isdigit() else told(name)
+        found[name] = {address: connects(address) for address in addresses}
+    return found
+
+end = time.monotonic() + seconds
+rounds = [reached()]
+while time.monotonic() < end:
+    rounds.append(reached())
+print(json.dumps(rounds))
 `;
+
+type Reached = Readonly<Record<string, Readonly<Record<string, boolean>>>>;
 
 /** By name the addresses that the pod is told, with whether its first packet there is answered. An address stands for itself. */
 export async function connectedByName(
@@ -61,8 +70,28 @@ export async function connectedByName(
   names: readonly string[],
   port: number,
   tries = 3,
-): Promise<Readonly<Record<string, Readonly<Record<string, boolean>>>>> {
-  const args = ['python3', '-c', PROGRAM, server, names.join(','), String(port), String(tries)];
-  const output = await outputInside(lab, ['ip', 'netns', 'exec', namespace, ...args]);
-  return JSON.parse(output) as Readonly<Record<string, Readonly<Record<string, boolean>>>>;
+): Promise<Reached> {
+  const [found = {}] = await rounds(lab, namespace, [server, names.join(','), port, tries, 0]);
+  return found;
+}
+
+/** The same again and again, one round after the other, for so many seconds. */
+export const connectedByNameFor = (
+  seconds: number,
+  lab: LabRecord,
+  { namespace }: Endpoint,
+  server: string,
+  names: readonly string[],
+  port: number,
+): Promise<readonly Reached[]> =>
+  rounds(lab, namespace, [server, names.join(','), port, 3, seconds]);
+
+async function rounds(
+  lab: LabRecord,
+  namespace: string,
+  args: readonly (string | number)[],
+): Promise<readonly Reached[]> {
+  const program = ['python3', '-c', PROGRAM, ...args.map(String)];
+  const output = await outputInside(lab, ['ip', 'netns', 'exec', namespace, ...program]);
+  return JSON.parse(output) as readonly Reached[];
 }

@@ -1,5 +1,5 @@
 /** A DNS server that answers what it is told to: for resolvers of the product, which are real. */
-import { createSocket } from 'node:dgram';
+import { createSocket, type Socket } from 'node:dgram';
 import { once } from 'node:events';
 
 export interface NamedAddresses {
@@ -62,7 +62,11 @@ export function answerTo(query: Buffer, zone: DnsZone): Buffer {
 }
 
 export class DnsServer implements AsyncDisposable {
-  readonly #socket = createSocket('udp4');
+  readonly #socket: Socket;
+
+  constructor(socket: Socket) {
+    this.#socket = socket;
+  }
 
   /** Answers from what `zone` returns; not at all where that is nothing. */
   static async listen(
@@ -70,7 +74,7 @@ export class DnsServer implements AsyncDisposable {
     address: string,
     port = 0,
   ): Promise<DnsServer> {
-    const server = new DnsServer();
+    const server = new DnsServer(createSocket(address.includes(':') ? 'udp6' : 'udp4'));
     server.#socket.on('message', (query, { address: to, port: at }) => {
       const known = zone();
       if (known !== undefined) server.#socket.send(answerTo(query, known), at, to);

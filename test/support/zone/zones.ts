@@ -122,6 +122,7 @@ export const ipv4Settings: ClusterSettings = {
   allowedDefaultServices: ['default/kubernetes', 'kube-system/kube-dns'],
   dnsServers: 'kube-system/kube-dns',
   forwardsDns: true,
+  hasVrfs: true,
   serviceExternalRanges: [],
   tunnelSources: [],
   serviceLimits: { entries: 1024, targets: 20_000, slices: 1000 },

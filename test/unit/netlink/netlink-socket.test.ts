@@ -34,6 +34,8 @@ function kernelOf(...answers: readonly Answer[]): { library: Libc; sent: number[
     frameSocket: () => openSync('/dev/null', 'r'),
     bindToDevice: () => 0,
     setOption: () => 0,
+    internetSocket: () => -EAGAIN,
+    bindToAddress: () => -EAGAIN,
     send: (_, bytes) => {
       const [message] = readMessages(bytes);
       queue.push(...(answers[sent.length]?.(message?.sequence ?? 0) ?? []));

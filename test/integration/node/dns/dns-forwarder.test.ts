@@ -39,6 +39,7 @@ beforeEach(async () => {
   isOpen = false;
   const way = {
     family: 'v4',
+    clusterIp: '10.96.0.10',
     vip: '10.96.0.10:53',
     address: '127.0.0.1',
     port,
@@ -53,6 +54,7 @@ beforeEach(async () => {
           { ...way, protocol: 'UDP' },
           { ...way, protocol: 'TCP' },
         ],
+        networks: [],
         isInside: true,
         isOpen,
       }),

@@ -14,9 +14,13 @@ test('a name is meant by itself, and by a wildcard in the place of its first lab
   expect(isWildcard('b.example.org')).toBe(false);
 });
 
-test('nodes forward on the default network, to a service, unless that is off', () => {
+test('nodes forward to a service, unless that is off; on primary networks where their pods reach it by hosts with VRFs', () => {
   expect(forwardsDnsOn('default', DEFAULT_SETTINGS)).toBe(true);
-  expect(forwardsDnsOn('blue_blue', DEFAULT_SETTINGS)).toBe(false);
+  expect(forwardsDnsOn('blue_blue', DEFAULT_SETTINGS)).toBe(true);
+  expect(forwardsDnsOn('blue_blue', { ...DEFAULT_SETTINGS, hasVrfs: false })).toBe(false);
+  expect(forwardsDnsOn('default', { ...DEFAULT_SETTINGS, hasVrfs: false })).toBe(true);
+  const closed = { ...DEFAULT_SETTINGS, allowedDefaultServices: ['default/kubernetes'] };
+  expect(forwardsDnsOn('blue_blue', closed)).toBe(false);
   expect(forwardsDnsOn('default', { ...DEFAULT_SETTINGS, forwardsDns: false })).toBe(false);
   expect(forwardsDnsOn('default', { ...DEFAULT_SETTINGS, dnsServers: ['192.0.2.53'] })).toBe(false);
   const features = { ...DEFAULT_SETTINGS.features, egressFirewall: false };

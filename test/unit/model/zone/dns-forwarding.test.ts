@@ -1,7 +1,11 @@
 import { expect, test } from 'vitest';
 import { DEFAULT_NETWORK } from '../../../../src/model/read/networks.ts';
 import type { DnsForwarding } from '../../../../src/model/zone/dns-forwarding.ts';
-import { forwardingFacts, forwardingZone } from '../../../support/zone/forwarded-dns.ts';
+import {
+  firewallWithNames,
+  forwardingFacts,
+  forwardingZone,
+} from '../../../support/zone/forwarded-dns.ts';
 import { clusterDns, service, slice, withServices } from '../../../support/zone/services.ts';
 import { dualZone } from '../../../support/zone/zones.ts';
 
@@ -20,6 +24,16 @@ test('each address and protocol of the service is a way in, with its endpoints o
     ['TCP 10.96.0.10:53 → 169.254.0.6 53', ['10.244.0.8', '10.244.1.8']],
     ['TCP [fd00:10:96::a]:53 → fd69::6 53', ['fd00:10:244:1::8']],
   ]);
+});
+
+test('of primary networks those on which rules have names', () => {
+  const zone = forwardingZone();
+  const of = (...firewalls: NonNullable<typeof zone.firewalls>) =>
+    forwardingFacts(true, { ...zone, firewalls }).forwardedDns()?.networks;
+  const ofDefault = firewallWithNames('default', 'www.example.org');
+  expect(of(ofDefault)).toEqual([]);
+  expect(of(ofDefault, firewallWithNames('blue'))).toEqual([]);
+  expect(of(firewallWithNames('blue', '*.example.org'))).toEqual([1]);
 });
 
 test('nothing is forwarded where no rule has a name, where it is off, and without endpoints', () => {

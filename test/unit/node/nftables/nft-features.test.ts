@@ -49,6 +49,7 @@ test('every row has a unit, an object and a rule of its feature', () => {
 
 test('chains come in where the contract says, and masquerade in local gateway mode alone (reference/node.md §3.1)', () => {
   const common = [
+    'dns-networks: filter prerouting -150',
     'dns-prerouting: nat prerouting -100',
     'dns-postrouting: nat postrouting 100',
     'dns-input: filter input 0',
@@ -413,9 +414,10 @@ describe("pods on the host's network (reference/node.md §3.8)", () => {
   test("send by the host's port on a network what its chain lets through, those of its namespaces", () => {
     const order = (text: string): number | undefined =>
       columnsOf<NftRuleColumns>(rows, 'rule').find((rule) => rule.text === text)?.order;
-    const [first = '', last = ''] = chain('udn-host-devices').toSorted(
+    const [answers = '', first = '', last = ''] = chain('udn-host-devices').toSorted(
       (a, b) => (order(a) ?? 0) - (order(b) ?? 0),
     );
+    expect(answers).toBe('oifname "ovn-k8s-mp*" meta mark 1012 accept');
     expect(first).toBe('oifname vmap @udn-host-ports');
     expect(last).toBe(
       'oifname "ovn-k8s-mp*" oifname != "ovn-k8s-mp0" socket cgroupv2 level 2 "kubepods" drop',

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { dnsForwarderRoutes } from '../../../../src/topology/egress/dns-forwarder.ts';
 import { egressFirewall } from '../../../../src/topology/egress/firewall.ts';
 import { builtUnits } from '../../../support/zone/built-rows.ts';
+import type { Zone } from '../../../support/zone/zones.ts';
 import {
   firewallWithNames,
   forwardingFacts,
@@ -18,30 +19,52 @@ test('the forwarder has a route over the port of the host, whether it listens or
   }
 });
 
-test('pods behind an EgressFirewall ask it; with a wildcard nothing leaves networks where it is not', () => {
+const zoneOf = (settings: Partial<Zone['settings']> = {}): Zone => {
   const zone = forwardingZone();
-  const facts = forwardingFacts(true, {
+  return {
     ...zone,
+    settings: { ...zone.settings, ...settings },
     firewalls: [
       firewallWithNames('default', '*.example.org'),
       firewallWithNames('blue', '*.example.org'),
     ],
-  });
-  const units = builtUnits(facts, [egressFirewall]);
-  const texts = units.map(({ unit, rows, problems }) => ({
-    unit,
-    acls: rows.map(
-      ({ columns }) => `${Number(columns['priority'])} ${columns['action'] as string}`,
-    ),
-    problems,
-  }));
-  expect(texts).toEqual([
-    expect.objectContaining({ acls: ['10001 allow', '10000 allow'], problems: [] }),
-    expect.objectContaining({
-      acls: ['10000 drop', '9999 drop'],
-      problems: [expect.stringContaining('rule about *.example.org') as string],
-    }),
-  ]);
-  const dns = units.flatMap(({ rows }) => rows).find(({ key }) => key.endsWith(':dns'));
-  expect(dns?.columns['match']).toContain('(ip4.dst == 169.254.0.6 || ip6.dst == fd69::6)');
+  };
+};
+
+test('pods behind an EgressFirewall ask it, those of primary networks with names in rules the service itself', () => {
+  const units = builtUnits(forwardingFacts(true, zoneOf()), [egressFirewall]);
+  const dns = units.map(
+    ({ rows }) => rows.find(({ key }) => key.endsWith(':dns'))?.columns['match'],
+  );
+  expect(dns[0]).toContain('(ip4.dst == 169.254.0.6 || ip6.dst == fd69::6)');
+  expect(dns[1]).toContain('(ip4.dst == 10.96.0.10 || ip6.dst == fd00:10:96::a)');
+  expect(dns[1]).toContain('((udp && ( udp.dst == 53 )) || (tcp && ( tcp.dst == 53 )))');
+  const cidrs = {
+    ...zoneOf(),
+    firewalls: [firewallWithNames('default', 'a.b'), firewallWithNames('blue')],
+  };
+  const withoutNames = builtUnits(forwardingFacts(true, cidrs), [egressFirewall]);
+  expect(withoutNames.map(({ rows }) => rows.length)).toEqual([2, 0]);
 });
+
+test.each([{ hasVrfs: false }, { allowedDefaultServices: [] }])(
+  'with a wildcard nothing leaves networks whose pods it is not asked by: $settings',
+  (settings) => {
+    const facts = forwardingFacts(true, zoneOf(settings));
+    const units = builtUnits(facts, [egressFirewall]);
+    const texts = units.map(({ unit, rows, problems }) => ({
+      unit,
+      acls: rows.map(
+        ({ columns }) => `${Number(columns['priority'])} ${columns['action'] as string}`,
+      ),
+      problems,
+    }));
+    expect(texts).toEqual([
+      expect.objectContaining({ acls: ['10001 allow', '10000 allow'], problems: [] }),
+      expect.objectContaining({
+        acls: ['10000 drop', '9999 drop'],
+        problems: [expect.stringContaining('rule about *.example.org') as string],
+      }),
+    ]);
+  },
+);

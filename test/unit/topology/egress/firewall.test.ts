@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { EgressFirewall } from '../../../../src/api/types.ts';
+import { isSame } from '../../../../src/facts/same.ts';
 import { readFirewall } from '../../../../src/model/read/egress-firewalls.ts';
 import { egressFirewall } from '../../../../src/topology/egress/firewall.ts';
 import { builtUnits } from '../../../support/zone/built-rows.ts';
@@ -153,4 +154,53 @@ test('one that costs too much denies everything outside, and says so', () => {
     expect.stringMatching(/^10000 drop/),
     expect.stringMatching(/^9999 drop/),
   ]);
+});
+
+describe('many rules that differ in their blocks alone', () => {
+  const many = (count: number, more: object = {}): object[] =>
+    Array.from({ length: count }, (_, index) => to(`9.9.${index}.0/24`, more));
+  const rowsOf = (egress: readonly object[], zone: Zone = dualZone) =>
+    builtUnits(factsOf(zoneWith(egress, 'blue', zone)), [egressFirewall]).flatMap(
+      ({ rows }) => rows,
+    );
+
+  test('are one row, with a set of what they leave of each family', () => {
+    const egress = [...many(40), deny('9.9.99.0/24'), deny('0.0.0.0/0')];
+    egress.splice(7, 0, to('2001:db8::/32'));
+    const built = rowsOf(egress);
+    const acls = built.filter(({ table }) => table === 'ACL');
+    expect(acls.map(({ columns }) => Number(columns['priority']))).toEqual([10000, 9959, 9958]);
+    const sets = built.filter(({ table }) => table === 'Address_Set');
+    expect(sets.map(({ columns }) => (columns['addresses'] as string[]).length)).toEqual([40, 1]);
+    for (const { key } of sets) expect(acls[0]?.columns['match']).toContain(`$${key}`);
+  });
+
+  test('one more, wherever it stands among them, is one row that changes', () => {
+    const before = rowsOf(many(40));
+    const after = rowsOf(many(40).toSpliced(20, 0, to('8.8.8.8/32')));
+    const changed = after.filter(
+      (row) => !before.some(({ key, columns }) => key === row.key && isSame(columns, row.columns)),
+    );
+    expect(changed.map(({ table }) => table)).toEqual(['Address_Set']);
+  });
+
+  test('without what the network has of them', () => {
+    const [set] = rowsOf([...many(40), to('103.0.0.0/8')], exampleZone).filter(
+      ({ table }) => table === 'Address_Set',
+    );
+    const addresses = set?.columns['addresses'] as string[];
+    expect(addresses).toContain('103.102.0.0/16');
+    expect(addresses).not.toContain('103.103.0.0/16');
+    expect(addresses).not.toContain('103.0.0.0/8');
+  });
+
+  test('stay a row each where another rule, other ports, or few of them are between', () => {
+    const ports = [{ protocol: 'TCP', port: 443 }];
+    for (const egress of [
+      many(31),
+      [...many(20), deny('9.8.0.0/16'), ...many(20)],
+      [...many(20), ...many(20, { ports })],
+    ])
+      expect(rowsOf(egress).map(({ table }) => table)).toEqual(egress.map(() => 'ACL'));
+  });
 });

@@ -80,7 +80,9 @@ test.skipIf(whyNoNamespace !== undefined)(
       }),
     );
     expect(await run('tsc', '-p', '.')).toBe('');
-    expect(await run('unshare', '--net', process.execPath, 'main.mts')).toBe('10.0.0.1/24\n');
+    expect(await run('unshare', '--net', process.execPath, 'main.mts')).toBe(
+      '10.0.0.1/24\nfalse\n',
+    );
   },
 );
 

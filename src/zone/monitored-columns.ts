@@ -12,6 +12,8 @@ import { CONFIRMATION_COLUMNS } from './confirmation.ts';
 export const northboundTables: SelectTables = (schema) =>
   claimedSelection(claimsOf(zoneFeatures, 'OVN_Northbound'), schema, {
     NB_Global: CONFIRMATION_COLUMNS,
+    // By ovn-northd, of next hops that are watched.
+    BFD: ['status'],
   });
 
 export const southboundTables: SelectTables = (schema) =>

@@ -11,6 +11,7 @@ import { registerBuild } from '../process/build-metrics.ts';
 import { registerUnhandled } from '../process/unhandled-metrics.ts';
 import { MetricsAccess } from '../process/metrics-access.ts';
 import { objectSource } from '../settings/object-store.ts';
+import { registerBfdSessions } from './bfd-metrics.ts';
 import { registerConnections } from './connection-metrics.ts';
 import { dnsMetrics } from './dns-metrics.ts';
 import { serveZone } from './daemon-view.ts';
@@ -63,6 +64,7 @@ export async function runZone(
     () => runtime.informers.unhandled(),
     () => runtime.controller.unread(),
   );
+  registerBfdSessions(metrics.registry, () => runtime.bfdSessions.all);
   registerConnections(metrics.registry, () => runtime.connectionTables?.usages ?? []);
   await using cni = await serveZoneCni(runtime, log);
   const zone = new ZoneLoops({ runtime, metrics, log, conflist: cni.conflist });

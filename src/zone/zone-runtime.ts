@@ -38,6 +38,7 @@ import type { HostChange } from '../node/node-agent.ts';
 import { askServers, hostServers } from '../node/dns/dns-query.ts';
 import { DnsForwarder, type DnsEvents } from '../node/dns/dns-forwarder.ts';
 import { NameSource } from '../node/dns/name-source.ts';
+import { BfdSessions } from './bfd-sessions.ts';
 import { EgressLeaseSource } from '../node/egress-lease/egress-lease-source.ts';
 import type { FactSource } from '../node/fact-source.ts';
 import { ConnectionTables } from '../node/conntrack/connection-tables.ts';
@@ -137,6 +138,7 @@ export class ZoneRuntime implements AsyncDisposable {
   readonly #allocations: ZoneAllocations;
   /** Present when the host is known. */
   readonly #keepers: NodeKeepers | undefined;
+  readonly bfdSessions: BfdSessions;
   readonly #sources: readonly FactSource[];
   readonly #names: NameSource;
   readonly #drift: DriftReports;
@@ -277,8 +279,14 @@ export class ZoneRuntime implements AsyncDisposable {
     this.#names = names;
     const { dnsEvents: events } = options;
     const dnsEvents = events === undefined ? {} : { events };
+    this.bfdSessions = new BfdSessions({
+      node,
+      northbound: () => (northbound.isLoaded?.() === false ? undefined : northbound.replica),
+      onChange: onWork,
+    });
     this.#sources = [
       names,
+      this.bfdSessions,
       ...(host === undefined || mode !== 'write'
         ? []
         : [new DnsForwarder({ node, names, log, onChange: onWork, ...dnsEvents })]),
@@ -335,7 +343,8 @@ export class ZoneRuntime implements AsyncDisposable {
   #egressLease(onChange: () => void): readonly FactSource[] {
     const { node, settings } = this.configuration;
     const { timeout, port } = settings.egressHealth;
-    if (timeout === 0 || port === 0 || !settings.features.egressIp) return [];
+    const { egressIp, egressService } = settings.features;
+    if (timeout === 0 || port === 0 || !(egressIp || egressService)) return [];
     return [
       new EgressLeaseSource({
         node,

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { probe, type Endpoint, type Probe } from '../../src/lab/connectivity.ts';
 import { nodeNames } from '../../src/lab/paths.ts';
 import { SERVER_PORT } from '../../src/lab/pods.ts';
+import { statusText } from '../support/lab/egress-nodes.ts';
 import { testLab, whyNoLab, type TestLab } from '../support/lab/lab.ts';
 import { nodeAddresses } from '../support/lab/matrix-tenants.ts';
 import { addHops, BEYOND, BfdSpeaker, HOPS, type Hop } from '../support/lab/next-hops.ts';
@@ -324,8 +325,12 @@ describe.skipIf(whyNoLab !== undefined).each(CASES)(
       await expect.poll(status, SOON).toBe(4);
       await one[Symbol.asyncDispose]();
       await expect.poll(answered, SOON).toEqual(everywhere('hop2'));
+      const told = `next hop ${HOPS.hop1.v4} is not reached from node n1 by BFD`;
+      await expect.poll(() => statusText(lab.record), SOON).toContain(told);
+      expect(await statusText(lab.record)).not.toContain(HOPS.hop2.v4);
       await using again = new BfdSpeaker(lab.record, 'hop1');
       await expect.poll(() => again.isSpeaking, SOON).toBe(true);
+      await expect.poll(() => statusText(lab.record), SOON).not.toContain(told);
       await expect.poll(answered, SOON).toEqual(everywhere('hop1', 'hop2'));
     });
 

@@ -4,6 +4,7 @@ import type { ZoneStatus } from '../api/zone-status.ts';
 import { serveControl } from '../control/control-socket.ts';
 import type { Loop } from '../process/loop.ts';
 import type { Logger } from '../process/logger.ts';
+import { VERSION } from '../process/version.ts';
 import { Resources } from '../process/resources.ts';
 import type { OverviewObjects } from '../views/overview.ts';
 import { planReport, statusReport } from '../views/zone-reports.ts';
@@ -51,6 +52,12 @@ function daemonView(runtime: ZoneRuntime, { notReady, ...loops }: DaemonState): 
       node: configuration.node,
       pid: process.pid,
       options: configuration.given,
+      versions: {
+        heddle: VERSION,
+        node: process.version,
+        northd: runtime.ovnVersion,
+        openVswitch: runtime.openVswitchVersion,
+      },
     }),
     status: () =>
       statusReport(store, configuration.settings, { running: configuration.node }, (objects) =>

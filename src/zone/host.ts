@@ -99,6 +99,8 @@ export interface OpenHost extends AsyncDisposable {
   ): Promise<void>;
   /** Settings of Open vSwitch and OVN on this node. */
   externalIds(): OpenVswitchIds;
+  /** Of ovs-vswitchd, once it is known. */
+  release(): string | undefined;
   /** Subscribes to changes. Throws when the kernel can't be reached. */
   start(): Promise<void>;
 }
@@ -110,7 +112,7 @@ export const hostTables =
     claimedSelection(claimsOf(hostFeatures(settings), OPEN_VSWITCH), schema, {
       ...PORT_COLUMNS,
       Interface: [...PORT_COLUMNS.Interface, ...TUNNEL_COLUMNS],
-      [OPEN_VSWITCH]: ['external_ids'],
+      [OPEN_VSWITCH]: ['external_ids', 'ovs_version'],
     });
 
 function externalIdsOf(database: OpenDatabase): OpenVswitchIds {
@@ -242,6 +244,11 @@ export function openHost({
       else sendFrameBy(namespace, device, frame);
     },
     externalIds: () => externalIdsOf(openVswitch),
+    release() {
+      if (openVswitch.isLoaded?.() === false) return undefined;
+      const [row] = openVswitch.replica.rows(OPEN_VSWITCH);
+      return row?.column('ovs_version') as string | undefined;
+    },
     start: async () => {
       if (!mayWrite) return;
       flows.start();

@@ -533,6 +533,11 @@ export class ZoneRuntime implements AsyncDisposable {
       : northdRelease(this.northbound.replica);
   }
 
+  /** Release of the Open vSwitch of this node, once it is known; undefined where the host is left alone. */
+  get openVswitchVersion(): string | undefined {
+    return this.host?.release();
+  }
+
   /** What somebody else set on this node, and stays. */
   notes(): readonly ZoneProblem[] {
     return this.#keepers?.notes() ?? [];

@@ -11,6 +11,15 @@ interface ZoneAbout {
   readonly node: string;
   readonly pid: number;
   readonly options: GivenOptions;
+  readonly versions: DaemonVersions;
+}
+
+/** Releases of the daemon and of what it works with, as far as they are known. */
+export interface DaemonVersions {
+  readonly heddle: string;
+  readonly node: string;
+  readonly northd?: string | undefined;
+  readonly openVswitch?: string | undefined;
 }
 
 /** Everything is plain data: it goes through JSON. */

@@ -357,7 +357,7 @@ const cni: FuzzTarget = {
 
 /** Answers at once; what a daemon does for an answer is not what is tried here. */
 const VIEW: ZoneView = {
-  about: () => ({ node: 'n1', pid: 1, options: {} }),
+  about: () => ({ node: 'n1', pid: 1, options: {}, versions: { heddle: '', node: '' } }),
   status: () => Promise.reject(new Error('no status')),
   plan: () => Promise.reject(new Error('no plan')),
   diff: () => Promise.reject(new Error('no plan')),

@@ -12,6 +12,7 @@ import {
   type Lease,
 } from '../../../src/api/node-lease.ts';
 import { program } from '../../../src/lab/paths.ts';
+import { VERSION } from '../../../src/process/version.ts';
 import { ManifestStore } from '../../../src/store/manifests/manifest-store.ts';
 import { objectRules } from '../../../src/store/object-rules.ts';
 import { heddle, Installation, type CommandResult } from '../../support/run/heddle.ts';
@@ -342,6 +343,18 @@ describe('heddle node', () => {
     {
       await using daemon = bed.heddle.daemon();
       await until('the network', isThere, 30_000);
+      const versions = await bed.heddle.run(
+        'version',
+        '--json',
+        '--node=ovn-worker',
+        '--socket',
+        bed.heddle.socket,
+      );
+      expect(versions.code, versions.stderr).toBe(0);
+      expect(JSON.parse(versions.stdout)).toMatchObject({
+        heddle: VERSION,
+        daemon: { heddle: VERSION, node: expect.any(String) as string, pid: daemon.pid },
+      });
       await nbctl(bed.server, 'ls-del', 'blue_blue_ovn-worker');
       await until('the switch to be back', isThere);
       await until('it to be told', () => daemon.log.includes('"component":"drift"'));

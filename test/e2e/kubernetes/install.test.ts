@@ -141,7 +141,7 @@ const workload = (
               name: 'web',
               image: IMAGE,
               args: ['netexec', `--http-port=${PORT}`, `--udp-port=${PORT}`],
-              // By exec: the kubelets of this place are in no kubelet.service, by which a primary network's isolation knows them.
+              // By exec: what kubelet asks over the network depends on more.
               readinessProbe: {
                 exec: { command: ['/agnhost', 'connect', `127.0.0.1:${PORT}`, '--timeout=5s'] },
                 periodSeconds: 2,

@@ -132,6 +132,13 @@ function copiedScripts(): string {
       `${verb} "${group}"`,
       () => `${verb} "heddle-kube-$(basename "$(dirname "$STATE")")-$n"`,
     );
+  // A kubelet is a service of its node: by that group the isolation of primary networks knows who asks its probes.
+  replaceIn(
+    join(copy, 'node.sh'),
+    String.raw`. "\$STATE/hierarchies"; be_daemon`,
+    (found) =>
+      String.raw`${found}; top=/sys/fs/cgroup; unified || top=\$top/unified; mkdir -p \$top/kubelet.service; echo \$\$ > \$top/kubelet.service/cgroup.procs`,
+  );
   // Controllers give up when the API server takes more than 20 s to be ready.
   // Nodes of the lab have an address of each family.
   replaceIn(

@@ -63,10 +63,10 @@ export const NOT_APPLICABLE: readonly NotApplicable[] = [
   },
   {
     specs:
-      /multiple endpoint IPs specified in multiple EndpointSlices|multiple ports specified in multiple EndpointSlices/,
+      /multiple endpoint IPs specified in multiple EndpointSlices|multiple ports specified in multiple EndpointSlices|multiple subsets and same IP address/,
     networks: PRIMARY,
     reason:
-      'it writes EndpointSlices itself, with status.podIP. Those that Kubernetes makes for a selector are mirrored with the addresses of the primary network',
+      'it writes Endpoints or EndpointSlices itself, with status.podIP. Those that Kubernetes makes for a selector are mirrored with the addresses of the primary network',
   },
   {
     specs:
@@ -76,13 +76,14 @@ export const NOT_APPLICABLE: readonly NotApplicable[] = [
       'it asks pods, or reads what its pods found, through the API server, which goes to status.podIP: the address on the default network, which is closed',
   },
   {
-    specs: /service-proxy-name|service.kubernetes.io\/headless/,
+    specs:
+      /service-proxy-name|service.kubernetes.io\/headless|work after the service has been recreated|client is hostNetwork/,
     networks: PRIMARY,
     reason:
       'a process of a node asks a cluster IP. Of a primary network those are for its pods; processes of nodes have node ports',
   },
   {
-    specs: /Local Pod and Node, to Pod \(hostNetwork: true\)/,
+    specs: /Local Pod and Node, to Pod \(hostNetwork: true\)|should fail health check node port/,
     networks: PRIMARY,
     reason:
       'its pod asks a process of its own node, which pods of primary networks reach where the kernel has VRFs; that of the nodes here has none',

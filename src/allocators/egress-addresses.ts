@@ -18,6 +18,8 @@ export interface EgressNode {
   readonly networks: readonly Prefix[];
   /** False for one that keeps what it has. */
   readonly takesMore: boolean;
+  /** It is being drained: it has what no other node can have. */
+  readonly isDraining?: boolean;
 }
 
 /** An object with addresses to assign. */
@@ -55,7 +57,7 @@ type Unassigned =
   | { readonly kind: 'owned'; readonly by: string }
   | { readonly kind: 'requested'; readonly by: string; readonly node: string | undefined }
   /** It has a node, which gets it as soon as this one has let it go. */
-  | { readonly kind: 'leaving'; readonly from: string }
+  | { readonly kind: 'leaving'; readonly from: string; readonly to: string }
   | { readonly kind: 'no-node' };
 
 export interface EgressAssignment {
@@ -100,7 +102,17 @@ export function assignEgressAddresses(
       if (requestedBy.has(address) || ownerOf(address, request.name) !== undefined) continue;
       const target = byName.get(movesTo(address) ?? name);
       if (target !== undefined && target !== node && mayTake(request, target, parsed)) continue;
-      if (isFree(request, name)) give(request, address, name);
+      if (!isFree(request, name)) continue;
+      // A node is drained for as long as another one can have its address.
+      const isElsewhere =
+        node.isDraining === true &&
+        sorted.some(
+          (other) =>
+            other.isDraining !== true &&
+            mayTake(request, other, parsed) &&
+            !request.held.some((item) => item.node === other.name && item.address !== address),
+        );
+      if (!isElsewhere) give(request, address, name);
     }
   }
 
@@ -119,7 +131,9 @@ export function assignEgressAddresses(
         });
       else {
         const answering = answeredBy(address);
-        const possible = sorted.filter((node) => mayTake(request, node, parsed));
+        const able = sorted.filter((node) => mayTake(request, node, parsed));
+        const staying = able.filter(({ isDraining }) => isDraining !== true);
+        const possible = staying.length > 0 ? staying : able;
         const target = movesTo(address);
         const chosen =
           possible.find(({ name }) => name === target) ??
@@ -132,8 +146,10 @@ export function assignEgressAddresses(
           continue;
         }
         give(request, address, chosen.name);
-        const from = answering.find((name) => name !== chosen.name);
-        if (from !== undefined) unassigned.set(address, { kind: 'leaving', from });
+        const others = answering.filter((name) => name !== chosen.name);
+        const before = request.held.find((item) => item.address === address)?.node;
+        const from = others.find((name) => name === before) ?? others[0];
+        if (from !== undefined) unassigned.set(address, { kind: 'leaving', from, to: chosen.name });
       }
     }
     const items = [...(given.get(request.name) ?? [])]
@@ -164,7 +180,7 @@ export function balancingMove(
   const loadOf = (name: string): number => loads.get(name) ?? 0;
   const sources = new Set(nodes.filter(({ takesMore }) => takesMore).map(({ name }) => name));
   const targets = nodes
-    .filter(({ name, takesMore }) => takesMore && isTarget(name))
+    .filter(({ name, takesMore, isDraining }) => takesMore && isDraining !== true && isTarget(name))
     .toSorted((a, b) => loadOf(a.name) - loadOf(b.name) || (a.name < b.name ? -1 : 1));
   let found: BalancingMove | undefined;
   let difference = 1;

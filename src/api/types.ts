@@ -121,6 +121,10 @@ export interface Namespace extends KubeObject {
 /** The part of a Node that we read; what a node knows of itself is in its annotations. */
 export interface Node extends KubeObject {
   readonly kind: 'Node';
+  readonly spec?: {
+    /** No pods are to be put there (`kubectl cordon`). */
+    readonly unschedulable?: boolean;
+  };
   readonly status?: {
     readonly addresses?: readonly { readonly type: string; readonly address: string }[];
     readonly conditions?: readonly { readonly type: string; readonly status: string }[];

@@ -4,6 +4,7 @@ import type { ZoneFacts } from '../model/zone/zone.ts';
 import {
   bridgeFlows,
   bridgeFlowsOfNetwork,
+  bridgeFlowsOfEgressAddresses,
   bridgeFlowsOfEgressIp,
   bridgeFlowsOfEgressService,
   bridgeFlowsOfNode,
@@ -41,6 +42,7 @@ export const hostFeatures = (settings: HostSettings): readonly Feature<ZoneFacts
   bridgeFlowsOfNetwork,
   bridgeFlowsOfService,
   bridgeFlowsOfHostPorts,
+  bridgeFlowsOfEgressAddresses,
   bridgeFlowsOfEgressIp,
   bridgeFlowsOfEgressService,
   egressAddressesOnHost,

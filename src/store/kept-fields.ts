@@ -32,14 +32,18 @@ const keptPod = ({ spec, status, ...pod }: Pod): Pod => {
 };
 
 /** Conditions carry heartbeats, and images are the largest part of a Node: of the one that is read the answer is kept. */
-const keptNode = ({ spec: _spec, status, ...node }: Node): Node => {
+const keptNode = ({ spec, status, ...node }: Node): Node => {
   const { addresses, conditions } = status ?? {};
   const ready = conditions?.find(({ type }) => type === 'Ready');
   const kept = {
     ...(addresses === undefined ? {} : { addresses }),
     ...(ready === undefined ? {} : { conditions: [{ type: ready.type, status: ready.status }] }),
   };
-  return { ...node, ...(Object.keys(kept).length === 0 ? {} : { status: kept }) };
+  return {
+    ...node,
+    ...(spec?.unschedulable === true ? { spec: { unschedulable: true } } : {}),
+    ...(Object.keys(kept).length === 0 ? {} : { status: kept }),
+  };
 };
 
 const withoutManagedFields = <T extends KubeObject>(object: T): T => {

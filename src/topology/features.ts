@@ -8,6 +8,7 @@ import { connectedRemoteNodes } from './connect/remote-node.ts';
 import { connectRouters } from './connect/router.ts';
 import { zoneName } from './database/global.ts';
 import { controlPlaneProtection } from './database/protection.ts';
+import { egressGatewayNeighbours } from './egress/gateway-neighbours.ts';
 import { egressPods, servedPods } from './egress/egress-ip.ts';
 import { dnsForwarderRoutes } from './egress/dns-forwarder.ts';
 import { egressServicePodRows } from './egress/egress-service.ts';
@@ -69,6 +70,7 @@ export const zoneFeatures: readonly Feature<ZoneFacts>[] = [
   qosRules,
   servedPods,
   egressPods,
+  egressGatewayNeighbours,
   egressServicePodRows,
   adminAddresses,
   adminPolicy,

@@ -4,6 +4,7 @@ import type { FoundRow } from '../desired/rows.ts';
 import type { ZoneFacts } from '../model/zone/zone.ts';
 import { isOnNetwork, isPlaced, type Unknown } from '../model/zone/unknown.ts';
 import { connectedRemoteNodes } from './connect/remote-node.ts';
+import { egressGatewayNeighbours } from './egress/gateway-neighbours.ts';
 import { remoteChassis } from './interconnect/chassis.ts';
 import { REMOTE_NODE_ID, remoteGateway } from './interconnect/remote-gateway.ts';
 import { remoteNode, ROUTE_NODE_ID } from './interconnect/remote-node.ts';
@@ -17,9 +18,14 @@ import { networkOfReferenceRow } from './rows/reference-rows.ts';
 
 /** Tables with rows for other nodes, most of which are marked with a network. */
 const NODE_TABLES: ReadonlySet<string> = new Set(
-  [remoteChassis, remoteNode, remoteGateway, connectedRemoteNodes, remotePodPorts].flatMap(
-    ({ claims }) => claims.map(({ table }) => table),
-  ),
+  [
+    remoteChassis,
+    remoteNode,
+    remoteGateway,
+    egressGatewayNeighbours,
+    connectedRemoteNodes,
+    remotePodPorts,
+  ].flatMap(({ claims }) => claims.map(({ table }) => table)),
 );
 
 /** Tables of the rows that policies want; each says on which network. */
@@ -31,8 +37,8 @@ const POLICY_TABLES: ReadonlySet<string> = new Set(
 
 /** The other node that a row is for; undefined where its mark alone says so. */
 function nodeOf(row: FoundRow, table: string): string | undefined {
-  // The one of them without ids.
-  if (table === 'Encap') return undefined;
+  // Those of them without ids.
+  if (table === 'Encap' || table === 'Static_MAC_Binding') return undefined;
   const ids = idsOf(row);
   const ofPort = table === 'Logical_Switch_Port' ? ids.get(PORT_NODE_ID) : undefined;
   return ids.get(ROUTE_NODE_ID) ?? ids.get(REMOTE_NODE_ID) ?? ofPort;

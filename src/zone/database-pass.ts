@@ -82,8 +82,9 @@ export class DatabasePass {
     this.stage = 'zone';
     const { knownNames } = runtime;
     runtime.update();
+    const { builtEgress } = runtime;
     const result = await controller.flush(signal);
-    if (controller.isAnnounced) runtime.namesWritten(knownNames);
+    if (controller.isAnnounced) runtime.written(knownNames, builtEgress);
     runtime.noteReached();
     if (away !== undefined) this.stage = away.stage;
     return result.kind === 'again' ? result.reason : undefined;

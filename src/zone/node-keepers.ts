@@ -17,13 +17,11 @@ import type { Configuration } from '../settings/configuration.ts';
 import type { OpenDatabase } from '../databases/open-database.ts';
 import type { Informers } from '../store/informers.ts';
 import { systemClock } from '../store/clock.ts';
-import { isEgressNat } from '../topology/egress/egress-ip.ts';
 import type { OpenHost } from './host.ts';
 
 export interface NodeKeepersOptions {
   readonly configuration: Configuration & Readonly<Record<'node', string>>;
   readonly host: OpenHost;
-  readonly northbound: OpenDatabase;
   readonly southbound: OpenDatabase | undefined;
   readonly facts: ZoneFacts;
   readonly informers: Informers;
@@ -31,18 +29,10 @@ export interface NodeKeepersOptions {
   readonly signal: AbortSignal;
   /** False where all of it is only looked at. */
   readonly mayWrite: boolean;
+  /** Egress addresses of other nodes that this one is ready to have. */
+  readonly preparedEgressAddresses: () => readonly string[];
   /** Called when something is wrong that was not, or no longer. */
   readonly onChange: () => void;
-}
-
-/** Addresses that gateway routers of the default network give to what leaves, and that OVN answers for; undefined where that can't be seen. */
-function egressAddressesIn({ replica, unavailable }: OpenDatabase): readonly string[] | undefined {
-  if (unavailable() !== undefined) return undefined;
-  const found = new Set<string>();
-  for (const row of replica.rows('NAT'))
-    if (isEgressNat(row.column('external_ids') as ReadonlyMap<string, string>))
-      found.add(row.column('external_ip') as string);
-  return [...found];
 }
 
 export class NodeKeepers {
@@ -108,7 +98,7 @@ export class NodeKeepers {
       namespace: host.namespace,
       monitor: host.monitor,
       onChange,
-      egressAddressesInUse: () => egressAddressesIn(options.northbound),
+      preparedEgressAddresses: options.preparedEgressAddresses,
       onEgressAddresses: (addresses) => announcements.update(addresses),
       onHostChange: () => this.#chassis?.hostChanged(),
     });
@@ -143,6 +133,11 @@ export class NodeKeepers {
     this.#chassis?.hostChanged();
     this.#uplink?.openVswitchChanged();
     this.#announcer?.openVswitchChanged();
+  }
+
+  /** The node is ready for other egress addresses than before. */
+  preparedChanged(): void {
+    this.#announcer?.preparedChanged();
   }
 
   /** The data plane has confirmed something: a setting of ovn-controller waits for that. */

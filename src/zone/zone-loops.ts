@@ -79,6 +79,7 @@ export class ZoneLoops {
         name: 'host',
         pass: async (signal) => {
           const end = await hostPass.run(signal);
+          if (controller.isStarted) runtime.noteReached();
           this.#afterPass();
           return end;
         },

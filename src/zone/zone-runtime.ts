@@ -56,6 +56,7 @@ import { objectSource, openStore, type OpenObjects } from '../settings/object-st
 import { DriftReports } from './drift-reports.ts';
 import { followedObject } from './followed-object.ts';
 import { NodeKeepers } from './node-keepers.ts';
+import { PreparedEgress } from './prepared-egress.ts';
 import { WaitingTimes } from './waiting-times.ts';
 import { ZoneAllocations } from './zone-allocations.ts';
 import type { CommitRecord } from './database-target.ts';
@@ -143,6 +144,7 @@ export class ZoneRuntime implements AsyncDisposable {
   readonly #names: NameSource;
   readonly #drift: DriftReports;
   readonly #waitingTimes = new WaitingTimes();
+  readonly #prepared: PreparedEgress;
   readonly #running: Promise<unknown>;
   /** The databases are this node's, and fit for it; looked at again whenever one was connected anew. */
   #isOurs = false;
@@ -241,6 +243,14 @@ export class ZoneRuntime implements AsyncDisposable {
     const common = { store: store.objects, informers, log, signal, onEventDropped };
     const mayWrite = mode === 'write' || (mode === 'dry-run' && store.isEmbedded);
     const { host, northbound, southbound } = this;
+    this.#prepared = new PreparedEgress({
+      facts: this.facts,
+      isHostSet: () =>
+        host !== undefined &&
+        !host.controller.isBehind &&
+        !host.controller.problems().some(({ kind }) => kind === 'awaited'),
+      onChange: () => this.#keepers?.preparedChanged(),
+    });
     if (host !== undefined)
       this.#keepers = new NodeKeepers({
         configuration,
@@ -248,9 +258,9 @@ export class ZoneRuntime implements AsyncDisposable {
         log,
         signal,
         host,
-        northbound,
         southbound,
         facts: this.facts,
+        preparedEgressAddresses: () => this.#prepared.addresses,
         mayWrite: mode === 'write',
         onChange: onWork,
       });
@@ -500,14 +510,23 @@ export class ZoneRuntime implements AsyncDisposable {
     return this.#names.installations.change;
   }
 
-  /** To be called when what was known of names is in the Northbound database. */
-  namesWritten(known: number): void {
-    this.#names.installations.sent(known, this.controller.progress.sequence.configured);
+  /** Egress addresses that are to come and whose rows are built: to be asked before these are sent. */
+  get builtEgress(): readonly string[] {
+    return this.#prepared.built;
   }
 
-  /** To be called when the data plane may have reached something: answers of DNS are held back until it has. */
+  /** To be called when what was known of names, and rows of egress addresses that are to come, are in the Northbound database. */
+  written(names: number, egress: readonly string[]): void {
+    const { configured } = this.controller.progress.sequence;
+    this.#names.installations.sent(names, configured);
+    this.#prepared.sent(egress, configured);
+  }
+
+  /** To be called when the data plane or the host may have reached something: answers of DNS are held back until it has, and egress addresses do not come. */
   noteReached(): void {
-    this.#names.installations.reached(this.controller.progress.sequence.reached);
+    const { reached } = this.controller.progress.sequence;
+    this.#names.installations.reached(reached);
+    this.#prepared.reached(reached);
   }
 
   /** To be called when the data plane may have confirmed something: a setting waits for that. */

@@ -8,6 +8,7 @@ import { outputInside } from '../../src/lab/exec.ts';
 import { manifestsFolder, OUTSIDE } from '../../src/lab/node-facts.ts';
 import { serveOutward } from '../../src/lab/outward.ts';
 import { SERVER_PORT } from '../../src/lab/pods.ts';
+import { whileSendingDatagrams } from '../support/lab/datagram-streams.ts';
 import { stopDaemon } from '../support/lab/lab-daemons.ts';
 import { testLab, whyNoLab, type TestLab } from '../support/lab/lab.ts';
 import { nodeAddresses } from '../support/lab/matrix-tenants.ts';
@@ -31,15 +32,15 @@ describe.skipIf(whyNoLab !== undefined)(
 
     const on = (node: NodeName, ...words: readonly string[]): Promise<string> =>
       outputInside(lab.record, ['on', node, ...words]);
-    const label = (...labelled: readonly NodeName[]): void => {
+    const write = (labelled: readonly NodeName[], drained: readonly NodeName[] = []): void => {
       const path = join(manifestsFolder(lab.record.name), 'nodes.yaml');
       const nodes = parseAllDocuments(readFileSync(path, 'utf8')).map(
-        (document) => document.toJS() as { metadata: { name: NodeName } },
+        (document) => document.toJS() as { metadata: { name: NodeName }; spec?: object },
       );
       writeFileSync(
         path,
         manifestsText(
-          nodes.map(({ metadata: { name }, ...node }) => ({
+          nodes.map(({ metadata: { name }, spec: _spec, ...node }) => ({
             ...node,
             metadata: {
               name,
@@ -48,10 +49,12 @@ describe.skipIf(whyNoLab !== undefined)(
                 ...(labelled.includes(name) ? { 'k8s.ovn.org/egress-assignable': '' } : {}),
               },
             },
+            ...(drained.includes(name) ? { spec: { unschedulable: true } } : {}),
           })),
         ),
       );
     };
+    const label = (...labelled: readonly NodeName[]): void => write(labelled);
     /** As whom the host outside sees the pods of the first node. */
     const seen = async (): Promise<readonly (string | undefined)[]> => {
       const near = ends.filter(({ node }) => node === 'n1');
@@ -175,6 +178,39 @@ describe.skipIf(whyNoLab !== undefined)(
           '',
         EGRESS,
       );
+    });
+
+    test('a node that is drained loses its address, and no packet', async () => {
+      const drain = async (...drained: readonly NodeName[]): Promise<void> => {
+        write(NODES, drained);
+        for (const node of NODES)
+          await expect.poll(() => has(node), SOON).toBe(!drained.includes(node));
+      };
+      // Gateway routers of both nodes know whom they send to, as they do where pods of theirs have sent something.
+      for (const node of ['n2', 'n1'] as const) {
+        await drain(node);
+        await expect.poll(seen, SOON).toEqual([EGRESS, EGRESS]);
+      }
+      await watch();
+      const asked = ends.map(({ namespace }) => ({ from: namespace, to: OUTSIDE.v4 }));
+      const { streams, sources } = await whileSendingDatagrams(lab.record, asked, 2, async () => {
+        await drain('n2');
+        await drain('n1');
+      });
+      expect(Object.keys(sources)).toEqual([EGRESS]);
+      expect(ends.map(({ pod: key }, index) => [key, streams[index]?.lost])).toEqual(
+        ends.map(({ pod: key }) => [key, []]),
+      );
+      expect(streams.every(({ sent }) => sent > 100)).toBe(true);
+      // Never at both.
+      const holders = new Set<string | undefined>(['n2']);
+      for (const { what } of await moves()) {
+        const [node, verb] = what.split(' ');
+        if (verb === 'came') holders.add(node);
+        else holders.delete(node);
+        expect(holders.size).toBeLessThan(2);
+      }
+      label(...NODES);
     });
 
     test('a node that the manager does not reach lets its address go before the other one has it, and gets it no more', async () => {

@@ -2,9 +2,12 @@
 import type { Annotated, Reading } from './annotations.ts';
 import {
   annotationOf,
+  asAddress,
   asFamilyCidrs,
   asInteger,
   asList,
+  asName,
+  asObject,
   asText,
   familyCidrsJson,
   formatEntries,
@@ -15,6 +18,8 @@ import {
 } from './annotations.ts';
 import type { FamilyCidrs } from '../nad/network-config.ts';
 import { errorText } from '../error-text.ts';
+import { own } from '../plain-object.ts';
+import { formatValue } from '../validation/field-errors.ts';
 
 export const NETWORK_NAME = 'k8s.ovn.org/network-name';
 export const NETWORK_ID = 'k8s.ovn.org/network-id';
@@ -27,6 +32,8 @@ const CONNECT_SUBNETS_OLD = 'k8s.ovn.org/network-subnets';
 export const CONNECT_TUNNEL_KEY = 'k8s.ovn.org/connect-router-tunnel-key';
 /** By which hosts tell the traffic of an EgressIP from that of others (reference/egress.md §1.1). */
 export const EGRESS_MARK = 'k8s.ovn.org/egressip-mark';
+/** Addresses of the EgressIP that move from node to node, and how far they are. */
+export const EGRESS_MOVES = 'k8s.ovn.org/egressip-moves';
 export const FIRST_EGRESS_MARK = 50_000;
 export const LAST_EGRESS_MARK = 54_999;
 /** Label of nodes that may get egress addresses, whatever its value. */
@@ -83,6 +90,47 @@ export const egressMark = (egressIp: Annotated): Reading<number> =>
   readAnnotation(egressIp, EGRESS_MARK, BY_MANAGER, (text) =>
     asInteger(text, FIRST_EGRESS_MARK, LAST_EGRESS_MARK),
   );
+
+const EGRESS_STEPS = ['prepare', 'switch', 'settle'] as const;
+
+/** How far an address is that moves (docs/decisions/egress-moves.md). */
+type EgressStep = (typeof EGRESS_STEPS)[number];
+
+/** An address of an EgressIP that moves while both nodes work. */
+export interface EgressMove {
+  /** In canonical form. */
+  readonly address: string;
+  readonly from: string;
+  readonly to: string;
+  readonly step: EgressStep;
+}
+
+/** Moves of an EgressIP. */
+export const egressMoves = (egressIp: Annotated): Reading<readonly EgressMove[]> =>
+  readAnnotation(egressIp, EGRESS_MOVES, BY_MANAGER, (text) =>
+    asList(parseJson(text)).map((entry) => {
+      const move = asObject(entry);
+      const step = EGRESS_STEPS.find((one) => one === own(move, 'step'));
+      if (step === undefined)
+        return problem(
+          `step must be one of ${EGRESS_STEPS.join(', ')}, is ${formatValue(own(move, 'step'))}`,
+        );
+      return {
+        address: asAddress(own(move, 'egressIP')),
+        from: asName(own(move, 'from')),
+        to: asName(own(move, 'to')),
+        step,
+      };
+    }),
+  );
+
+/** Undefined for none: the annotation goes. */
+export const formatEgressMoves = (moves: readonly EgressMove[]): string | undefined =>
+  moves.length === 0
+    ? undefined
+    : JSON.stringify(
+        moves.map(({ address, from, to, step }) => ({ egressIP: address, from, to, step })),
+      );
 
 export const formatTunnelKeys = (keys: readonly number[]): string => JSON.stringify(keys);
 

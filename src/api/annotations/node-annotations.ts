@@ -39,6 +39,8 @@ export const LAYER2_TOPOLOGY_VERSION = 'k8s.ovn.org/layer2-topology-version'; //
 export const BRIDGE_EGRESS_ADDRESSES = 'k8s.ovn.org/bridge-egress-ips'; // node
 /** The same of other network cards. */
 export const CARD_EGRESS_ADDRESSES = 'k8s.ovn.org/secondary-host-egress-ips'; // node
+/** Egress addresses that another node has, and that this one could have at once: all but answering for them is in place. */
+export const PREPARED_EGRESS_ADDRESSES = 'k8s.ovn.org/prepared-egress-ips'; // node
 const GATEWAY_MTU_SUPPORT = 'k8s.ovn.org/gateway-mtu-support'; // node
 
 // Without its subnets a node takes away what uses them: nobody should be told to remove the annotation.
@@ -196,6 +198,10 @@ export const bridgeEgressAddresses = (node: Annotated): Reading<readonly string[
 /** Egress addresses that the node answers for on other network cards, or may. */
 export const cardEgressAddresses = (node: Annotated): Reading<readonly string[]> =>
   egressAddresses(node, CARD_EGRESS_ADDRESSES);
+
+/** Egress addresses that the node is ready for. */
+export const preparedEgressAddresses = (node: Annotated): Reading<readonly string[]> =>
+  egressAddresses(node, PREPARED_EGRESS_ADDRESSES);
 
 const egressAddresses = (node: Annotated, key: string): Reading<readonly string[]> =>
   readAnnotation(node, key, BY_NODE, (text) => asList(parseJson(text)).map(asAddress));

@@ -1,6 +1,7 @@
 /**
  * Gives the addresses of EgressIPs to nodes, and each EgressIP a mark (reference/egress.md §1). What is decided stands in the object: nodes go by its
- * status alone. An address that moves is taken away first, and given to another node when the one that had it answers for it no more, or is gone.
+ * status, and by its annotation that tells how addresses move (egress-moves.ts). One that can't move so is taken away first, and given to another node when
+ * the one that had it answers for it no more, or is gone.
  */
 import {
   assignEgressAddresses,
@@ -13,11 +14,14 @@ import {
 } from '../../allocators/egress-addresses.ts';
 import { IdAllocator } from '../../allocators/ids.ts';
 import { isExhausted } from '../../allocators/allocation-error.ts';
-import { complaint } from '../../api/annotations/annotations.ts';
+import { annotationOf, complaint } from '../../api/annotations/annotations.ts';
 import {
   EGRESS_MARK,
+  EGRESS_MOVES,
   egressMark,
+  egressMoves,
   FIRST_EGRESS_MARK,
+  formatEgressMoves,
   LAST_EGRESS_MARK,
 } from '../../api/annotations/network-annotations.ts';
 import { egressIPs } from '../../api/kinds.ts';
@@ -43,6 +47,7 @@ import {
   type EgressProbing,
   type Reachability,
 } from './egress-reachability.ts';
+import { moveEgressAddresses, nextStepAt, type EgressMoveState } from './egress-moves.ts';
 import {
   EGRESS_IPS_OFF,
   egressProblems,
@@ -86,6 +91,7 @@ const BALANCING_INTERVAL = 10_000;
 interface Decision {
   readonly uid: string | undefined;
   readonly assignment: EgressAssignment;
+  readonly moves: readonly EgressMoveState[];
   readonly problems: readonly EgressProblem[];
 }
 
@@ -120,6 +126,10 @@ export class EgressIpController {
   readonly #wellSince = new Map<string, number>();
   /** The one address that is on its way for balance. */
   #move: BalancingMove | undefined;
+  /** Moves under way, by address. */
+  #moves: ReadonlyMap<string, EgressMoveState> = new Map();
+  /** When one of them goes on by itself. */
+  #due = Infinity;
 
   constructor(options: EgressIpOptions) {
     this.#options = options;
@@ -290,7 +300,10 @@ export class EgressIpController {
   #hasNothingOfOthers(name: string): boolean {
     if (this.#isStale) this.#decide();
     return (this.#nodes.get(name)?.facts.answersFor ?? []).every(
-      (address) => (this.#nodeOf.get(address) ?? name) === name,
+      (address) =>
+        (this.#nodeOf.get(address) ?? name) === name ||
+        // It is letting go, and nobody else answers before it says so.
+        (this.#moves.get(address)?.from === name && this.#moves.get(address)?.step === 'switch'),
     );
   }
 
@@ -337,13 +350,35 @@ export class EgressIpController {
       ({ address }) => address,
     );
     const owners = ownersOf(nodes);
-    const assignments = assignEgressAddresses(requests, this.#egressNodes(), {
+    const assigned = assignEgressAddresses(requests, this.#egressNodes(), {
       ownerOf: (address, name) => owners.get(address) ?? this.#serviceWith(address, name),
       answeredBy: (address) => (answering.get(address) ?? []).map(({ name }) => name),
       movesTo: (address) => (this.#move?.address === address ? this.#move.to : undefined),
     });
+    const moved = new Map(
+      requests.map(({ name, held }) => {
+        const assignment = assigned.get(name) ?? { items: [], unassigned: new Map() };
+        const { items, moves } = moveEgressAddresses(assignment, held, this.#movesOf(name), {
+          workOf: (node) => this.#workOf(node),
+          isPrepared: (node, address) =>
+            this.#nodes.get(node)?.facts.preparedFor.includes(address) === true,
+          isAnswering: (node, address) =>
+            (answering.get(address) ?? []).some((one) => one.name === node),
+          now: this.#options.clock.monotonic(),
+        });
+        return [name, { assignment: { ...assignment, items }, moves }] as const;
+      }),
+    );
+    const moves = [...moved.values()].flatMap((one) => one.moves);
+    for (const move of moves)
+      if (this.#moves.get(move.address)?.step !== move.step) {
+        const { address, from, to, step } = move;
+        this.#options.log.info({ address, from, to, step }, 'egress address moves');
+      }
+    this.#moves = new Map(moves.map((move) => [move.address, move]));
+    this.#due = nextStepAt(moves);
     const nodeOf = new Map(
-      [...assignments.values()].flatMap(({ items }) =>
+      [...moved.values()].flatMap(({ assignment: { items } }) =>
         items.map(({ address, node }): [string, string] => [address, node]),
       ),
     );
@@ -356,13 +391,16 @@ export class EgressIpController {
     this.#decisions = new Map(
       objects.map((egressIp): [string, Decision] => {
         const { name, uid } = egressIp.metadata;
-        const assignment = assignments.get(name) ?? { items: [], unassigned: new Map() };
+        const { assignment, moves } = moved.get(name) ?? {
+          assignment: { items: [], unassigned: new Map() },
+          moves: [],
+        };
         const problems = settings.cluster.features.egressIp
           ? egressProblems(egressIp, assignment, () =>
               nodes.filter(({ labels }) => matchesSelector(egressNodeSelector(egressIp), labels)),
             )
           : [EGRESS_IPS_OFF];
-        return [name, { uid, assignment, problems }];
+        return [name, { uid, assignment, moves, problems }];
       }),
     );
   }
@@ -424,14 +462,35 @@ export class EgressIpController {
   }
 
   /** As a place for addresses; undefined for a node that is to have none. */
-  #egressNode({ name, networks, isReady }: EgressNodeFacts): EgressNode | undefined {
+  #egressNode({ name, networks, isReady, isDraining }: EgressNodeFacts): EgressNode | undefined {
     const reach = this.reach(name);
     return isReady && (reach === 'reached' || reach === 'unknown')
-      ? { name, networks, takesMore: reach === 'reached' }
+      ? { name, networks, takesMore: reach === 'reached', isDraining }
       : undefined;
   }
 
+  /** Moves that were under way, also before this manager led. */
+  #movesOf(name: string): readonly EgressMoveState[] {
+    const egressIp = this.#options.informers.egressIps.get(name);
+    const before = this.#decisions.get(name);
+    if (egressIp === undefined) return [];
+    if (before !== undefined && before.uid === egressIp.metadata.uid) return before.moves;
+    const since = this.#options.clock.monotonic();
+    return (egressMoves(egressIp).value ?? []).map((move) => ({ ...move, since }));
+  }
+
+  /** Whether a node does what it is asked. */
+  #workOf(name: string): 'working' | 'away' | 'lost' {
+    const reach = this.reach(name);
+    if (!this.#nodes.has(name) || reach === 'gone' || reach === 'unreached') return 'lost';
+    return reach === 'reached' && this.#options.absentDaemon(name) === undefined
+      ? 'working'
+      : 'away';
+  }
+
   async #reconcile(name: string, signal: AbortSignal): Promise<Again | void> {
+    const { clock } = this.#options;
+    if (clock.monotonic() >= this.#due) this.#decideAnew();
     if (this.#isStale) this.#decide();
     const egressIp = this.#options.informers.egressIps.get(name);
     const decision = this.#decisions.get(name);
@@ -441,11 +500,21 @@ export class EgressIpController {
       node,
       egressIP: address,
     }));
-    const isRight = JSON.stringify(items) === JSON.stringify(egressIp.status?.items ?? []);
+    const moves = formatEgressMoves(decision.moves);
+    const isRight =
+      JSON.stringify(items) === JSON.stringify(egressIp.status?.items ?? []) &&
+      moves === annotationOf(egressIp, EGRESS_MOVES);
+    const annotations = {
+      ...(mark === undefined ? {} : { [EGRESS_MARK]: String(mark) }),
+      ...(moves === annotationOf(egressIp, EGRESS_MOVES) ? {} : { [EGRESS_MOVES]: moves ?? null }),
+    };
     const again =
-      isRight && mark === undefined ? undefined : await this.#write(egressIp, items, mark, signal);
+      isRight && mark === undefined
+        ? undefined
+        : await this.#write(egressIp, items, annotations, signal);
     if (again === undefined) await this.#tell(egressIp);
-    return again;
+    const due = nextStepAt(decision.moves);
+    return again ?? (due === Infinity ? undefined : { after: due - clock.monotonic() });
   }
 
   /** The mark to write; undefined where the object has one, or there is none left. */
@@ -491,16 +560,18 @@ export class EgressIpController {
   async #write(
     egressIp: EgressIP,
     items: readonly { readonly node: string; readonly egressIP: string }[],
-    mark: number | undefined,
+    annotations: Readonly<Record<string, string | null>>,
     signal: AbortSignal,
   ): Promise<Again | undefined> {
     const { name, resourceVersion } = egressIp.metadata;
-    const annotations = mark === undefined ? {} : { [EGRESS_MARK]: String(mark) };
     try {
       await this.#options.store.patchStatus(
         egressIPs,
         name,
-        { ...(mark === undefined ? {} : { metadata: { annotations } }), status: { items } },
+        {
+          ...(Object.keys(annotations).length === 0 ? {} : { metadata: { annotations } }),
+          status: { items },
+        },
         {
           fieldManager: FIELD_MANAGER,
           signal,

@@ -14,6 +14,7 @@ import {
   cardEgressAddresses,
   gatewayConfig,
   hostCidrs,
+  preparedEgressAddresses,
   primaryAddresses,
 } from '../../api/annotations/node-annotations.ts';
 import { annotationOf } from '../../api/annotations/annotations.ts';
@@ -24,6 +25,8 @@ export interface EgressNodeFacts {
   readonly name: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly isReady: boolean;
+  /** No pods are to be put there (`kubectl cordon`, `kubectl drain`). */
+  readonly isDraining: boolean;
   /** Networks of its addresses: of its gateway, and of its other network cards; none for a node without a gateway. */
   readonly networks: readonly Prefix[];
   /** Its own addresses. */
@@ -31,6 +34,8 @@ export interface EgressNodeFacts {
   readonly nextHops: readonly string[];
   /** Egress addresses that it answers for. */
   readonly answersFor: readonly string[];
+  /** Those of others that it is ready to have. */
+  readonly preparedFor: readonly string[];
 }
 
 const KEYS = [
@@ -39,12 +44,14 @@ const KEYS = [
   'l3-gateway-config',
   'bridge-egress-ips',
   'secondary-host-egress-ips',
+  'prepared-egress-ips',
 ];
 
 /** While they stay the same, so do the facts: nodes are written to all the time. */
 export const egressNodeTexts = (node: Node): string =>
   JSON.stringify([
     Object.entries(node.metadata.labels ?? {}).sort(([a], [b]) => (a < b ? -1 : 1)),
+    node.spec?.unschedulable,
     node.status?.addresses,
     node.status?.conditions?.find(({ type }) => type === 'Ready')?.status,
     ...KEYS.map((key) => annotationOf(node, `k8s.ovn.org/${key}`)),
@@ -74,6 +81,7 @@ export function egressNodeFacts(node: Node): EgressNodeFacts {
     isReady: (node.status?.conditions ?? []).every(
       ({ type, status }) => type !== 'Ready' || status === 'True',
     ),
+    isDraining: node.spec?.unschedulable === true,
     networks,
     // Whatever a node says of all addresses of its host, those that it answers for are not its own.
     addresses: [
@@ -82,6 +90,7 @@ export function egressNodeFacts(node: Node): EgressNodeFacts {
     ],
     nextHops: gateway?.nextHops ?? [],
     answersFor,
+    preparedFor: preparedEgressAddresses(node).value ?? [],
   };
 }
 

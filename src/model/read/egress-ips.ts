@@ -1,7 +1,11 @@
 /** EgressIPs as values: which pods leave the cluster with which addresses, and by which nodes (reference/egress.md §1). */
 import { FAMILIES, formatAddress, parseAddress, type Family } from '../../allocators/addresses.ts';
 import { complaint } from '../../api/annotations/annotations.ts';
-import { egressMark } from '../../api/annotations/network-annotations.ts';
+import {
+  egressMark,
+  egressMoves,
+  type EgressMove,
+} from '../../api/annotations/network-annotations.ts';
 import { egressIPs } from '../../api/kinds.ts';
 import { labelSelectorProblem } from '../../api/label-selector.ts';
 import type { EgressIP, LabelSelector } from '../../api/types.ts';
@@ -13,6 +17,17 @@ import type { ObjectReading } from './reading.ts';
 export interface EgressAddress {
   readonly node: string;
   readonly address: string;
+}
+
+/** An address at a node that gives it to what leaves, or is to. */
+export interface EgressExit extends EgressAddress {
+  /**
+   * `holder`: it answers for the address. `next`: everything is in place there but that. `last`: it lets through what is on its way yet
+   * (docs/decisions/egress-moves.md).
+   */
+  readonly role: 'holder' | 'next' | 'last';
+  /** The other node of a move: one of both knows each connection. */
+  readonly peer?: string;
 }
 
 export interface EgressIp {
@@ -27,7 +42,9 @@ export interface EgressIp {
   readonly families: readonly Family[];
   /** What the cluster manager assigned; of a family without any, pods send nothing out of their network. */
   readonly items: readonly EgressAddress[];
-  /** One of them is on this node. */
+  /** Those that move; absent if none does. */
+  readonly moves?: readonly EgressMove[];
+  /** One of them leaves by this node, or is to. */
   readonly isHere: boolean;
 }
 
@@ -37,18 +54,38 @@ export const BY_DESTINATION =
 
 const UNTIL_THEN = 'until then its pods leave as they did when it was read last';
 
+const canonical = (text: string): string[] => {
+  const address = parseAddress(text);
+  return address === undefined ? [] : [formatAddress(address)];
+};
+
 /** Only what the object asks for: whoever may write it may write its status, too. */
 function itemsOf({ spec, status }: EgressIP): readonly EgressAddress[] {
-  const canonical = (text: string): string[] => {
-    const address = parseAddress(text);
-    return address === undefined ? [] : [formatAddress(address)];
-  };
   const requested = new Set(spec.egressIPs.flatMap(canonical));
   return (status?.items ?? []).flatMap(({ node, egressIP }) =>
     canonical(egressIP)
       .filter((address) => requested.has(address))
       .map((address) => ({ node, address })),
   );
+}
+
+/** While an address moves it has two. */
+export function exitsOf({
+  items,
+  moves = [],
+}: Pick<EgressIp, 'items' | 'moves'>): readonly EgressExit[] {
+  return items.flatMap((item): readonly EgressExit[] => {
+    const { node, address } = item;
+    const move = moves.find((one) => one.address === address);
+    // Where the status and the annotation differ, the status counts.
+    if (move === undefined || node !== (move.step === 'prepare' ? move.from : move.to))
+      return [{ ...item, role: 'holder' }];
+    const peer = move.from === node ? move.to : move.from;
+    return [
+      { ...item, role: move.step === 'switch' ? 'next' : 'holder', peer },
+      { node: peer, address, role: move.step === 'prepare' ? 'next' : 'last', peer: node },
+    ];
+  });
 }
 
 export function readEgressIp(egressIp: EgressIP, nodeName: string): ObjectReading<EgressIp> {
@@ -65,6 +102,7 @@ export function readEgressIp(egressIp: EgressIP, nodeName: string): ObjectReadin
   }
   const mark = egressMark(egressIp);
   const items = itemsOf(egressIp);
+  const moves = egressMoves(egressIp).value ?? [];
   const value = {
     name,
     created,
@@ -75,7 +113,8 @@ export function readEgressIp(egressIp: EgressIP, nodeName: string): ObjectReadin
       spec.egressIPs.some((text) => (parseAddress(text)?.family ?? family) === family),
     ),
     items,
-    isHere: items.some(({ node }) => node === nodeName),
+    ...(moves.length === 0 ? {} : { moves }),
+    isHere: exitsOf({ items, moves }).some(({ node }) => node === nodeName),
   };
   const warning = complaint(mark);
   return { kind: 'value', value, ...(warning === undefined ? {} : { warning }) };
@@ -98,6 +137,22 @@ const assignedPart = {
   },
 } as const satisfies ObjectPart<EgressIP, AssignedEgress>;
 
+/** All addresses that an EgressIP asks for, whoever has them. */
+export interface RequestedEgress {
+  readonly name: string;
+  /** In canonical form. */
+  readonly addresses: readonly string[];
+}
+
+const requestedPart = {
+  table: 'requestedEgress',
+  texts: ({ spec }) => spec.egressIPs,
+  read: ({ metadata: { name }, spec }): RequestedEgress => ({
+    name,
+    addresses: [...new Set(spec.egressIPs.flatMap(canonical))],
+  }),
+} as const satisfies ObjectPart<EgressIP, RequestedEgress>;
+
 const OFF =
   "EgressIPs are off (enable-egress-ip): this object is not in force, its pods keep their node's address as source";
 
@@ -110,7 +165,7 @@ export const egressIpKind = {
       ? reading
       : { ...reading, warning: OFF };
   },
-  also: [assignedPart],
+  also: [assignedPart, requestedPart],
   onUnreadable: 'keep',
   // They come here to leave with its address.
   needsOtherPods: ({ isHere }) => isHere,

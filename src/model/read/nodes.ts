@@ -134,6 +134,22 @@ const addressesPart = {
   read: (node, { before }) => readNodeAddresses(node, before),
 } as const satisfies ObjectPart<Node, NodeAddresses>;
 
+/** Where the gateway of a node is in its network. */
+export interface NodeGatewayMac {
+  readonly name: string;
+  readonly mac: string;
+}
+
+const gatewayMacsPart = {
+  table: 'gatewayMacs',
+  read: (node): NodeGatewayMac | undefined => {
+    const config = gatewayConfig(node).value;
+    return config === undefined || config.mode === 'disabled'
+      ? undefined
+      : { name: node.metadata.name, mac: config.macAddress };
+  },
+} as const satisfies ObjectPart<Node, NodeGatewayMac>;
+
 const subnetsPart = {
   table: 'nodeSubnets',
   texts: subnetTexts,
@@ -148,7 +164,7 @@ export const nodeKind = {
     node.metadata.name === nodeName ? readLocalNode(node) : readNodeFacts(node),
   onUnreadable: 'keep',
   isTorn,
-  also: [labelsPart, addressesPart, subnetsPart],
+  also: [labelsPart, addressesPart, gatewayMacsPart, subnetsPart],
   checks: [
     unheeded({
       'k8s.ovn.org/hybrid-overlay-node-subnet':

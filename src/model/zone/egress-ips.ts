@@ -18,7 +18,13 @@ import { FactTable } from '../../facts/fact-table.ts';
 import { union } from '../../facts/keys.ts';
 import { Unreadable } from '../../facts/unreadable.ts';
 import type { NetworkName } from '../model.ts';
-import type { EgressAddress, EgressIp } from '../read/egress-ips.ts';
+import {
+  exitsOf,
+  type EgressAddress,
+  type EgressExit,
+  type EgressIp,
+  type RequestedEgress,
+} from '../read/egress-ips.ts';
 import { DEFAULT_NETWORK } from '../read/networks.ts';
 import type { AttachmentTables } from './attachments.ts';
 import type { EgressLeaseTables } from './egress-lease.ts';
@@ -68,9 +74,13 @@ export interface EgressPlace extends EgressAddress {
   readonly card?: string;
 }
 
+/** An address of an EgressIP that this node gives to what leaves. */
+export type EgressExitHere = EgressExit & EgressPlace;
+
 /** Addresses of an EgressIP with which pods may leave: of those on this node only what is nobody else's. */
 interface EgressPlaces {
   readonly addresses: readonly EgressPlace[];
+  readonly exits: readonly EgressExitHere[];
   /** Why others that are assigned to this node are not used. */
   readonly refusals: readonly string[];
 }
@@ -112,15 +122,23 @@ export function egressIpTables(
   const egressIps = new FactTable<
     [egressIp: string],
     EgressIp,
-    { here: []; mark: [string]; address: [string] }
+    { here: []; mark: [string]; address: [string]; node: [string] }
   >('egressIps', recorder, {
     indexes: {
       here: ({ isHere }) => (isHere && isOn ? [[]] : []),
       mark: ({ mark }) => (mark === undefined ? [] : [String(mark)]),
-      address: ({ items }) =>
-        items.flatMap(({ node, address }) => (node === nodeName ? [address] : [])),
+      node: (egressIp) =>
+        isOn ? exitsOf(egressIp).flatMap(({ node }) => (node === nodeName ? [] : [node])) : [],
+      address: (egressIp) =>
+        exitsOf(egressIp).flatMap(({ node, address }) => (node === nodeName ? [address] : [])),
     },
   });
+  /** What EgressIPs ask for, whoever has it. */
+  const requestedEgress = new FactTable<[egressIp: string], RequestedEgress, { address: [string] }>(
+    'requestedEgress',
+    recorder,
+    { indexes: { address: ({ addresses }) => addresses } },
+  );
   const objectOf = (egressIp: string): string => `EgressIP ${egressIp}`;
   /** The object that an address of this node, or a mark, is of: of several the oldest. */
   const isFirst = (name: string, others: readonly EgressIp[]): boolean =>
@@ -134,24 +152,30 @@ export function egressIpTables(
     graph,
     egressIps,
     (name) => {
-      const addresses: EgressPlace[] = [];
+      const exits: EgressExitHere[] = [];
       const refusals: string[] = [];
-      for (const item of isOn ? (egressIps.part(name, 'items') ?? []) : []) {
-        const isHere = item.node === nodeName;
-        // Another node may have it by now.
-        if (isHere && isLost()) continue;
-        const here = isHere ? placeOf(name, item) : item;
-        if (typeof here === 'string') refusals.push(here);
-        else addresses.push(here);
+      const items = isOn ? (egressIps.part(name, 'items') ?? []) : [];
+      for (const exit of exitsOf({ items, moves: egressIps.part(name, 'moves') ?? [] })) {
+        // Another node may have it by now; only who answers for it must not have it, too.
+        if (exit.node !== nodeName || (exit.role === 'holder' && isLost())) continue;
+        const place = placeOf(name, exit);
+        if (typeof place === 'string') refusals.push(place);
+        else exits.push({ ...exit, ...place });
       }
-      return { addresses, refusals };
+      const addresses = items.flatMap((item): readonly EgressPlace[] => {
+        if (item.node !== nodeName) return [item];
+        const exit = exits.find(({ address }) => address === item.address);
+        if (exit === undefined) return [];
+        return [exit.card === undefined ? item : { ...item, card: exit.card }];
+      });
+      return { addresses, exits, refusals };
     },
     {
       object: objectOf,
       indexes: {
-        onCard: ({ addresses }) => (addresses.some(({ card }) => card !== undefined) ? [[]] : []),
+        onCard: ({ exits }) => (exits.some(({ card }) => card !== undefined) ? [[]] : []),
         refused: ({ refusals }) => (refusals.length === 0 ? [] : [[]]),
-        card: ({ addresses }) => addresses.flatMap(({ card }) => card ?? []),
+        card: ({ exits }) => exits.flatMap(({ card }) => card ?? []),
       },
     },
   );
@@ -259,8 +283,7 @@ export function egressIpTables(
   }
 
   /** Where an address is that is assigned to this node, or why it is not used here. */
-  function placeOf(name: string, item: EgressAddress): EgressPlace | string {
-    const { address } = item;
+  function placeOf(name: string, { node, address }: EgressAddress): EgressPlace | string {
     const family = familyOf(address);
     const gateway = known.own('gateway');
     const isNear = gateway?.addresses.some(
@@ -273,7 +296,7 @@ export function egressIpTables(
     if (owner !== undefined) return `address ${address} is ${owner.what}`;
     if (!isFirst(name, egressIps.by('address', address)))
       return `address ${address} is that of another EgressIP on node ${nodeName}`;
-    return card === undefined ? item : { ...item, card };
+    return { node, address, ...(card === undefined ? {} : { card }) };
   }
 
   function egressIpsOf(namespace: string): NamespaceEgress['egressIps'] {
@@ -320,18 +343,19 @@ export function egressIpTables(
     return found && formatAddress(found);
   }
 
-  const egressAddressesHere = (name: string): readonly EgressPlace[] =>
-    (egressPlaces.part(name, 'addresses') ?? []).filter(({ node }) => node === nodeName);
+  const egressAddressesHere = (name: string): readonly EgressExitHere[] =>
+    egressPlaces.part(name, 'exits') ?? [];
 
   return {
     egressIps,
+    requestedEgress,
     egressPlaces,
     egressPorts,
     egressUses,
 
     egressMarkOf,
 
-    /** Addresses of an EgressIP on this node. */
+    /** Addresses of an EgressIP that this node gives to what leaves, also where it does not answer for them yet, or no longer. */
     egressAddressesHere,
 
     cardLink,

@@ -3,6 +3,7 @@ import { DerivedFacts } from '../../facts/derived-facts.ts';
 import { FactTable } from '../../facts/fact-table.ts';
 import { Unreadable } from '../../facts/unreadable.ts';
 import type { LocalNode, NodeAddresses, NodeFacts, NodeSubnet } from '../model.ts';
+import type { NodeGatewayMac } from '../read/nodes.ts';
 import { isProblem, valueOf, type ObjectReading } from '../read/reading.ts';
 import { admitNode, identitiesOf, nodeComesBefore } from '../rules/admission.ts';
 import type { AddressOwners } from '../rules/service-admission.ts';
@@ -40,6 +41,8 @@ export function nodeTables({ nodeName, graph, recorder }: ZoneBasis) {
     recorder,
     { indexes: { address: ({ own, all, nextHops }) => [...own, ...all, ...nextHops] } },
   );
+  /** MAC addresses of the gateways of all nodes. */
+  const gatewayMacs = new FactTable<[node: string], NodeGatewayMac>('gatewayMacs', recorder);
   /** Labels of all nodes. */
   const nodeLabels = new FactTable<[node: string], NodeLabels>('nodeLabels', recorder);
 
@@ -84,6 +87,7 @@ export function nodeTables({ nodeName, graph, recorder }: ZoneBasis) {
     nodesWithoutSubnets,
     nodeAddresses,
     nodeLabels,
+    gatewayMacs,
     remoteNodes,
 
     /** A fact of this node. Throws `Unreadable` before the node is known. */

@@ -3,10 +3,10 @@ import { canonicalCidr, contains, familyOf, withoutPrefix } from '../../allocato
 import { annotationOf, v4First } from '../../api/annotations/annotations.ts';
 import {
   BRIDGE_EGRESS_ADDRESSES,
-  bridgeEgressAddresses,
   CARD_EGRESS_ADDRESSES,
   CHASSIS_ID,
   gatewayConfig,
+  PREPARED_EGRESS_ADDRESSES,
   primaryAddresses,
 } from '../../api/annotations/node-annotations.ts';
 import { familyCidrs } from '../../api/nad/network-config.ts';
@@ -54,8 +54,8 @@ export interface NodeAnnouncerOptions {
   readonly clock?: Clock;
   /** Called when there may be something new in `problems`. */
   readonly onChange?: () => void;
-  /** Egress addresses that OVN answers for on this node; undefined where that can't be seen. */
-  readonly egressAddressesInUse?: () => readonly string[] | undefined;
+  /** Egress addresses of other nodes that this one is ready to have. */
+  readonly preparedEgressAddresses?: () => readonly string[];
   /** Called with those that the host has now. */
   readonly onEgressAddresses?: (addresses: readonly EgressAddressOnHost[]) => void;
   /** Called when addresses or ways out of the host may be others. */
@@ -67,7 +67,7 @@ export interface NodeAnnouncerOptions {
 /** An address that moves is away for a moment: changes within this time of each other are one. */
 const DEBOUNCE = 250;
 /** An address that the node is to let go, and has yet, is looked for again after this time. */
-const LETTING_GO = 250;
+const LETTING_GO = 50;
 /** Without any event everything is looked at again after this time, as the network stack is. */
 const RESYNC = 60_000;
 const FIELD_MANAGER = 'heddle-node-facts';
@@ -79,6 +79,10 @@ export const knownAddresses = (node: Node): readonly string[] => [
     .map(({ address }) => address),
   ...Object.values(primaryAddresses(node).value ?? {}).map(withoutPrefix),
 ];
+
+/** In an order that does not follow from when which came. */
+const sortedAddresses = (addresses: readonly string[]): readonly string[] =>
+  v4First([...new Set(addresses)].toSorted());
 
 export class NodeAnnouncer {
   readonly #options: NodeAnnouncerOptions;
@@ -150,6 +154,11 @@ export class NodeAnnouncer {
     }
   }
 
+  /** The node is ready for other egress addresses than before. */
+  preparedChanged(): void {
+    this.#queue.add(this.#options.node);
+  }
+
   /** Something in the local Open_vSwitch database may be another than before. */
   openVswitchChanged(): void {
     this.#queue.add(this.#options.node);
@@ -187,13 +196,18 @@ export class NodeAnnouncer {
     );
     this.#options.onEgressAddresses?.(onHost);
     const networks = familyCidrs(primaryAddresses(own).value ?? {}).map(canonicalCidr);
-    const egress = this.#egressAddresses(object, onHost, (address) =>
+    const egress = this.#egressAddresses(onHost, (address) =>
       networks.some((cidr) => familyOf(cidr) === familyOf(address) && contains(cidr, address)),
     );
     const annotations: Readonly<Record<string, string | undefined>> = {
       ...found.annotations,
       ...Object.fromEntries(
-        Object.entries(egress).map(([key, addresses]) => [
+        Object.entries({
+          ...egress,
+          [PREPARED_EGRESS_ADDRESSES]: sortedAddresses(
+            this.#options.preparedEgressAddresses?.() ?? [],
+          ),
+        }).map(([key, addresses]) => [
           key,
           addresses.length === 0 ? undefined : JSON.stringify(addresses),
         ]),
@@ -244,24 +258,19 @@ export class NodeAnnouncer {
     return [...new Set(found)];
   }
 
-  /** Those, before the host has them; and others until neither the host nor OVN has them any more. In an order that does not follow from when which came. */
+  /** Those, before the host has them; and others until it has them no more. */
   #egressAddresses(
-    node: Node,
     onHost: readonly EgressAddressOnHost[],
     isOfGateway: (address: string) => boolean,
   ): Readonly<Record<string, readonly string[]>> {
-    const { egressAddressesInUse = () => [] } = this.#options;
-    const inUse = egressAddressesInUse() ?? bridgeEgressAddresses(node).value ?? [];
     const assigned = this.#assigned();
-    const sorted = (addresses: readonly string[]): readonly string[] =>
-      v4First([...new Set(addresses)].toSorted());
     const here = (ofBridge: boolean): readonly string[] => [
       ...assigned.filter((address) => isOfGateway(address) === ofBridge),
       ...onHost.filter(({ isBridge }) => isBridge === ofBridge).map(({ address }) => address),
     ];
     return {
-      [BRIDGE_EGRESS_ADDRESSES]: sorted([...here(true), ...inUse]),
-      [CARD_EGRESS_ADDRESSES]: sorted(here(false)),
+      [BRIDGE_EGRESS_ADDRESSES]: sortedAddresses(here(true)),
+      [CARD_EGRESS_ADDRESSES]: sortedAddresses(here(false)),
     };
   }
 

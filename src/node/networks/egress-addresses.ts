@@ -20,7 +20,8 @@ export const egressAddressesOnHost = feature({
     if (bridge === undefined) return;
     const rows = new HostRows(out, `EgressIP ${egressIp}`, 'egress-address');
     const told = facts.own('egressAddresses');
-    for (const { address, card: dev = bridge } of facts.egressAddressesHere(egressIp)) {
+    for (const { address, role, card: dev = bridge } of facts.egressAddressesHere(egressIp)) {
+      if (role !== 'holder') continue;
       if (!told.includes(address)) {
         out.waitFor(
           `the annotation of node ${facts.nodeName} that names egress address ${address}`,

@@ -2,7 +2,7 @@
 import { familyOf } from '../../allocators/addresses.ts';
 import type { Rule } from '../../desired/features.ts';
 import type { BridgeNetwork, ExternalBridge } from './bridge-network.ts';
-import { conntrack, destination, DROP, output, resubmit } from './flow-actions.ts';
+import { BACK, conntrack, destination, DROP, output, resubmit, source } from './flow-actions.ts';
 import { UPLINK, type FlowRows } from './flow-rows.ts';
 import { egressMark, PIPELINE, ZONES } from './pipeline.ts';
 
@@ -15,7 +15,53 @@ export const EGRESS_RULES: Readonly<Record<string, Rule>> = {
     text: 'Where its address is at another network card it goes to the host, known by an address of the masquerade subnet that is of the EgressIP alone; so do answers come back.',
     source: 'reference/egress.md §1.11',
   },
+  'egress-moves': {
+    text: 'While an egress address moves, answers that belong to no connection of the node that gets them go to the other node, once.',
+    source: 'reference/egress.md §1.14',
+  },
 };
+
+export const EGRESS_ADDRESS_RULES: Readonly<Record<string, Rule>> = {
+  'egress-neighbours': {
+    text: 'For an egress address the host answers that has it: OVN, which would as soon as it translates to it, tells nobody where it is.',
+    source: 'reference/egress.md §1.10',
+  },
+};
+
+/** Type of a neighbour advertisement (RFC 4861 §4.4). */
+const ADVERTISEMENT = 136;
+
+/** What OVN would say of an address, be it asked or not. */
+export function egressNeighbourFlow(
+  rows: FlowRows,
+  { defaultPort, vlan }: ExternalBridge,
+  address: string,
+): void {
+  const from = [`in_port=${defaultPort}`, ...vlan.outside];
+  rows
+    .by('egress-neighbours')
+    .flow(
+      PIPELINE.classify.at.egressNeighbours,
+      familyOf(address) === 'v4'
+        ? ['arp', ...from, `arp_spa=${address}`]
+        : ['icmp6', ...from, `icmp_type=${ADVERTISEMENT}`, `nd_target=${address}`],
+      [DROP],
+    );
+}
+
+/** `address` moves between this node and one whose gateway has that MAC address: both know connections of it. */
+export function egressMoveFlows(
+  rows: FlowRows,
+  { families, mac, vlan }: ExternalBridge,
+  { address, peer }: { readonly address: string; readonly peer: string },
+): void {
+  const fields = families.find(({ family }) => family === familyOf(address))?.fields;
+  if (fields === undefined) return;
+  const { moved, moving } = PIPELINE.replies.at;
+  const match = [fields.ip, ...vlan.fromUplink, `dl_dst=${mac}`, `${fields.dst}=${address}`];
+  rows.by('egress-moves').flow(moved, [...match, `dl_src=${peer}`], [DROP]);
+  rows.by('egress-moves').flow(moving, match, [source(mac), destination(peer), BACK]);
+}
 
 /** With what an EgressIP leaves this node. */
 interface Exits {

@@ -6,7 +6,13 @@ import { egressServiceObject } from '../../model/zone/egress-services.ts';
 import type { ZoneFacts } from '../../model/zone/zone.ts';
 import { isDefault } from '../../model/rules/names.ts';
 import { hasGateway } from '../../model/rules/network-addresses.ts';
-import { EGRESS_RULES, egressFlows } from './bridge-flows-egress.ts';
+import {
+  EGRESS_ADDRESS_RULES,
+  EGRESS_RULES,
+  egressFlows,
+  egressMoveFlows,
+  egressNeighbourFlow,
+} from './bridge-flows-egress.ts';
 import { dropFlows } from './bridge-flows-drops.ts';
 import { hostFlows } from './bridge-flows-host.ts';
 import { neighbourFlows } from './bridge-flows-neighbours.ts';
@@ -143,14 +149,21 @@ export const bridgeFlowsOfEgressIp = feature({
   claims: [],
   build(facts, [egressIp], out) {
     const on = externalBridge(facts);
+    if (on === undefined) return;
+    const rows = new FlowRows(out, on.name, `EgressIP ${egressIp}`);
+    for (const { address, card, peer } of facts.egressAddressesHere(egressIp)) {
+      // By other cards the host passes on what it does not know, as it routes.
+      const mac = peer === undefined ? undefined : facts.gatewayMacs.part(peer, 'mac');
+      if (card === undefined && mac !== undefined)
+        egressMoveFlows(rows, on, { address, peer: mac });
+    }
     const mark = facts.egressMarkOf(egressIp);
-    if (on === undefined || mark === undefined) return;
+    if (mark === undefined) return;
     const networks = (facts.egressUses.part(egressIp, 'networks') ?? [])
       .map((name) => facts.rendered.get(name))
       .filter((network) => network !== undefined)
       .filter((network) => !isDefault(network))
       .map((network) => bridgeNetwork(facts, on, network));
-    const rows = new FlowRows(out, on.name, `EgressIP ${egressIp}`);
     egressFlows(rows, on, networks, {
       mark,
       addresses: facts
@@ -158,5 +171,20 @@ export const bridgeFlowsOfEgressIp = feature({
         .flatMap(({ address, card }) => (card === undefined ? [address] : [])),
       links: facts.cardExitsOfNetworks(egressIp).map(({ from }) => from),
     });
+  },
+});
+
+export const bridgeFlowsOfEgressAddresses = feature({
+  name: 'host/bridge-flows-of-egress-addresses',
+  over: ({ requestedEgress }: ZoneFacts) => requestedEgress.distinct('address'),
+  objects: (facts, [address]) =>
+    facts.requestedEgress.keysBy('address', address).map((egressIp) => `EgressIP ${egressIp}`),
+  rules: EGRESS_ADDRESS_RULES,
+  claims: [],
+  build(facts, [address], out) {
+    const on = externalBridge(facts);
+    if (on === undefined || !facts.settings.features.egressIp) return;
+    const [first = ''] = facts.requestedEgress.keysBy('address', address);
+    egressNeighbourFlow(new FlowRows(out, on.name, `EgressIP ${first}`), on, address);
   },
 });

@@ -23,8 +23,11 @@ export function conntrack({ commit, table, zone, nat, mark }: Conntrack): string
 }
 
 export const output = (port: string): string => (port === LOCAL ? LOCAL : `output:${port}`);
+/** Back by the port that it came by. */
+export const BACK = 'IN_PORT';
 export const resubmit = (table: number): string => `resubmit(,${table})`;
 export const destination = (mac: string): string => `set_field:${mac}->eth_dst`;
+export const source = (mac: string): string => `set_field:${mac}->eth_src`;
 /**
  * A tunnel to another node asks the host's rules for its way with the mark of what is in it: that of a network stays behind. Open vSwitch's
  * userspace datapath knows routes for packets without a mark alone.

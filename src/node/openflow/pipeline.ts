@@ -136,6 +136,11 @@ export const PIPELINE = {
         'external-address',
         'refusal',
       ],
+      egressNeighbours: [
+        106,
+        'who asks for an egress address is answered by the host that has it, and not by OVN',
+        'egress-neighbours',
+      ],
       asNode: [
         105,
         "what egress marked leaves with the node's address, or with that of an EgressIP or EgressService",
@@ -186,6 +191,16 @@ export const PIPELINE = {
         'new connections to node ports and external addresses',
         'to-service',
         'host-endpoint',
+      ],
+      moved: [
+        41,
+        'an egress address that moves: what the other node passed on and this one does not know, either, is dropped',
+        'egress-moves',
+      ],
+      moving: [
+        40,
+        'an egress address that moves: what belongs to no connection of this node may be one of the other',
+        'egress-moves',
       ],
       advertisements: [14, 'advertisements of neighbours and routers', 'answers'],
       bfd: [13, 'BFD, to the default network and the host', 'bfd'],

@@ -7,7 +7,7 @@
 import { familyOf, ipOf, nthAddress, withoutPrefix } from '../../allocators/addresses.ts';
 import { ovnPrefix } from '../../api/nad/network-name.ts';
 import { feature } from '../../desired/features.ts';
-import { MARK, RowReference } from '../../desired/rows.ts';
+import { RowReference } from '../../desired/rows.ts';
 import type { Network } from '../../model/model.ts';
 import {
   DEFAULT_CONTROLLER,
@@ -33,7 +33,7 @@ import {
   POLICY_EGRESS_REROUTE,
 } from '../numbers.ts';
 import { ADDRESS_SET_CLAIM, addAddressSet, egressIpPods } from '../rows/address-sets.ts';
-import { OBJECT_ID, objectIds, OWNER_TYPE_ID, type ExternalIds } from '../rows/object-ids.ts';
+import { OBJECT_ID, objectIds, type ExternalIds } from '../rows/object-ids.ts';
 import { identifiedPolicyKey } from '../rows/row-keys.ts';
 import { addAllowPolicy, addIdentifiedNat, NAT_CLAIM, POLICY_CLAIM } from '../rows/router-rows.ts';
 import { holds, Rows } from '../rows/unit-rows.ts';
@@ -113,11 +113,12 @@ export const egressPods = feature({
         `egressIP ${port.egressIp} object must contain a mark for user defined networks: its pods there send nothing out`,
       );
     const places = isMarkless ? [] : (facts.egressPlaces.part(port.egressIp, 'addresses') ?? []);
+    const exits = isMarkless ? [] : facts.egressAddressesHere(port.egressIp);
     const isUsable = ({ card, address }: EgressPlace): boolean =>
       card === undefined ||
       isDefault(network) ||
       facts.cardLink(port.egressIp, familyOf(address)) !== undefined;
-    if (!places.every(isUsable))
+    if (!exits.every(isUsable))
       out.problem(
         object,
         `egress IP assigned to a host secondary interface for a user defined network (network name ${network.name}): the masquerade subnet has no address for it, pods there send nothing out by this node; choose a wider one (--gateway-v4-masquerade-subnet, /18 or wider), or an address in a network of the gateway`,
@@ -126,7 +127,9 @@ export const egressPods = feature({
       const ofFamily = places.filter(
         (place) => familyOf(place.address) === familyOf(address) && isUsable(place),
       );
-      const here = ofFamily.find(({ node }) => node === facts.nodeName);
+      const here = exits.find(
+        (exit) => familyOf(exit.address) === familyOf(address) && isUsable(exit),
+      );
       if (port.isOwn) addReroute(rows.by('reroute'), facts, network, port, address, ofFamily);
       else if (here?.card !== undefined && isDefault(network))
         addReroute(rows.by('by-card'), facts, network, port, address, [here]);
@@ -228,10 +231,6 @@ function addExit(
       match: `inport == "${layer3Names(network.name, facts.nodeName).routerToTransit}" && ${fromPod(address)}`,
     });
 }
-
-/** True for the ids of a row that gives packets the address of an EgressIP. */
-export const isEgressNat = (ids: ReadonlyMap<string, string>): boolean =>
-  ids.get(OWNER_TYPE_ID) === OWNER && ids.has(MARK);
 
 export const servedPods = feature({
   name: 'egress/served-pods',

@@ -16,7 +16,7 @@ import { addRouterPeer, SWITCH_CLAIM, SWITCH_PORT_CLAIM } from '../rows/switch-r
 const PHYSICAL_NETWORK = 'physnet';
 
 /** The table has no `external_ids`: a binding belongs to the router port that it names. */
-const MAC_BINDING_CLAIM: TableClaim = {
+export const MAC_BINDING_CLAIM: TableClaim = {
   database: NORTHBOUND,
   table: 'Static_MAC_Binding',
   keyOf: (row) => macBindingKey(textOf(row, 'logical_port') ?? '', textOf(row, 'ip') ?? ''),

@@ -5,6 +5,7 @@ import type { DesiredRow } from '../../../src/desired/rows.ts';
 import type { ZoneFacts } from '../../../src/model/zone/zone.ts';
 import {
   bridgeFlows,
+  bridgeFlowsOfEgressAddresses,
   bridgeFlowsOfEgressIp,
   bridgeFlowsOfNetwork,
   bridgeFlowsOfNode,
@@ -132,6 +133,22 @@ export const egressZone: Zone = {
       isHere: true,
     },
   ],
+  requestedEgress: [{ name: 'out', addresses: ['172.18.0.200', 'fc00:f853::200'] }],
+};
+
+/** They move to this node. */
+export const egressMoveZone: Zone = {
+  ...egressZone,
+  egressIps: (egressZone.egressIps ?? []).map((one) => ({
+    ...one,
+    moves: one.items.map(({ address, node }) => ({
+      address,
+      from: 'ovn-worker2',
+      to: node,
+      step: 'switch',
+    })),
+  })),
+  gatewayMacs: [{ name: 'ovn-worker2', mac: '02:42:ac:12:00:02' }],
 };
 
 /** Its addresses are in networks of another network card. */
@@ -180,6 +197,7 @@ export const bridgeFeatures: readonly Feature<ZoneFacts>[] = [
   bridgeFlowsOfNetwork,
   bridgeFlowsOfHostPorts,
   bridgeFlowsOfService,
+  bridgeFlowsOfEgressAddresses,
   bridgeFlowsOfEgressIp,
 ];
 

@@ -35,7 +35,8 @@ import type {
 import type { AdminPolicy } from '../../../src/model/read/admin-policies.ts';
 import type { HostCard } from '../../../src/model/zone/host-routes.ts';
 import type { EgressServiceFacts } from '../../../src/model/read/egress-services.ts';
-import type { EgressIp } from '../../../src/model/read/egress-ips.ts';
+import type { EgressIp, RequestedEgress } from '../../../src/model/read/egress-ips.ts';
+import type { NodeGatewayMac } from '../../../src/model/read/nodes.ts';
 import type { ExternalRoute, GatewayPod } from '../../../src/model/read/external-routes.ts';
 import type { Firewall } from '../../../src/model/read/egress-firewalls.ts';
 import type { Policy } from '../../../src/model/read/policies.ts';
@@ -71,6 +72,8 @@ export interface Zone {
   readonly policies?: readonly Policy[];
   readonly firewalls?: readonly Firewall[];
   readonly egressIps?: readonly EgressIp[];
+  readonly requestedEgress?: readonly RequestedEgress[];
+  readonly gatewayMacs?: readonly NodeGatewayMac[];
   readonly hostCards?: readonly HostCard[];
   readonly egressServices?: readonly EgressServiceFacts[];
   readonly externalRoutes?: readonly ExternalRoute[];
@@ -610,6 +613,13 @@ export function putZone(facts: ZoneFacts, before: Zone | undefined, after: Zone)
   replace(facts.firewalls, before?.firewalls, after.firewalls ?? [], named);
   replace(facts.hostCards, before?.hostCards, after.hostCards ?? [], ({ device }) => device);
   replace(facts.egressIps, before?.egressIps, after.egressIps ?? [], ({ name }) => name);
+  replace(
+    facts.requestedEgress,
+    before?.requestedEgress,
+    after.requestedEgress ?? [],
+    ({ name }) => name,
+  );
+  replace(facts.gatewayMacs, before?.gatewayMacs, after.gatewayMacs ?? [], ({ name }) => name);
   replace(facts.egressServices, before?.egressServices, after.egressServices ?? [], (one) => [
     one.namespace,
     one.name,

@@ -107,7 +107,7 @@ describe('assignment', () => {
     const requests = [request('out', ['172.18.0.10'], [{ node: 'gone', address: '172.18.0.10' }])];
     const leaving = { ...FREE, answeredBy: () => ['gone'] };
     expect(shown(assignEgressAddresses(requests, [node('a')], leaving))).toEqual([
-      'out 172.18.0.10 {"kind":"leaving","from":"gone"}',
+      'out 172.18.0.10 {"kind":"leaving","from":"gone","to":"a"}',
     ]);
     // A node that may have it, and answers already, keeps it.
     expect(shown(assignEgressAddresses(requests, [node('a'), node('gone')], leaving))).toEqual([
@@ -125,7 +125,7 @@ describe('a move', () => {
     const nodes = [node('a'), node('b'), node('c')];
     expect(
       shown(assignEgressAddresses(requests, nodes, { ...toB, answeredBy: () => ['a'] })),
-    ).toEqual(['out 172.18.0.10 {"kind":"leaving","from":"a"}']);
+    ).toEqual(['out 172.18.0.10 {"kind":"leaving","from":"a","to":"b"}']);
     const left = [request('out', ['172.18.0.10'])];
     expect(shown(assignEgressAddresses(left, nodes, toB))).toEqual(['out 172.18.0.10 b']);
   });

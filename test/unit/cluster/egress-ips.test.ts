@@ -16,6 +16,7 @@ import { service as serviceOf } from '../../support/zone/services.ts';
 import { MemoryStore } from '../../support/cluster/memory-store.ts';
 
 const MARK = 'k8s.ovn.org/egressip-mark';
+const MOVES = 'k8s.ovn.org/egressip-moves';
 const BRIDGE = 'k8s.ovn.org/bridge-egress-ips';
 const LABEL = 'k8s.ovn.org/egress-assignable';
 
@@ -76,7 +77,7 @@ async function passed(clock: ManualClock, milliseconds: number): Promise<void> {
   }
 }
 
-async function prepared(...labelled: readonly string[]): Promise<MemoryStore> {
+async function withNodes(...labelled: readonly string[]): Promise<MemoryStore> {
   const store = new MemoryStore();
   await apply(store, egressNode('n1', 2), egressNode('n2', 3), egressNode('n3', 4));
   for (const name of labelled) await label(store, name);
@@ -84,7 +85,7 @@ async function prepared(...labelled: readonly string[]): Promise<MemoryStore> {
 }
 
 test('addresses are assigned to labelled nodes, and every object gets a mark beside its other annotations', async () => {
-  const store = await prepared('n1', 'n2');
+  const store = await withNodes('n1', 'n2');
   await using running = startManager(store);
   await apply(
     store,
@@ -105,24 +106,97 @@ test('addresses are assigned to labelled nodes, and every object gets a mark bes
   expect(running.manager.problems()).toEqual([]);
 });
 
-test('an address that moves goes to another node when the one that had it answers for it no more', async () => {
-  const store = await prepared('n1');
-  await using running = startManager(store);
+const annotationOf = async (store: MemoryStore, name: string): Promise<unknown> => {
+  const text = (await store.get(egressIPs, name))?.metadata.annotations?.[MOVES];
+  return text === undefined ? undefined : JSON.parse(text);
+};
+const prepared = (store: MemoryStore, name: string, ...addresses: string[]): Promise<Node> =>
+  store.patch(
+    nodes,
+    name,
+    { metadata: { annotations: { 'k8s.ovn.org/prepared-egress-ips': JSON.stringify(addresses) } } },
+    { fieldManager: 'node' },
+  );
+
+test('an address that moves is prepared at its new node, then pods leave there, and it answers when the old one does no more', async () => {
+  const store = await withNodes('n1');
+  const clock = new ManualClock();
+  await using running = startManager(
+    store,
+    {},
+    { egressHealth: { timeout: 0, port: 0, rebalanceDelay: 0 } },
+    { clock },
+  );
+  await running.manager.started;
   await apply(store, egressIp('out', '172.18.0.100'));
-  await running.settled();
+  await passed(clock, 100);
   await answersFor(store, 'n1', '172.18.0.100');
   await label(store, 'n2');
   await label(store, 'n1', null);
-  await running.settled();
-  expect(await itemsOf(store, 'out')).toEqual([]);
+  await passed(clock, 100);
+  const move = { egressIP: '172.18.0.100', from: 'n1', to: 'n2' };
+  expect(await itemsOf(store, 'out')).toEqual(['172.18.0.100 n1']);
+  expect(await annotationOf(store, 'out')).toEqual([{ ...move, step: 'prepare' }]);
+  await prepared(store, 'n2', '172.18.0.100');
+  await passed(clock, 100);
+  expect(await itemsOf(store, 'out')).toEqual(['172.18.0.100 n2']);
+  expect(await annotationOf(store, 'out')).toEqual([{ ...move, step: 'switch' }]);
   await answersFor(store, 'n1');
-  await running.settled();
+  await passed(clock, 100);
+  expect(await annotationOf(store, 'out')).toEqual([{ ...move, step: 'settle' }]);
+  await passed(clock, 60_000);
+  expect(await itemsOf(store, 'out')).toEqual(['172.18.0.100 n2']);
+  expect(await annotationOf(store, 'out')).toBeUndefined();
+  expect(told(store)).toEqual([]);
+});
+
+test('a node that does not get ready for an address gets it when the one that had it answers for it no more', async () => {
+  const store = await withNodes('n1');
+  const clock = new ManualClock();
+  await using running = startManager(
+    store,
+    {},
+    { egressHealth: { timeout: 0, port: 0, rebalanceDelay: 0 } },
+    { clock },
+  );
+  await running.manager.started;
+  await apply(store, egressIp('out', '172.18.0.100'));
+  await passed(clock, 100);
+  await answersFor(store, 'n1', '172.18.0.100');
+  await label(store, 'n2');
+  await label(store, 'n1', null);
+  await passed(clock, 100);
+  expect(await itemsOf(store, 'out')).toEqual(['172.18.0.100 n1']);
+  await passed(clock, 30_000);
+  expect(await itemsOf(store, 'out')).toEqual([]);
+  expect(await annotationOf(store, 'out')).toBeUndefined();
+  await answersFor(store, 'n1');
+  await passed(clock, 100);
   expect(await itemsOf(store, 'out')).toEqual(['172.18.0.100 n2']);
   expect(told(store)).toEqual([]);
 });
 
+test('a node that is drained keeps what no other one can have', async () => {
+  const store = await withNodes('n1');
+  await using running = startManager(store);
+  await apply(store, egressIp('out', '172.18.0.100'));
+  await running.settled();
+  const cordon = (unschedulable: boolean): Promise<Node> =>
+    store.patch(nodes, 'n1', { spec: { unschedulable } }, { fieldManager: 'user' });
+  await cordon(true);
+  await running.settled();
+  expect(await itemsOf(store, 'out')).toEqual(['172.18.0.100 n1']);
+  await label(store, 'n2');
+  await running.settled();
+  // Nobody answers for it yet: there is nothing to wait for.
+  expect(await itemsOf(store, 'out')).toEqual(['172.18.0.100 n2']);
+  await cordon(false);
+  await running.settled();
+  expect(await itemsOf(store, 'out')).toEqual(['172.18.0.100 n2']);
+});
+
 test('a node that is not ready loses its addresses; one that is gone is not waited for', async () => {
-  const store = await prepared('n1', 'n2');
+  const store = await withNodes('n1', 'n2');
   await using running = startManager(store);
   await apply(store, egressIp('out', '172.18.0.100'));
   await running.settled();
@@ -134,15 +208,15 @@ test('a node that is not ready loses its addresses; one that is gone is not wait
     { fieldManager: 'kubelet' },
   );
   await running.settled();
-  // Its daemon works: it takes the address away.
-  expect(await itemsOf(store, 'out')).toEqual([]);
+  // Its daemon works: it has the address until the other one is ready for it.
+  expect(await itemsOf(store, 'out')).toEqual(['172.18.0.100 n1']);
   await store.delete(nodes, 'n1');
   await running.settled();
   expect(await itemsOf(store, 'out')).toEqual(['172.18.0.100 n2']);
 });
 
 test('what nodes have stays where it is when nodes come, and when the manager starts anew', async () => {
-  const store = await prepared('n2');
+  const store = await withNodes('n2');
   await apply(store, egressIp('one', '172.18.0.100'), egressIp('two', '172.18.0.101'));
   {
     await using running = startManager(store);
@@ -158,7 +232,7 @@ test('what nodes have stays where it is when nodes come, and when the manager st
 });
 
 test('owners are told once what is wrong, and what is right is assigned all the same', async () => {
-  const store = await prepared('n1', 'n2');
+  const store = await withNodes('n1', 'n2');
   await using running = startManager(store);
   await apply(
     store,
@@ -183,7 +257,7 @@ test('owners are told once what is wrong, and what is right is assigned all the 
 });
 
 test('an address in a network of another network card is assigned, and comes to another node when nobody answers for it there', async () => {
-  const store = await prepared('n1', 'n2');
+  const store = await withNodes('n1', 'n2');
   await using running = startManager(store);
   await apply(store, egressIp('card', '10.9.0.100', '10.9.0.255'));
   await running.settled();
@@ -196,14 +270,14 @@ test('an address in a network of another network card is assigned, and comes to 
     'k8s.ovn.org/host-cidrs': '["172.18.0.2/16"]',
   });
   await running.settled();
-  expect(await itemsOf(store, 'card')).toEqual([]);
+  expect(await itemsOf(store, 'card')).toEqual(['10.9.0.100 n1']);
   await annotate({ 'k8s.ovn.org/secondary-host-egress-ips': '[]' });
   await running.settled();
   expect(await itemsOf(store, 'card')).toEqual(['10.9.0.100 n2']);
 });
 
 test('without nodes to leave by its owner learns which label they need', async () => {
-  const store = await prepared();
+  const store = await withNodes();
   await using running = startManager(store);
   await apply(store, egressIp('out', '172.18.0.100'));
   await running.settled();
@@ -224,7 +298,7 @@ const loadBalancer = (key: string, address: string): Service =>
   );
 
 test('an address of a service is not assigned until the service has it no more; one that is assigned stays, whatever a service asks for', async () => {
-  const store = await prepared('n1', 'n2');
+  const store = await withNodes('n1', 'n2');
   await using running = startManager(store);
   await store.create(services, loadBalancer('shop/web', '172.18.0.100'), { fieldManager: 'user' });
   await apply(
@@ -245,7 +319,8 @@ test('an address of a service is not assigned until the service has it no more; 
   await answersFor(store, 'n2', '172.18.0.102');
   await label(store, 'n2', null);
   await running.settled();
-  expect(await itemsOf(store, 'later')).toEqual([]);
+  expect(await itemsOf(store, 'later')).toEqual(['172.18.0.102 n2']);
+  expect(await annotationOf(store, 'later')).toHaveLength(1);
   await answersFor(store, 'n2');
   await running.settled();
   expect(await itemsOf(store, 'later')).toEqual(['172.18.0.102 n1']);
@@ -256,7 +331,7 @@ test('an address of a service is not assigned until the service has it no more; 
 });
 
 test('an EgressIP for some destinations alone has no node, and one that becomes it keeps what it has: both say what is not supported', async () => {
-  const store = await prepared('n1', 'n2');
+  const store = await withNodes('n1', 'n2');
   await using running = startManager(store);
   const only = { trafficSelector: { matchLabels: { group: 'mgmt' } } };
   const some = egressIp('some', '172.18.0.100');
@@ -274,7 +349,7 @@ test('an EgressIP for some destinations alone has no node, and one that becomes 
 });
 
 test('an address that nodes give no service is assigned, whatever a service asks for', async () => {
-  const store = await prepared('n1');
+  const store = await withNodes('n1');
   await using running = startManager(store, {}, { serviceExternalRanges: ['192.0.2.0/24'] });
   await store.create(services, loadBalancer('shop/web', '172.18.0.100'), { fieldManager: 'user' });
   await apply(store, egressIp('out', '172.18.0.100'));
@@ -283,7 +358,7 @@ test('an address that nodes give no service is assigned, whatever a service asks
 });
 
 test('an EgressIP with a node selector has addresses on nodes that it selects alone, labelled or not, and follows labels', async () => {
-  const store = await prepared('n1', 'n2');
+  const store = await withNodes('n1', 'n2');
   await using running = startManager(store);
   const zone = (name: string, value: string | null): Promise<Node> =>
     store.patch(nodes, name, { metadata: { labels: { zone: value } } }, { fieldManager: 'user' });
@@ -339,7 +414,7 @@ test('an EgressIP with a node selector has addresses on nodes that it selects al
 });
 
 test('what somebody writes into the status is put right, and no two objects have one mark', async () => {
-  const store = await prepared('n1', 'n2');
+  const store = await withNodes('n1', 'n2');
   await apply(store, egressIp('one', '172.18.0.100'));
   const copy = egressIp('two', '172.18.0.101');
   await apply(store, { ...copy, metadata: { ...copy.metadata, annotations: { [MARK]: '50000' } } });
@@ -357,7 +432,7 @@ test('what somebody writes into the status is put right, and no two objects have
 });
 
 test('a write that is refused is made again, and holds up no other object', async () => {
-  const store = await prepared('n1');
+  const store = await withNodes('n1');
   let refusals = 2;
   store.beforeWrite = ({ verb, kind, key }) => {
     if (verb === 'patchStatus' && kind === 'EgressIP' && key === 'one' && refusals-- > 0)
@@ -371,7 +446,7 @@ test('a write that is refused is made again, and holds up no other object', asyn
 });
 
 test('where EgressIPs are off nothing is assigned, and their owners are told', async () => {
-  const store = await prepared('n1');
+  const store = await withNodes('n1');
   const features = { ...testSettings.cluster.features, egressIp: false };
   await using running = startManager(store, {}, { features });
   await apply(store, egressIp('out', '172.18.0.100'));
@@ -381,7 +456,7 @@ test('where EgressIPs are off nothing is assigned, and their owners are told', a
 });
 
 test('addresses of a node that falls silent go to another one, and it has none again before it knows', async () => {
-  const store = await prepared('n1', 'n2');
+  const store = await withNodes('n1', 'n2');
   const clock = new ManualClock();
   const silentNodes = new Set<string>();
   const seen = new Map<string, string | undefined>();
@@ -424,7 +499,7 @@ test('addresses of a node that falls silent go to another one, and it has none a
 });
 
 test('a node that comes back gets addresses of fuller ones, one after the other and only when it has been well for long', async () => {
-  const store = await prepared('n1', 'n2');
+  const store = await withNodes('n1', 'n2');
   const clock = new ManualClock();
   const egressHealth = { timeout: 0, port: 0, rebalanceDelay: 60_000 };
   await using running = startManager(store, {}, { egressHealth }, { clock });
@@ -457,7 +532,11 @@ test('a node that comes back gets addresses of fuller ones, one after the other 
   await pass(0.1);
   expect(await nodesOf()).toEqual(['n1', 'n1', 'n1', 'n2']);
   await pass(10);
-  expect(await nodesOf()).toEqual(['n1', 'n1', 'none', 'n2']);
+  expect(await nodesOf()).toEqual(['n1', 'n1', 'n1', 'n2']);
+  // A node that is ready for it has it at once.
+  await prepared(store, 'n2', '172.18.0.102');
+  await pass(0.1);
+  expect(await nodesOf()).toEqual(['n1', 'n1', 'n2', 'n2']);
   await answersFor(store, 'n1', ...addresses.slice(0, 2));
   await pass(60);
   expect(await nodesOf()).toEqual(['n1', 'n1', 'n2', 'n2']);
@@ -468,7 +547,7 @@ test('a node that comes back gets addresses of fuller ones, one after the other 
 });
 
 test('an address whose new node fails on the way goes back to where it was, and stays there', async () => {
-  const store = await prepared('n1');
+  const store = await withNodes('n1');
   const clock = new ManualClock();
   const egressHealth = { timeout: 0, port: 0, rebalanceDelay: 1000 };
   await using running = startManager(store, {}, { egressHealth }, { clock });
@@ -481,10 +560,12 @@ test('an address whose new node fails on the way goes back to where it was, and 
   await pass(0.1);
   await pass(10);
   await pass(0.1);
-  expect(await itemsOf(store, 'two')).toEqual([]);
+  expect(await itemsOf(store, 'two')).toEqual(['172.18.0.101 n1']);
+  expect(await annotationOf(store, 'two')).toHaveLength(1);
   await label(store, 'n2', null);
   await pass(0.1);
   expect(await itemsOf(store, 'two')).toEqual(['172.18.0.101 n1']);
+  expect(await annotationOf(store, 'two')).toBeUndefined();
   await label(store, 'n2');
   await pass(0.5);
   await pass(0.1);
@@ -492,7 +573,7 @@ test('an address whose new node fails on the way goes back to where it was, and 
 });
 
 test('a manager that follows another one leaves what nodes have where it is, also before it has heard them', async () => {
-  const store = await prepared('n1', 'n2');
+  const store = await withNodes('n1', 'n2');
   const serving: NodeAnswer = { kind: 'serving', metadata: { token: 'one', age: 0 } };
   const lead = (clock: ManualClock): ReturnType<typeof startManager> =>
     startManager(
@@ -530,7 +611,7 @@ test('a manager that follows another one leaves what nodes have where it is, als
 });
 
 test('a manager that starts while an address moves for balance leaves it where it is, and moves it when nodes have been well for as long again', async () => {
-  const store = await prepared('n1');
+  const store = await withNodes('n1');
   const egressHealth = { timeout: 0, port: 0, rebalanceDelay: 60_000 };
   const start = async (clock: ManualClock): Promise<RunningManager> => {
     const running = startManager(store, {}, { egressHealth }, { clock });
@@ -545,7 +626,7 @@ test('a manager that starts while an address moves for balance leaves it where i
     await answersFor(store, 'n1', '172.18.0.100', '172.18.0.101');
     await label(store, 'n2');
     await passed(clock, 75_000);
-    expect(await itemsOf(store, 'two')).toEqual([]);
+    expect(await annotationOf(store, 'two')).toHaveLength(1);
   }
   const clock = new ManualClock();
   await using _running = await start(clock);
@@ -553,8 +634,9 @@ test('a manager that starts while an address moves for balance leaves it where i
   expect(await itemsOf(store, 'two')).toEqual(['172.18.0.101 n1']);
   await passed(clock, 55_000);
   expect(await itemsOf(store, 'two')).toEqual(['172.18.0.101 n1']);
+  expect(await annotationOf(store, 'two')).toBeUndefined();
   await passed(clock, 20_000);
-  expect(await itemsOf(store, 'two')).toEqual([]);
+  expect(await annotationOf(store, 'two')).toHaveLength(1);
   await answersFor(store, 'n1', '172.18.0.100');
   await passed(clock, 100);
   expect(await itemsOf(store, 'two')).toEqual(['172.18.0.101 n2']);

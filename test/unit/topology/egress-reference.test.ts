@@ -36,6 +36,7 @@ const DIFFERENCES: readonly Difference[] = [
       '(ip4.dst == $2 || ip4.dst == 172.18.0.4)$1',
     ],
   },
+  { docs: '| `Static_MAC_Binding` of ports `trtor-GR_…`', ours: /^Static_MAC_Binding .*trtor-GR_/ },
   { docs: '| with names in EgressFirewalls', ours: /^ACL .*:EgressFirewall:web:dns / },
   {
     docs: '| members of address sets `EgressFirewallDNS`',

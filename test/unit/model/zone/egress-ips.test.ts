@@ -68,7 +68,9 @@ describe('of several EgressIPs', () => {
     const copy = egressIp('copy');
     const facts = factsOf(zoneWith(copy, old));
     expect([facts.egressMarkOf('z-old'), facts.egressMarkOf('copy')]).toEqual([50_000, undefined]);
-    expect(facts.egressAddressesHere('z-old')).toEqual([{ node: HERE, address: '172.18.0.200' }]);
+    expect(facts.egressAddressesHere('z-old')).toEqual([
+      { node: HERE, address: '172.18.0.200', role: 'holder' },
+    ]);
     expect(facts.egressAddressesHere('copy')).toEqual([]);
   });
 });

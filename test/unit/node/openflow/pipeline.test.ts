@@ -15,6 +15,7 @@ import {
   bridgeZone,
   dualBridgeZone,
   egressCardZone,
+  egressMoveZone,
   egressZone,
   inVlan,
   servingZone,
@@ -26,9 +27,15 @@ const withSettings = (zone: Zone, settings: Partial<Zone['settings']>): Zone => 
   ...zone,
   settings: { ...zone.settings, ...settings },
 });
-const modes = [bridgeZone, dualBridgeZone, servingZone, egressZone, egressCardZone].flatMap(
-  (zone) => [zone, inLocalMode(zone)],
-);
+const modes = [
+  bridgeZone,
+  dualBridgeZone,
+  servingZone,
+  egressMoveZone,
+  egressZone,
+  egressMoveZone,
+  egressCardZone,
+].flatMap((zone) => [zone, inLocalMode(zone)]);
 const ZONES_LOOKED_AT: readonly Zone[] = [
   ...modes,
   ...modes.map(inVlan),

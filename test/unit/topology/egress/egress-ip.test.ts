@@ -1,12 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Attachment } from '../../../../src/model/model.ts';
 import type { EgressAddress, EgressIp } from '../../../../src/model/read/egress-ips.ts';
-import {
-  egressPods,
-  isEgressNat,
-  reroutesOf,
-  servedPods,
-} from '../../../../src/topology/egress/egress-ip.ts';
+import { egressPods, reroutesOf, servedPods } from '../../../../src/topology/egress/egress-ip.ts';
 import { podPorts } from '../../../../src/topology/pods/port.ts';
 import { builtUnits } from '../../../support/zone/built-rows.ts';
 import {
@@ -175,17 +170,6 @@ test('pods of this node are in the set of their network', () => {
       .filter((addresses) => addresses.length > 0);
   expect(setsOf(zoneWith(bluePod, []))).toEqual([['103.103.0.3']]);
   expect(setsOf(zoneWith(bluePod, [HERE], {}, false))).toEqual([]);
-});
-
-test('rows that give packets an address are known by their ids and our mark', () => {
-  const [nat] = builtUnits(factsOf(zoneWith(plainPod, [HERE])), [egressPods])
-    .flatMap(({ rows }) => rows)
-    .filter(({ table }) => table === 'NAT');
-  const ids = new Map(Object.entries((nat?.columns['external_ids'] ?? {}) as object));
-  expect(isEgressNat(ids as Map<string, string>)).toBe(false);
-  expect(isEgressNat(new Map([...ids, ['heddle', 'EgressIP out']]) as Map<string, string>)).toBe(
-    true,
-  );
 });
 
 const plainAddress = bluePodDefault.addresses[0]?.split('/')[0] ?? '';

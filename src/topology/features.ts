@@ -10,7 +10,7 @@ import { zoneName } from './database/global.ts';
 import { controlPlaneProtection } from './database/protection.ts';
 import { egressGatewayNeighbours } from './egress/gateway-neighbours.ts';
 import { egressPods, servedPods } from './egress/egress-ip.ts';
-import { dnsForwarderRoutes } from './egress/dns-forwarder.ts';
+import { dnsForwarderRoutes, dnsServiceAddresses } from './egress/dns-forwarder.ts';
 import { egressServicePodRows } from './egress/egress-service.ts';
 import { egressFirewall } from './egress/firewall.ts';
 import { egressFirewallNames } from './egress/firewall-names.ts';
@@ -61,6 +61,7 @@ export const zoneFeatures: readonly Feature<ZoneFacts>[] = [
   portAddresses,
   namespaceMulticast,
   dnsForwarderRoutes,
+  dnsServiceAddresses,
   egressFirewallNames,
   egressFirewall,
   hopWatches,

@@ -6,24 +6,25 @@ import { DEFAULT_NETWORK } from '../read/networks.ts';
 
 export const DNS_PORT = 53;
 
-/** The default network, and primary ones whose pods reach that service by way of the host. Where nodes do not, a name is what the daemon's own resolver is told, and nobody knows which names a wildcard stands for. */
-export const forwardsDnsOn = (
-  network: string,
-  {
-    features,
-    forwardsDns,
-    dnsServers,
-    hasVrfs,
-    allowedDefaultServices,
-  }: Pick<
-    ClusterSettings,
-    'features' | 'forwardsDns' | 'dnsServers' | 'hasVrfs' | 'allowedDefaultServices'
-  >,
-): boolean =>
-  features.egressFirewall &&
-  forwardsDns &&
-  typeof dnsServers === 'string' &&
-  (network === DEFAULT_NETWORK || (hasVrfs && allowedDefaultServices.includes(dnsServers)));
+type DnsSettings = Pick<
+  ClusterSettings,
+  'features' | 'forwardsDns' | 'dnsServers' | 'hasVrfs' | 'allowedDefaultServices'
+>;
+
+/** Whether pods of the default network ask by way of their node. Where they do not, a name is what the daemon's own resolver is told, and nobody knows which names a wildcard stands for. */
+const forwardsDns = (settings: DnsSettings): boolean =>
+  settings.features.egressFirewall &&
+  settings.forwardsDns &&
+  typeof settings.dnsServers === 'string';
+
+/** Whether those of primary networks do: they reach the service by way of the host. */
+export const forwardsDnsOnPrimary = (settings: DnsSettings): boolean =>
+  forwardsDns(settings) &&
+  settings.hasVrfs &&
+  settings.allowedDefaultServices.includes(String(settings.dnsServers));
+
+export const forwardsDnsOn = (network: string, settings: DnsSettings): boolean =>
+  network === DEFAULT_NETWORK ? forwardsDns(settings) : forwardsDnsOnPrimary(settings);
 
 /** Of the forwarder on each host, in the masquerade subnet; undefined where a family has none. */
 export function dnsForwarderAddress(

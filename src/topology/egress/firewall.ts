@@ -13,7 +13,7 @@ import { withoutPrefixes } from '../../allocators/prefix-subtraction.ts';
 import { isSame } from '../../facts/same.ts';
 import { feature, type Sink } from '../../desired/features.ts';
 import { CLOSED, type Firewall, type FirewallRule } from '../../model/read/egress-firewalls.ts';
-import { readProtocol, type PolicyPort } from '../../model/read/policies.ts';
+import type { PolicyPort } from '../../model/read/policies.ts';
 import { DEFAULT_NETWORK } from '../../model/read/networks.ts';
 import type { NetworkName } from '../../model/model.ts';
 import { clusterFamilies } from '../../model/rules/network-addresses.ts';
@@ -34,6 +34,7 @@ import { ACL_CLAIM, addAcl, ofGroup } from '../rows/acls.ts';
 import {
   addAddressSet,
   ADDRESS_SET_CLAIM,
+  dnsServiceSet,
   egressFirewallBlocks,
   egressFirewallName,
   type AddressSet,
@@ -119,18 +120,16 @@ function addDns(
   if (!forwardsDnsOn(network, settings) || firewalls.keysBy('named').length === 0) return;
   const hasNames = firewallPlacements.part([namespace, name], 'hasNames') === true;
   const isOnDefault = network === DEFAULT_NETWORK;
-  const { ways = [], isInside = true } = facts.forwardedDns() ?? {};
-  if (!hasNames && (!isOnDefault || !isInside)) return;
+  if (!hasNames && (!isOnDefault || facts.forwardedDns()?.isInside === false)) return;
+  const families = clusterFamilies(settings);
+  const onHost = families.flatMap((family) => dnsForwarderAddress(settings, family) ?? []);
+  if (isOnDefault && onHost.length === 0) return;
   // Pods of primary networks ask the service itself, on their way to the host.
-  const addresses = isOnDefault
-    ? clusterFamilies(settings).flatMap((family) => dnsForwarderAddress(settings, family) ?? [])
-    : [...new Set(ways.map(({ clusterIp }) => clusterIp))];
-  if (addresses.length === 0) return;
-  const ports = (['UDP', 'TCP'] as const).map((protocol) => ({
-    protocol: readProtocol(protocol),
-    port: DNS_PORT,
-  }));
-  const by = isOnDefault ? undefined : portsOf(ports);
+  const sets = isOnDefault ? [] : families.map((family) => ({ family, ...dnsServiceSet(family) }));
+  const destinations = isOnDefault
+    ? [`(${onHost.map((address) => `${ipOf(address)}.dst == ${address}`).join(' || ')})`]
+    : sets.map(({ family, name: set }) => `${family === 'v4' ? 'ip4' : 'ip6'}.dst == $${set}`);
+  const by = isOnDefault ? [] : [`(udp.dst == ${DNS_PORT} || tcp.dst == ${DNS_PORT})`];
   addAcl(
     rows,
     {
@@ -143,12 +142,8 @@ function addDns(
       priority: ACL_FIREWALL + 1,
       tier: TIER_POLICY,
       action: 'allow',
-      match: eachWith(
-        [`(${addresses.map((address) => `${ipOf(address)}.dst == ${address}`).join(' || ')})`],
-        ofGroup('Egress', group),
-        ...(by === undefined ? [] : [by]),
-      ),
-      sets: [],
+      match: eachWith(destinations, ofGroup('Egress', group), ...by),
+      sets: sets.map(({ name: set }) => set),
       severity: undefined,
     },
     holds('Port_Group', group, 'acls'),

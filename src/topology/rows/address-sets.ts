@@ -37,6 +37,10 @@ export const egressServicePods = (family: Family): AddressSet =>
 export const egressFirewallName = (name: string, family: Family): AddressSet =>
   addressSet(objectIds(DEFAULT_CONTROLLER, 'EgressFirewallDNS', { name, 'ip-family': family }));
 
+/** Addresses of the service of DNS, which pods of primary networks ask by rules with names. */
+export const dnsServiceSet = (family: Family): AddressSet =>
+  addressSet(objectIds(DEFAULT_CONTROLLER, 'DnsService', { name: 'dns', 'ip-family': family }));
+
 /** Blocks of rules of an EgressFirewall that are one row, by the place of the first. */
 export const egressFirewallBlocks = (
   controller: string,

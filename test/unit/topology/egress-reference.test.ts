@@ -37,7 +37,10 @@ const DIFFERENCES: readonly Difference[] = [
     ],
   },
   { docs: '| `Static_MAC_Binding` of ports `trtor-GR_…`', ours: /^Static_MAC_Binding .*trtor-GR_/ },
-  { docs: '| with names in EgressFirewalls', ours: /^ACL .*:EgressFirewall:web:dns / },
+  {
+    docs: '| with names in EgressFirewalls',
+    ours: /^(ACL .*:EgressFirewall:(web|blue):dns |Address_Set .*:DnsService:dns:)/,
+  },
   {
     docs: '| members of address sets `EgressFirewallDNS`',
     instead: [/^(Address_Set) addresses=\S+( .*:EgressFirewallDNS:)/, '$1$2'],

@@ -1,5 +1,8 @@
 import { expect, test } from 'vitest';
-import { dnsForwarderRoutes } from '../../../../src/topology/egress/dns-forwarder.ts';
+import {
+  dnsForwarderRoutes,
+  dnsServiceAddresses,
+} from '../../../../src/topology/egress/dns-forwarder.ts';
 import { egressFirewall } from '../../../../src/topology/egress/firewall.ts';
 import { builtUnits } from '../../../support/zone/built-rows.ts';
 import type { Zone } from '../../../support/zone/zones.ts';
@@ -37,8 +40,11 @@ test('pods behind an EgressFirewall ask it, those of primary networks with names
     ({ rows }) => rows.find(({ key }) => key.endsWith(':dns'))?.columns['match'],
   );
   expect(dns[0]).toContain('(ip4.dst == 169.254.0.6 || ip6.dst == fd69::6)');
-  expect(dns[1]).toContain('(ip4.dst == 10.96.0.10 || ip6.dst == fd00:10:96::a)');
-  expect(dns[1]).toContain('((udp && ( udp.dst == 53 )) || (tcp && ( tcp.dst == 53 )))');
+  const [service] = builtUnits(forwardingFacts(true, zoneOf()), [dnsServiceAddresses]);
+  const [v4, v6] = (service?.rows ?? []).map(({ columns }) => columns);
+  expect([v4?.['addresses'], v6?.['addresses']]).toEqual([['10.96.0.10'], ['fd00:10:96::a']]);
+  for (const set of [v4, v6]) expect(dns[1]).toContain(`.dst == $${set?.['name'] as string} && `);
+  expect(dns[1]).toContain('(udp.dst == 53 || tcp.dst == 53)');
   const cidrs = {
     ...zoneOf(),
     firewalls: [firewallWithNames('default', 'a.b'), firewallWithNames('blue')],

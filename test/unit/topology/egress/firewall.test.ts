@@ -103,9 +103,12 @@ describe('nodes by their labels', () => {
 test('a name is the set of what it is known by, in each family of the cluster', () => {
   const name = { type: 'Deny', to: { dnsName: 'WWW.example.com.' } };
   expect(built(zoneWith([name])).acls).toEqual([
+    // Whoever has names in rules asks DNS.
+    '10001 allow ip4.dst == $a1a8785b163c99c737ffc07acd4d9ca92 && inport == @a738b3352beeb1cf3c2db1b084d93357e && (udp.dst == 53 || tcp.dst == 53)',
     '10000 drop (ip4.dst == $a89dd6dbaeb419660a09334629fe19d0b) && inport == @a738b3352beeb1cf3c2db1b084d93357e',
   ]);
   expect(built(zoneWith([name], 'blue', dualZone)).acls).toEqual([
+    expect.stringContaining('10001 allow '),
     expect.stringContaining(
       '((ip4.dst == $a89dd6dbaeb419660a09334629fe19d0b) && inport == @a738b3352beeb1cf3c2db1b084d93357e) || ((ip6.dst == $a1b03f69c104bda62300c575b22097f71) && inport == @',
     ),

@@ -8,6 +8,7 @@ import type { KubeObject } from '../../../src/api/objects.ts';
 import { parseManifest } from '../../../src/api/validation/manifest.ts';
 import { checkTogether } from '../../../src/cli/validate-together.ts';
 import { DEFAULT_SETTINGS } from '../../../src/model/settings.ts';
+import { VERSION } from '../../../src/process/version.ts';
 import { resolveConfiguration } from '../../../src/settings/configuration.ts';
 import { ownFolder } from '../../support/run/left-behind.ts';
 import { kubeTools, type KubeTools } from '../../support/cluster/kube-tools.ts';
@@ -138,7 +139,7 @@ describe.skipIf(typeof tools === 'string')('the Helm chart', () => {
     const folder = ownFolder('heddle-chart');
     try {
       await run(helm, ['package', CHART, `--destination=${folder}`]);
-      const args = ['template', 'heddle', `${folder}/heddle-0.1.0.tgz`, '--include-crds'];
+      const args = ['template', 'heddle', `${folder}/heddle-${VERSION}.tgz`, '--include-crds'];
       const { stdout } = await run(helm, [...args, '--namespace=heddle'], MOST);
       expect(objectsIn(stdout)).toEqual(await rendered());
     } finally {

@@ -23,6 +23,7 @@ import { down } from '../../../src/lab/lifecycle.ts';
 import { checkout, nodeNames, rootFileSystem, stateFolder } from '../../../src/lab/paths.ts';
 import { command } from '../../../src/lab/processes.ts';
 import { labState, type LabRecord } from '../../../src/lab/state-file.ts';
+import { VERSION } from '../../../src/process/version.ts';
 import { buildImage, removeImages, saveImage, whyNoImage } from '../cluster/product-image.ts';
 import { endsWithUs, whyNoLab } from './lab.ts';
 
@@ -111,7 +112,11 @@ function ownFolder(common: string): string {
 /** Heddle's image, as deploy/Dockerfile makes it. */
 function heddleImage(folder: string): void {
   const name = 'heddle:e2e-kubernetes';
-  saveImage(buildImage(name), join(folder, 'images/heddle.tar'), 'docker.io/library/heddle:0.1.0');
+  saveImage(
+    buildImage(name),
+    join(folder, 'images/heddle.tar'),
+    `docker.io/library/heddle:${VERSION}`,
+  );
   removeImages([name]);
 }
 
@@ -194,7 +199,7 @@ export function documentedOverlay(document: string): Overlay {
       `docs/install.md's overlay: no number here for ${strange.join()}; missing ${missing.join()}`,
     );
   settings.literals = names.map((name) => `${name}=${NUMBERS[name]}`);
-  overlay.images = [{ name: 'heddle', newName: 'docker.io/library/heddle', newTag: '0.1.0' }];
+  overlay.images = [{ name: 'heddle', newName: 'docker.io/library/heddle', newTag: VERSION }];
   overlay.resources = ['../../../deploy'];
   return overlay;
 }

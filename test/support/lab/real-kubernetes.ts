@@ -66,6 +66,8 @@ async function run(
   return stdout;
 }
 
+/** Heddle's, as clusters have it. */
+const IMAGE = `docker.io/library/heddle:${VERSION}`;
 /** Upstream's image of agnhost has a certificate of its own name, with which specs have it serve; the script makes none. */
 const CERTIFICATE =
   'openssl req -x509 -newkey rsa:2048 -nodes -days 3650 -subj /CN=localhost -keyout "$w/agnhost/localhost.key" -out "$w/agnhost/localhost.crt" 2> /dev/null';
@@ -112,11 +114,7 @@ function ownFolder(common: string): string {
 /** Heddle's image, as deploy/Dockerfile makes it. */
 function heddleImage(folder: string): void {
   const name = 'heddle:e2e-kubernetes';
-  saveImage(
-    buildImage(name),
-    join(folder, 'images/heddle.tar'),
-    `docker.io/library/heddle:${VERSION}`,
-  );
+  saveImage(buildImage(name), join(folder, 'images/heddle.tar'), IMAGE);
   removeImages([name]);
 }
 
@@ -547,7 +545,10 @@ export class RealKubernetes implements AsyncDisposable {
   async installDns(): Promise<void> {
     const script = `dns.mjs=${join(kit, 'e2e/dns.mjs')}`;
     await this.kubectl('-n', 'kube-system', 'create', 'configmap', 'dns', `--from-file=${script}`);
-    await this.kubectl('apply', '-f', join(kit, 'e2e/dns.yaml'));
+    const asked = readFileSync(join(kit, 'e2e/dns.yaml'), 'utf8');
+    const file = join(kit, 'dns.yaml');
+    writeFileSync(file, asked.replace(/docker\.io\/library\/heddle:\S+/, IMAGE));
+    await this.kubectl('apply', '-f', file);
   }
 
   /** A kubeconfig with which cluster-admin acts as another user of the same rights. Its name in the cluster's folder. */

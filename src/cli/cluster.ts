@@ -3,7 +3,6 @@ import type { Command } from 'commander';
 import { runCluster } from '../cluster-daemon/cluster-daemon.ts';
 import { createLogger } from '../process/logger.ts';
 import { addSettings, configurationOf, stopSignal } from './options.ts';
-import { EXIT } from './output.ts';
 
 export function register(program: Command): void {
   addSettings(
@@ -14,12 +13,11 @@ export function register(program: Command): void {
       )
       .addHelpText(
         'after',
-        '\nSeveral may run; one leads, by a lease. Logs JSON lines to standard error; ends at SIGTERM or SIGINT, and with 69 when leadership is lost.',
+        '\nSeveral may run; one leads, by a lease. Logs JSON lines to standard error; ends at SIGTERM or SIGINT. A leader that loses its lease writes nothing more, and competes for it anew.',
       ),
     ['where', 'cluster', 'behaviour'],
   ).action(async (_options: unknown, command: Command) => {
     const configuration = configurationOf(command);
-    const end = await runCluster(configuration, createLogger(configuration.logLevel), stopSignal());
-    if (end === 'lost') process.exitCode = EXIT.unavailable;
+    await runCluster(configuration, createLogger(configuration.logLevel), stopSignal());
   });
 }

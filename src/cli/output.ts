@@ -15,7 +15,7 @@ export const EXIT = {
   usage: 64,
   /** What a file holds can't be used: a kubeconfig that is none. */
   data: 65,
-  /** A database, the lab or the API could not be reached in time; the cluster manager lost its leadership. */
+  /** A database, the lab or the API could not be reached in time. */
   unavailable: 69,
 } as const;
 

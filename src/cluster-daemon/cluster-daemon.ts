@@ -1,6 +1,6 @@
 /** `heddle cluster`: the cluster manager as a process of its own; several may run, one leads. */
 import { hostname } from 'node:os';
-import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
+import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
 import { ClusterManager } from '../cluster/manager.ts';
 import { registerDroppedEvents } from '../cluster/metrics.ts';
 import { DEFAULT_LEASE_NAME } from '../cluster/settings.ts';
@@ -48,14 +48,14 @@ async function conversions(
 }
 
 /**
- * Runs until `signal` aborts (`stopped`) or leadership is lost (`lost`): what this process knows may be old then, and it is best started anew.
- * Rejects when the object source is lost for good.
+ * Runs until `signal` aborts; rejects when the object source is lost for good. When leadership is lost, what its manager knows may be old:
+ * a new one, which has read nothing yet, competes in its place.
  */
 export async function runCluster(
   configuration: Configuration,
   log: Logger,
   signal: AbortSignal,
-): Promise<'stopped' | 'lost'> {
+): Promise<void> {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   registerBuild(registry);
@@ -64,20 +64,27 @@ export async function runCluster(
     dryRun: false,
     leaseTiming,
   });
-  const manager = new ClusterManager({
-    store: store.objects,
-    settings: {
-      cluster: configuration.settings,
-      ...configuration.manager,
-      leaseName: DEFAULT_LEASE_NAME,
-      identity: managerIdentity(),
-    },
-    log,
-    metrics: registry,
-    onEventDropped: registerDroppedEvents(registry),
-    egressProbing: egressProbing(configuration.settings.egressHealth),
-    signal,
-  });
+  /** Metrics of the manager, which end with it. */
+  const ofManager = new Registry();
+  const onEventDropped = registerDroppedEvents(registry);
+  const makeManager = (): ClusterManager => {
+    ofManager.clear();
+    return new ClusterManager({
+      store: store.objects,
+      settings: {
+        cluster: configuration.settings,
+        ...configuration.manager,
+        leaseName: DEFAULT_LEASE_NAME,
+        identity: managerIdentity(),
+      },
+      log,
+      metrics: ofManager,
+      onEventDropped,
+      egressProbing: egressProbing(configuration.settings.egressHealth),
+      signal,
+    });
+  };
+  let manager = makeManager();
   const registers = [registry];
   registerUnhandled(registry, () => manager.unhandled());
   const leading = new Gauge({
@@ -87,6 +94,11 @@ export async function runCluster(
     collect() {
       this.set(manager.isLeading ? 1 : 0);
     },
+  });
+  const losses = new Counter({
+    name: 'heddle_cluster_leadership_lost_total',
+    help: 'Times that this process led and lost its lease.',
+    registers,
   });
   const problems = new Gauge({
     name: 'heddle_cluster_problems',
@@ -101,7 +113,10 @@ export async function runCluster(
   const access = store.isEmbedded ? undefined : new MetricsAccess(store.objects, log);
   await using health = await serveHealth({
     serving: configuration.metrics,
-    registry,
+    registry: {
+      contentType: registry.contentType,
+      metrics: () => Registry.merge([registry, ofManager]).metrics(),
+    },
     log,
     // A manager that waits for leadership is ready to take over; one that leads and can't read is not.
     notReady: () => (manager.waitsFor === undefined ? undefined : 'objects'),
@@ -119,20 +134,17 @@ export async function runCluster(
       log.error({ component: 'conversion', error: String(error) }, 'versions are not converted');
     return undefined;
   });
-  let lost: string | undefined;
   try {
-    lost = await manager.run();
+    for (;;) {
+      const reason = await manager.run();
+      if (reason === undefined) break;
+      losses.inc();
+      log.error({ component: 'daemon', reason }, 'leadership was lost; competes for it anew');
+      manager = makeManager();
+    }
   } finally {
     stopping.abort();
     await (await webhook)?.[Symbol.asyncDispose]();
   }
-  if (lost !== undefined) {
-    log.error(
-      { component: 'daemon', reason: lost },
-      'leadership was lost; start again to compete for it',
-    );
-    return 'lost';
-  }
   log.info({ component: 'daemon' }, 'stopped');
-  return 'stopped';
 }

@@ -34,9 +34,6 @@ export function fencedStore({ store, leadership, abortWrites }: FencedStoreOptio
       store.patchStatus(kind, key, patch, optionsOf(options)),
     delete: async (kind, key, options) =>
       store.delete(kind, key, { ...options, signal: signalOf(options?.signal) }),
-    event: async (event) => {
-      signalOf();
-      await store.event(event);
-    },
+    event: async (event, signal) => store.event(event, signalOf(signal)),
   });
 }

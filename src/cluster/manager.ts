@@ -247,6 +247,13 @@ export class ClusterManager {
       this.#isWaiting = false;
       this.#leadership = leadership;
       leading = leadership.signal;
+      if (leadership.lease !== undefined)
+        this.#events.emit({
+          regarding: leadership.lease,
+          type: 'Normal',
+          reason: 'LeaderElection',
+          message: `${identity} became leader`,
+        });
       const until = AbortSignal.any([signal, leadership.signal]);
       const limitDrain = (): void => {
         this.#cancelAbort = this.#clock.after(DRAIN_TIMEOUT, () => this.#abortWrites.abort());
@@ -270,7 +277,7 @@ export class ClusterManager {
 
   /** True while this manager, and no other, makes the allocations. */
   get isLeading(): boolean {
-    return this.#leadership !== undefined;
+    return this.#leadership?.signal.aborted === false;
   }
 
   /** The same, also in a process that was suspended past the end. */

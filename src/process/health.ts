@@ -41,7 +41,7 @@ export type ReadinessCheck =
 
 export interface HealthOptions {
   readonly serving: MetricsServing;
-  readonly registry: Registry;
+  readonly registry: Pick<Registry, 'contentType' | 'metrics'>;
   readonly log: Pick<Logger, 'warn'>;
   /** The check that fails, or undefined when the daemon is ready. */
   readonly notReady: () => ReadinessCheck | undefined;

@@ -9,7 +9,7 @@ export const delegatingStore = (store: Store, changed: Partial<Store>): Store =>
   patch: (kind, key, patch, options) => store.patch(kind, key, patch, options),
   patchStatus: (kind, key, patch, options) => store.patchStatus(kind, key, patch, options),
   delete: (kind, key, options) => store.delete(kind, key, options),
-  event: (event) => store.event(event),
+  event: (event, signal) => store.event(event, signal),
   lead: (name, identity, signal, onWaiting) => store.lead(name, identity, signal, onWaiting),
   close: () => store.close(),
   ...changed,

@@ -74,6 +74,8 @@ export interface ObjectEvent {
 /** Leadership among several managers; `signal` aborts when it is lost. */
 export interface Leadership extends AsyncDisposable {
   readonly signal: AbortSignal;
+  /** The object by which others know of it, for events; a source of one machine has none. */
+  readonly lease?: KubeObject | undefined;
   /** Throws when leadership is lost, also in a process that was suspended past the end and whose timers have not fired yet. */
   assert(): void;
 }
@@ -117,7 +119,7 @@ export interface Store {
   ): Promise<T>;
   /** With finalizers the object stays, with a deletionTimestamp, until the last one is removed. */
   delete(kind: ResourceKind, key: ObjectKey, options?: DeleteOptions): Promise<void>;
-  event(event: ObjectEvent): Promise<void>;
+  event(event: ObjectEvent, signal?: AbortSignal): Promise<void>;
   /** Waits for leadership under `name`; rejects when `signal` aborts first. `onWaiting` is called once it is known that another one has it. */
   lead(
     name: string,

@@ -41,18 +41,27 @@ class Election {
   #observed: { readonly version: string | undefined; readonly at: number } | undefined;
   /** Version of the lease as we wrote it last: while nobody else writes, it is renewed by one request. */
   #written: string | undefined;
+  /** The lease as we wrote it last. */
+  lease: Lease | undefined;
+  /** A write of ours that may be done: its answer did not come in time. */
+  #unanswered:
+    | { readonly version: string | undefined; readonly renewTime: string; readonly began: number }
+    | undefined;
 
   constructor(candidate: Candidate) {
     this.#candidate = candidate;
   }
 
-  /** True when the lease is ours now. Rejects when that can't be known. */
-  async attempt(signal: AbortSignal | undefined): Promise<boolean> {
+  /**
+   * From when on the lease is ours for its whole duration, on the monotonic clock: a moment before it was written. Undefined when another
+   * one has it; rejects when that can't be known.
+   */
+  async attempt(signal: AbortSignal): Promise<number | undefined> {
     if (this.#written === undefined) return this.#lookAndTake(signal);
     try {
-      await this.#write(this.#written, {}, signal);
-      return true;
+      return await this.#write(this.#written, {}, signal);
     } catch (error) {
+      if (signal.aborted) this.#written = undefined;
       if (!(error instanceof StoreError) || !['conflict', 'not-found'].includes(error.code))
         throw error;
       // Somebody wrote it: perhaps we did, by a request whose answer was lost.
@@ -66,7 +75,7 @@ class Election {
     return `${namespace}/${name}`;
   }
 
-  #mine(): NonNullable<Lease['spec']> {
+  #mine(): NonNullable<Lease['spec']> & { readonly renewTime: string } {
     const { identity, clock, timing } = this.#candidate;
     return {
       holderIdentity: identity,
@@ -78,23 +87,34 @@ class Election {
   async #write(
     version: string | undefined,
     taken: NonNullable<Lease['spec']>,
-    signal: AbortSignal | undefined,
-  ): Promise<void> {
-    const { store, identity } = this.#candidate;
-    const written = await store.patch(
-      LEASES,
-      this.#key,
-      { spec: { ...this.#mine(), ...taken } },
-      {
-        fieldManager: identity,
-        ...(signal === undefined ? {} : { signal }),
-        ...(version === undefined ? {} : { resourceVersion: version }),
-      },
-    );
+    signal: AbortSignal,
+  ): Promise<number> {
+    const { store, identity, clock } = this.#candidate;
+    const began = clock.monotonic();
+    const mine = this.#mine();
+    this.#unanswered = { version, renewTime: mine.renewTime, began };
+    const written = await store
+      .patch(
+        LEASES,
+        this.#key,
+        { spec: { ...mine, ...taken } },
+        {
+          fieldManager: identity,
+          signal,
+          ...(version === undefined ? {} : { resourceVersion: version }),
+        },
+      )
+      .catch((error: unknown) => {
+        if (!signal.aborted) this.#unanswered = undefined;
+        throw error;
+      });
+    this.#unanswered = undefined;
+    this.lease = written;
     this.#written = written.metadata.resourceVersion;
+    return began;
   }
 
-  async #lookAndTake(signal: AbortSignal | undefined): Promise<boolean> {
+  async #lookAndTake(signal: AbortSignal): Promise<number | undefined> {
     const { store, namespace, name, identity, clock } = this.#candidate;
     const lease = await store.get(LEASES, this.#key, signal);
     // After the answer: what it shows may have been written while it was on its way.
@@ -105,10 +125,11 @@ class Election {
       const created = await store.create(
         LEASES,
         { apiVersion, kind, metadata: { name, namespace }, spec },
-        { fieldManager: identity, ...(signal === undefined ? {} : { signal }) },
+        { fieldManager: identity, signal },
       );
+      this.lease = created;
       this.#written = created.metadata.resourceVersion;
-      return true;
+      return now;
     }
     const { resourceVersion: version } = lease.metadata;
     if (this.#observed === undefined || this.#observed.version !== version)
@@ -117,32 +138,67 @@ class Election {
       holderIdentity: holder = '',
       leaseDurationSeconds,
       leaseTransitions = 0,
+      renewTime,
     } = lease.spec ?? {};
     const life = Math.max((leaseDurationSeconds ?? 0) * 1000, holder === '' ? 0 : 1000);
-    if (holder !== '' && holder !== identity && now - this.#observed.at < life) return false;
+    if (holder !== '' && holder !== identity && now - this.#observed.at < life) return undefined;
+    const sent = this.#unanswered;
+    if (
+      sent !== undefined &&
+      holder === identity &&
+      renewTime === sent.renewTime &&
+      version !== sent.version
+    ) {
+      this.#unanswered = undefined;
+      this.lease = lease;
+      this.#written = version;
+      return sent.began;
+    }
     const taken =
       holder === identity
         ? {}
         : { acquireTime: microTime(today), leaseTransitions: leaseTransitions + 1 };
-    await this.#write(version, taken, signal);
-    return true;
+    return this.#write(version, taken, signal);
   }
 
   /** Lets the next one begin without waiting for the lease to run out. */
-  async giveUp(): Promise<void> {
-    const { store, namespace, name, identity } = this.#candidate;
-    const key = `${namespace}/${name}`;
-    const lease = await store.get(LEASES, key);
+  async giveUp(signal: AbortSignal): Promise<void> {
+    const { store, identity } = this.#candidate;
+    const key = this.#key;
+    const lease = await store.get(LEASES, key, signal);
     const version = lease?.metadata.resourceVersion;
     if (lease?.spec?.holderIdentity !== identity || version === undefined) return;
     const spec = { holderIdentity: '', leaseDurationSeconds: 1 };
-    await store.patch(LEASES, key, { spec }, { fieldManager: identity, resourceVersion: version });
+    const write = { fieldManager: identity, resourceVersion: version, signal };
+    await store.patch(LEASES, key, { spec }, write);
   }
 }
 
 /** True when an attempt failed in a way that the next one may not. */
 const isPassing = (error: unknown): boolean =>
   isRetryable(error) || (error instanceof StoreError && error.code === 'already-exists');
+
+/** What `act` resolves with; its signal aborts with `signal`, and `longest` milliseconds after the start. */
+async function within<T>(
+  { clock, name }: Candidate,
+  longest: number,
+  signal: AbortSignal | undefined,
+  act: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const limit = new AbortController();
+  // In a process that was busy or stood still timers come before sockets: an answer that is here by then counts.
+  const cancel = clock.after(longest, () =>
+    setImmediate(() => {
+      const seconds = longest / 1000;
+      limit.abort(new StoreError('unavailable', `Lease ${name}: no answer within ${seconds} s`));
+    }),
+  );
+  try {
+    return await act(signal === undefined ? limit.signal : AbortSignal.any([limit.signal, signal]));
+  } finally {
+    cancel();
+  }
+}
 
 /** Resolves when `candidate` leads; rejects when `signal` aborts first or leading is not allowed. */
 export async function leadByLease(
@@ -152,39 +208,52 @@ export async function leadByLease(
 ): Promise<Leadership> {
   const { clock, timing, name } = candidate;
   const election = new Election(candidate);
-  let since = clock.monotonic();
-  const isLeader = async (): Promise<boolean> => {
-    since = clock.monotonic();
+  const attempt = async (): Promise<number | undefined> => {
     try {
-      const isOurs = await election.attempt(signal);
-      if (!isOurs) onWaiting();
-      return isOurs;
+      // What takes longer is late as soon as it is done.
+      const since = await within(candidate, timing.renew, signal, (until) =>
+        election.attempt(until),
+      );
+      if (since === undefined) onWaiting();
+      return since;
     } catch (error) {
       signal.throwIfAborted();
-      if (isPassing(error)) return false;
+      if (isPassing(error)) return undefined;
       throw error;
     }
   };
-  while (!(await isLeader())) {
+  let since = await attempt();
+  while (since === undefined) {
     await pause(clock, Math.min(timing.retry, LOOK), signal);
     signal.throwIfAborted();
+    since = await attempt();
   }
   const lost = new AbortController();
   const stop = new AbortController();
   const renewal = new Renewal(election, candidate, since);
+  // A process that wakes up past the deadline learns it before its sockets send what waits for them.
+  const expire = (): void => {
+    if (renewal.left <= 0) lost.abort(renewal.late);
+    else cancelExpiry = clock.after(renewal.left, expire);
+  };
+  let cancelExpiry = clock.after(renewal.left, expire);
   const renewing = renewal.run(stop.signal).then((reason) => lost.abort(reason));
   return {
     signal: lost.signal,
+    lease: election.lease,
     assert() {
       if (renewal.left <= 0) lost.abort(renewal.late);
       lost.signal.throwIfAborted();
     },
     async [Symbol.asyncDispose]() {
       stop.abort();
+      cancelExpiry();
       await renewing;
       lost.abort(new StoreError('unavailable', `${name}: leadership was given up`));
-      // Best effort: without it the others wait for the lease to run out.
-      await election.giveUp().catch(() => undefined);
+      // Best effort: without it the others wait for the lease to run out. One that was late has little left of it by then.
+      await within(candidate, timing.lease - timing.renew, undefined, (until) =>
+        election.giveUp(until),
+      ).catch(() => undefined);
     },
   };
 }
@@ -207,10 +276,12 @@ class Renewal {
     return timing.renew - (clock.monotonic() - this.#renewed);
   }
 
-  /** Milliseconds until the next attempt: where little time is left, half of it is for that attempt. */
-  get #wait(): number {
+  /** Milliseconds until the attempt after one that began then, however long that took: where little time is left, half of it is for the next one. */
+  #wait(began: number): number {
+    const { clock, timing } = this.#candidate;
     const left = Math.max(this.left, 0);
-    return Math.min(this.#candidate.timing.retry, left < LAST_ATTEMPT ? left : left / 2);
+    const due = Math.max(timing.retry - (clock.monotonic() - began), 0);
+    return left < LAST_ATTEMPT ? left : Math.min(due, left / 2);
   }
 
   get late(): StoreError {
@@ -225,24 +296,20 @@ class Renewal {
   /** Renews until stopped or until the lease is lost; resolves with the reason. */
   async run(stop: AbortSignal): Promise<StoreError> {
     const { clock, timing, name } = this.#candidate;
-    for (;;) {
-      await pause(clock, this.#wait, stop);
+    for (let began = this.#renewed; ;) {
+      await pause(clock, this.#wait(began), stop);
       if (stop.aborted) return new StoreError('unavailable', `${name}: leadership was given up`);
       if (this.left <= 0) return this.late;
-      const began = clock.monotonic();
+      began = clock.monotonic();
       try {
-        const limit = new AbortController();
         // A request that gets no answer leaves time for another one.
         const longest = Math.min(this.left, timing.renew / 2);
-        const cancel = clock.after(longest, () => limit.abort(this.late));
-        try {
-          const kept = await this.#election.attempt(AbortSignal.any([limit.signal, stop]));
-          if (!kept)
-            return new StoreError('conflict', `${name}: leadership is lost: another one has it`);
-          this.#renewed = began;
-        } finally {
-          cancel();
-        }
+        const since = await within(this.#candidate, longest, stop, (until) =>
+          this.#election.attempt(until),
+        );
+        if (since === undefined)
+          return new StoreError('conflict', `${name}: leadership is lost: another one has it`);
+        this.#renewed = since;
       } catch (error) {
         if (!isPassing(error) && !stop.aborted && this.left > 0 && error instanceof StoreError)
           return error;

@@ -5,6 +5,7 @@ import {
   type ObjectMeta,
   type ResourceKind,
 } from '../../api/objects.ts';
+import { LEASES } from '../../api/node-lease.ts';
 import { readStored } from '../../api/validation/stored-object.ts';
 import { systemClock, timestamp, type Clock } from '../clock.ts';
 import type { JsonObject } from '../json.ts';
@@ -44,6 +45,8 @@ const MERGE_PATCH = 'application/merge-patch+json';
 export class KubernetesStore implements Store {
   readonly #options: KubernetesStoreOptions;
   readonly #client: KubernetesClient;
+  /** Requests about one lease have a connection of their own, kept open: a renewal neither waits for others nor makes one in the middle of a rush. */
+  readonly #leaseClient: KubernetesClient;
   readonly #clock: Clock;
   readonly #timing: WatchTiming;
   readonly #closing = new AbortController();
@@ -52,7 +55,9 @@ export class KubernetesStore implements Store {
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
     this.#timing = { ...WATCH_TIMING, ...options.watchTiming };
-    this.#client = new KubernetesClient(options.connection, options.component ?? 'heddle');
+    const { connection, component = 'heddle' } = options;
+    this.#client = new KubernetesClient(connection, component);
+    this.#leaseClient = new KubernetesClient(connection, component);
   }
 
   async list<T extends KubeObject>(
@@ -169,11 +174,11 @@ export class KubernetesStore implements Store {
     await this.#send(kind, key, request, signal);
   }
 
-  async event(event: ObjectEvent): Promise<void> {
+  async event(event: ObjectEvent, signal?: AbortSignal): Promise<void> {
     const { component = 'heddle' } = this.#options;
     const now = timestamp(this.#clock.now());
     const object = coreEvent(event, component, now);
-    const write = { fieldManager: component };
+    const write = { fieldManager: component, ...(signal === undefined ? {} : { signal }) };
     const key = objectKey(object.metadata);
     for (let attempt = 1; ; attempt += 1)
       try {
@@ -182,7 +187,7 @@ export class KubernetesStore implements Store {
       } catch (error) {
         if (!(error instanceof StoreError) || error.code !== 'already-exists' || attempt === 3)
           throw error;
-        const existing = await this.get(EVENTS, key);
+        const existing = await this.get(EVENTS, key, signal);
         if (existing === undefined) continue; // it expired in between
         await this.patch(EVENTS, key, countedAgain(existing, now), write);
         return;
@@ -213,6 +218,7 @@ export class KubernetesStore implements Store {
   async close(): Promise<void> {
     this.#closing.abort(new StoreError('unavailable', 'the store was closed'));
     this.#client.close();
+    this.#leaseClient.close();
   }
 
   #until(signal: AbortSignal | undefined): AbortSignal {
@@ -230,6 +236,7 @@ export class KubernetesStore implements Store {
     const until = this.#until(signal);
     until.throwIfAborted();
     const about = `${kind.kind} ${key}`;
-    return (await this.#client.send({ ...request, about, signal: until })) as unknown as T;
+    const client = kind.plural === LEASES.plural ? this.#leaseClient : this.#client;
+    return (await client.send({ ...request, about, signal: until })) as unknown as T;
   }
 }

@@ -76,9 +76,7 @@ describe.skipIf(typeof started === 'string')('permissions that deploy/ grants', 
       environment: {},
     });
     stopping = new AbortController();
-    running = runCluster(configuration, createLogger('silent'), stopping.signal).then(
-      () => undefined,
-    );
+    running = runCluster(configuration, createLogger('silent'), stopping.signal);
   };
   const stopManager = async (): Promise<void> => {
     stopping.abort();

@@ -103,4 +103,20 @@ describe('a write that is under way', () => {
     second.abortWrites.abort(new Error('took too long'));
     await expect(waiting).rejects.toThrow('took too long');
   });
+
+  test('is aborted when leadership is lost, also where it is an event', async () => {
+    const event: Store['event'] = (_event, signal) =>
+      new Promise((_resolve, reject) => {
+        signal?.addEventListener('abort', () => reject(signal.reason as Error));
+      });
+    const { fenced, lose } = leading(delegatingStore(new MemoryStore(), { event }));
+    const writing = fenced.event({
+      regarding: namespace('a'),
+      type: 'Normal',
+      reason: 'R',
+      message: 'm',
+    });
+    lose();
+    await expect(writing).rejects.toThrow('leadership is lost');
+  });
 });

@@ -1,6 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { leases } from '../../../src/api/kinds.ts';
-import { leadByLease, type LeaseTiming } from '../../../src/store/kubernetes/kubernetes-lease.ts';
+import {
+  LEASE_TIMING,
+  leadByLease,
+  type LeaseTiming,
+} from '../../../src/store/kubernetes/kubernetes-lease.ts';
 import { pause } from '../../../src/store/clock.ts';
 import { StoreError, type Leadership, type Store } from '../../../src/store/store.ts';
 import { ManualClock } from '../../support/run/manual-clock.ts';
@@ -204,6 +208,108 @@ describe('a lease', () => {
     await clock.advance(200_000);
     expect([isSilent, one.leads()]).toEqual([false, true]);
   });
+
+  test('is kept by a process that was busy when the answer came: the answer counts, though its time is over', async () => {
+    const [store, clock] = [new MemoryStore(), new ManualClock()];
+    // Timers come before sockets, as in Node.js.
+    let sockets = (): void => undefined;
+    const after = clock.after.bind(clock);
+    Object.assign(clock, {
+      after: (milliseconds: number, run: () => void) =>
+        after(milliseconds, () => {
+          run();
+          sockets();
+        }),
+    });
+    const one = candidate(store, 'one', clock);
+    await one.leadership;
+    const answer = store.patch.bind(store);
+    let requests = 0;
+    const patch: Store['patch'] = async (kind, key, change, options) => {
+      requests += 1;
+      const read = Promise.withResolvers<undefined>();
+      const { signal } = options;
+      signal?.addEventListener('abort', () => read.reject(signal.reason));
+      sockets = () => read.resolve(undefined);
+      await read.promise;
+      return answer(kind, key, change, options);
+    };
+    Object.assign(store, { patch });
+    await clock.advance(26_000);
+    expect(requests).toBe(1);
+    const get = store.get.bind(store);
+    const written = async (): Promise<unknown> =>
+      ((await get(leases, 'heddle/manager')) as { spec?: { renewTime?: string } } | undefined)?.spec
+        ?.renewTime;
+    const before = await written();
+    clock.standStill(60_000);
+    await clock.advance(0);
+    expect(await written()).not.toBe(before);
+    expect(one.leads()).toBe(true);
+  });
+
+  /** How often a lease is lost in an hour, and for how long nobody has it, on a source that takes a while to answer, or never does. */
+  const hour = async (late: number, unanswered: number): Promise<readonly [number, number]> => {
+    const [store, clock, random] = [new MemoryStore(), new ManualClock(), new SeededRandom(11)];
+    const [get, patch] = [store.get.bind(store), store.patch.bind(store)];
+    const never = new AbortController().signal;
+    /** What was sent is done halfway through its time, whether or not anybody hears of it. */
+    const slowly = async <T>(act: () => Promise<T>, signal = never): Promise<T> => {
+      signal.throwIfAborted();
+      const gone = Promise.withResolvers<never>();
+      gone.promise.catch(() => undefined);
+      signal.addEventListener('abort', () => gone.reject(signal.reason as Error));
+      // Longest time that the client of a Kubernetes API server waits.
+      const rest = random.is(unanswered) ? 60_000 : late / 2;
+      const done = (async () => {
+        await pause(clock, late / 2, never);
+        const result = await act();
+        await pause(clock, rest, never);
+        if (rest === 60_000) unavailable();
+        return result;
+      })();
+      done.catch(() => undefined);
+      return Promise.race([done, gone.promise]);
+    };
+    const slowGet: Store['get'] = async (kind, key, signal) => slowly(() => get(kind, key), signal);
+    const slowPatch: Store['patch'] = async (kind, key, change, options) =>
+      slowly(() => patch(kind, key, change, options), options.signal);
+    Object.assign(store, { get: slowGet, patch: slowPatch });
+    const stop = new AbortController();
+    let [losses, without, since] = [0, 0, 0];
+    const lead = async (): Promise<void> => {
+      const place = { store, namespace: 'heddle', name: 'manager', identity: 'one' };
+      while (!stop.signal.aborted) {
+        const leadership = await leadByLease(
+          { ...place, timing: LEASE_TIMING, clock },
+          stop.signal,
+        );
+        without += clock.now() - since;
+        await new Promise((resolve) => leadership.signal.addEventListener('abort', resolve));
+        since = clock.now();
+        losses += 1;
+        await leadership[Symbol.asyncDispose]();
+      }
+    };
+    lead().catch(() => undefined);
+    await clock.advance(3_600_000);
+    stop.abort();
+    return [losses, Math.round(without / 1000)];
+  };
+
+  test.each([
+    [2000, 0, 0, 2],
+    [4000, 0, 0, 4],
+    [1000, 0.05, 10, 120],
+    [2000, 0.05, 10, 120],
+  ])(
+    'where each answer takes %s ms, and %s of them never come, is lost at most %s times an hour, for %s s in all',
+    async (late, unanswered, losses, seconds) => {
+      const [lost, without] = await hour(late, unanswered);
+      expect(lost).toBeLessThanOrEqual(losses);
+      expect(without).toBeLessThanOrEqual(seconds);
+    },
+  );
 
   test('is renewed by one request, and looked at again when somebody wrote it', async () => {
     const [store, clock] = [new MemoryStore(), new ManualClock()];

@@ -590,6 +590,12 @@ export interface ZoneStatusFields {
       readonly state: 'Pending' | 'Failed';
       readonly message?: string;
     }[];
+    readonly applied?: readonly {
+      readonly object: string;
+      readonly generation: number;
+      readonly uid?: string;
+    }[];
+    readonly appliedCount?: number;
     readonly notes?: readonly {
       readonly object: string;
       readonly message: string;

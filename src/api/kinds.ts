@@ -201,6 +201,14 @@ export const resourceKinds: readonly ResourceKind[] = [
   events,
 ];
 
+/** Kinds whose statuses say in which zones their objects are in force. */
+export const APPLIED_KINDS: readonly ResourceKind[] = [
+  egressFirewalls,
+  egressQoSes,
+  networkQoSes,
+  externalRoutes,
+];
+
 const OTHERS_DEFINE: readonly string[] = [
   'IPAMClaim',
   'MultiNetworkPolicy',

@@ -21,6 +21,9 @@ export type ZoneConnectStatus = NonNullable<ZoneStatusContent['connects']>[numbe
 /** An object of any kind that is not as it should be on a node. */
 export type ZoneObjectState = NonNullable<ZoneStatusContent['objects']>[number];
 
+/** An object that is in force on a node, as it was with that generation. */
+export type ZoneAppliedObject = NonNullable<ZoneStatusContent['applied']>[number];
+
 export type ZoneProblem = ZoneStatusContent['problems'][number];
 
 export interface ZoneStatus extends KubeObject {

@@ -92,6 +92,7 @@ async function apply(configuration: ZoneConfiguration, options: ApplyOptions): P
     await runtime.connected(signal);
     await status.resume(controller.progress, signal);
     runtime.update();
+    const { knownNames, builtEgress, builtObjects } = runtime;
     await until(
       async () => {
         const result = await controller.flush(signal);
@@ -101,7 +102,9 @@ async function apply(configuration: ZoneConfiguration, options: ApplyOptions): P
       signal,
       'the databases to take the changes',
     );
+    runtime.written(knownNames, builtEgress, builtObjects);
     await settleHost(runtime, options.wait, signal);
+    runtime.noteReached();
     if (!options.wait) return;
     const { configured } = controller.progress.sequence;
     if (controller.progress.sequence.reached < configured)
@@ -111,6 +114,7 @@ async function apply(configuration: ZoneConfiguration, options: ApplyOptions): P
       signal,
       () => `the data plane: ${controller.progress.owed(configured)} (--no-wait doesn't ask)`,
     );
+    runtime.noteReached();
     await runtime.chassisSet(signal);
   };
   await within(configuration.timeout, settle);
@@ -122,6 +126,7 @@ async function apply(configuration: ZoneConfiguration, options: ApplyOptions): P
         waiting: runtime.waiting(),
         justWaiting: runtime.justWaiting(),
         notes: runtime.notes(),
+        applied: runtime.applied(runtime.problems()),
         ovnVersion: runtime.ovnVersion,
       }),
       signal,

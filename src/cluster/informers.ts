@@ -1,21 +1,17 @@
 /** What the cluster manager sees of the cluster. */
 import {
+  APPLIED_KINDS,
   clusterNetworkConnects,
   clusterUserDefinedNetworks,
-  egressFirewalls,
   egressIPs,
-  egressQoSes,
   egressServices,
   endpointSlices,
-  externalRoutes,
   ipamClaims,
-  networkQoSes,
   ovnSecondaryNetworks,
   services,
   userDefinedNetworks,
   zoneStatuses,
 } from '../api/kinds.ts';
-import type { ResourceKind } from '../api/objects.ts';
 import { PodInformers } from '../addresses/pod-informers.ts';
 import type { NetworkObject } from '../api/nad/network-spec.ts';
 import { parseNetworkObjectKey } from './networks/network-objects.ts';
@@ -30,10 +26,8 @@ export class ClusterInformers extends PodInformers {
   readonly claims = this.view(ipamClaims);
   readonly slices = this.view<EndpointSlice>(endpointSlices);
   readonly zones = this.view(zoneStatuses);
-  /** Kinds whose statuses hold what nodes refuse. */
-  readonly egress = [egressFirewalls, egressQoSes, networkQoSes, externalRoutes].map(
-    (kind: ResourceKind) => this.view(kind),
-  );
+  /** Kinds whose statuses hold what nodes say of their objects. */
+  readonly egress = APPLIED_KINDS.map((kind) => this.view(kind));
   readonly egressIps = this.view(egressIPs);
   readonly egressServices = this.view(egressServices);
   readonly services = this.view(services);

@@ -193,7 +193,7 @@ export class ClusterManager {
       absentDaemon,
       reach: (node) => this.#egressIps.reach(node),
     });
-    this.#objectStates = new ObjectStatesController(common);
+    this.#objectStates = new ObjectStatesController({ ...common, whenIdle });
     this.#queues = new Map([
       [this.#networks.queue, objectOfNetworkObject],
       [this.#identities.queue, objectOfIdentity],
@@ -376,7 +376,12 @@ export class ClusterManager {
   }
 
   #batches(): readonly Batch[] {
-    return [this.#nodes.batch, this.#connects.batch, this.#statuses.batch];
+    return [
+      this.#nodes.batch,
+      this.#connects.batch,
+      this.#statuses.batch,
+      this.#objectStates.batch,
+    ];
   }
 
   /** What could not be done, sorted by object. */

@@ -211,6 +211,13 @@ export class Engine<F> {
     return objects;
   }
 
+  /** Objects of units that could not be built, or wait for something: what is there of them is not all that they want. */
+  *unfinishedObjects(): Iterable<string> {
+    for (const { kind, args, report } of this.#notable)
+      if (report.state.kind === 'failed' || report.state.kind === 'waiting')
+        yield* kind.feature.objects?.(this.#options.facts, args) ?? [];
+  }
+
   get isDirty(): boolean {
     return this.#dirty.size > 0;
   }

@@ -1,4 +1,5 @@
 import {
+  APPLIED_KINDS,
   clusterNetworkConnects,
   clusterUserDefinedNetworks,
   isOptionalKind,
@@ -43,4 +44,5 @@ export const readOverviewObjects = async (store: Store): Promise<OverviewObjects
   pods: await listed(store, pods),
   zoneStatuses: await listed(store, zoneStatuses),
   leases: await listed(store, LEASES, NODE_LEASES),
+  appliedObjects: (await Promise.all(APPLIED_KINDS.map((kind) => listed(store, kind)))).flat(),
 });

@@ -20,6 +20,7 @@ import { objectStatesIn } from '../api/zone-objects.ts';
 import type { ZoneObjectState, ZoneStatus, ZoneStatusContent } from '../api/zone-status.ts';
 import { networkOf } from '../cluster/networks/network-objects.ts';
 import type { ClusterSettings } from '../model/model.ts';
+import { notInForce, type NotInForce } from './applied-overview.ts';
 import { connectOverview, type ConnectOverview } from './connect-overview.ts';
 import {
   daemonOverview,
@@ -40,7 +41,8 @@ export interface OverviewObjects {
   readonly zoneStatuses: readonly ZoneStatus[];
   /** Heartbeats of the nodes' daemons. */
   readonly leases: readonly Lease[];
-  /** Objects of kinds that nothing is programmed for. */
+  /** Objects of which nodes say that they are in force. */
+  readonly appliedObjects: readonly KubeObject[];
 }
 
 /** A network on one node. */
@@ -99,6 +101,8 @@ export interface Overview {
   readonly problems: readonly { readonly object: string; readonly message: string }[];
   /** Objects that are not as they should be on some node, of any kind, by name. */
   readonly objects: readonly ObjectOverview[];
+  /** Objects that are not in force on all nodes yet, by name. */
+  readonly notInForce: readonly NotInForce[];
   /** What somebody set on nodes, and Heddle leaves. */
   readonly notes: readonly { readonly object: string; readonly message: string }[];
 }
@@ -170,6 +174,11 @@ export function overviewOf(
     }),
     problems: problemsOf(objects),
     objects: objectsOf(objects.zoneStatuses),
+    notInForce: notInForce(
+      objects.appliedObjects,
+      objects.zoneStatuses,
+      (node) => daemons.get(node)?.message !== undefined,
+    ),
     notes: objects.zoneStatuses.flatMap(({ status }) => status?.notes ?? []),
   };
 }

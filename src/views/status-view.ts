@@ -84,6 +84,9 @@ export function statusView(overview: Overview, broken = 0): StatusView {
   const waiting = distinctProblems([
     ...onNodes.filter(({ state }) => state !== 'Failed').map(onThem),
     ...ofObjects.filter(isPending),
+    ...overview.notInForce
+      .filter(({ object }) => !told.has(object) && !pending.has(object))
+      .map(({ object, nodes }) => ({ object, message: `not in force yet on ${namesOf(nodes)}` })),
     ...overview.waitingPods
       .filter(({ pod }) => !told.has(`Pod ${pod}`) && !pending.has(`Pod ${pod}`))
       .map((pod) => ({ object: `Pod ${pod.pod}`, message: waitingText(pod) })),
@@ -107,9 +110,12 @@ interface OnNodes extends ZoneProblem {
   readonly nodes: readonly string[];
 }
 
+const namesOf = (nodes: readonly string[]): string =>
+  nodes.length > 5 ? `${nodes.length} nodes` : nodes.join(', ');
+
 const onThem = ({ object, message, state, nodes }: OnNodes): ZoneProblem => ({
   object,
-  message: `${state} on ${nodes.length > 5 ? `${nodes.length} nodes` : nodes.join(', ')}: ${message}`,
+  message: `${state} on ${namesOf(nodes)}: ${message}`,
 });
 
 /** Nodes that have not what they use of a network, by why; where no daemon keeps a node that is the problem. */
@@ -244,6 +250,12 @@ export function filtered(overview: Overview, { namespace, network, node }: Statu
     ),
     problems: overview.problems.filter(isAbout),
     objects: overview.objects.filter(({ object }) => isShown(object)),
+    notInForce: overview.notInForce
+      .map((one) => ({
+        ...one,
+        nodes: one.nodes.filter((on) => node === undefined || on === node),
+      }))
+      .filter(({ object, nodes }) => nodes.length > 0 && isShown(object)),
     notes: overview.notes.filter(({ object }) => isShown(object)),
   };
 }

@@ -70,6 +70,7 @@ function daemonView(runtime: ZoneRuntime, { notReady, ...loops }: DaemonState): 
             waiting: runtime.waiting(),
             justWaiting: runtime.justWaiting(),
             notes: runtime.notes(),
+            applied: runtime.applied(runtime.problems()),
             ovnVersion: runtime.ovnVersion,
             message: notReady(),
             reach: runtime.chassisReach(),
@@ -87,12 +88,18 @@ function daemonView(runtime: ZoneRuntime, { notReady, ...loops }: DaemonState): 
 /** The objects, with the stored status of a node replaced by its live one, as far as that is known yet. */
 function withStatus(objects: OverviewObjects, node: string, live: ZoneReport): OverviewObjects {
   const isOfNode = ({ metadata }: ZoneStatus): boolean => metadata.name === node;
-  const { networks = [], connects = [] } = objects.zoneStatuses.find(isOfNode)?.status ?? {};
+  const {
+    networks = [],
+    connects = [],
+    applied,
+    appliedCount,
+  } = objects.zoneStatuses.find(isOfNode)?.status ?? {};
+  const inForce = applied && appliedCount !== undefined && { applied, appliedCount };
   const status: ZoneStatus = {
     apiVersion: zoneStatuses.apiVersion as ZoneStatus['apiVersion'],
     kind: 'ZoneStatus',
     metadata: { name: node },
-    status: { observedAt: new Date().toISOString(), networks, connects, ...live },
+    status: { observedAt: new Date().toISOString(), networks, connects, ...inForce, ...live },
   };
   return {
     ...objects,

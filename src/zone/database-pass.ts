@@ -82,9 +82,9 @@ export class DatabasePass {
     this.stage = 'zone';
     const { knownNames } = runtime;
     runtime.update();
-    const { builtEgress } = runtime;
+    const { builtEgress, builtObjects } = runtime;
     const result = await controller.flush(signal);
-    if (controller.isAnnounced) runtime.written(knownNames, builtEgress);
+    if (controller.isAnnounced) runtime.written(knownNames, builtEgress, builtObjects);
     runtime.noteReached();
     if (away !== undefined) this.stage = away.stage;
     return result.kind === 'again' ? result.reason : undefined;

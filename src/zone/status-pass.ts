@@ -84,6 +84,7 @@ export class StatusPass {
       waiting,
       justWaiting,
       notes: runtime.notes(),
+      applied: runtime.applied(problems),
       ovnVersion: runtime.ovnVersion,
       message,
       reach: runtime.chassisReach(),

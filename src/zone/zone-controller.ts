@@ -256,6 +256,14 @@ export class ZoneController {
     return problems;
   }
 
+  /** Objects whose units or rows are not all there: failed, refused, or waiting for something. */
+  *unfinishedObjects(): Iterable<string> {
+    yield* this.#engine.unfinishedObjects();
+    const ofRows = this.#targets.flatMap(({ rowProblems }) => rowProblems);
+    for (const { object } of [...ofRows, ...(this.#options.host?.problems() ?? [])])
+      if (object !== undefined) yield object;
+  }
+
   /** The object that a network is there for: `UserDefinedNetwork blue/blue`. */
   objectOf(network: string): string {
     return this.#options.facts.networks.peek(network)?.object ?? network;

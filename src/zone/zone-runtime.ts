@@ -12,7 +12,7 @@ import { egressFirewallName } from '../topology/rows/address-sets.ts';
 import { chassisId } from '../api/annotations/node-annotations.ts';
 import { egressIPs, nodes, pods } from '../api/kinds.ts';
 import { LEASES, NODE_LEASES } from '../api/node-lease.ts';
-import type { ZoneProblem } from '../api/zone-status.ts';
+import type { ZoneAppliedObject, ZoneProblem } from '../api/zone-status.ts';
 import { podPort } from '../model/rules/names.ts';
 import { zoneFacts, type ZoneFacts } from '../model/zone/zone.ts';
 import { systemClock } from '../store/clock.ts';
@@ -57,6 +57,7 @@ import { DriftReports } from './drift-reports.ts';
 import { followedObject } from './followed-object.ts';
 import { NodeKeepers } from './node-keepers.ts';
 import { PreparedEgress } from './prepared-egress.ts';
+import { AppliedObjects, type BuiltObjects } from './applied-objects.ts';
 import { WaitingTimes } from './waiting-times.ts';
 import { ZoneAllocations } from './zone-allocations.ts';
 import type { CommitRecord } from './database-target.ts';
@@ -145,6 +146,7 @@ export class ZoneRuntime implements AsyncDisposable {
   readonly #drift: DriftReports;
   readonly #waitingTimes = new WaitingTimes();
   readonly #prepared: PreparedEgress;
+  readonly #applied: AppliedObjects;
   readonly #running: Promise<unknown>;
   /** The databases are this node's, and fit for it; looked at again whenever one was connected anew. */
   #isOurs = false;
@@ -243,6 +245,14 @@ export class ZoneRuntime implements AsyncDisposable {
     const common = { store: store.objects, informers, log, signal, onEventDropped };
     const mayWrite = mode === 'write' || (mode === 'dry-run' && store.isEmbedded);
     const { host, northbound, southbound } = this;
+    this.#applied = new AppliedObjects({
+      informers,
+      isComplete: () =>
+        this.controller.isStarted &&
+        this.controller.isBuilt &&
+        this.facts.otherPods.peekKnown() !== false,
+      isHostSet: () => host?.controller.isBehind !== true,
+    });
     this.#prepared = new PreparedEgress({
       facts: this.facts,
       isHostSet: () =>
@@ -515,9 +525,21 @@ export class ZoneRuntime implements AsyncDisposable {
     return this.#prepared.built;
   }
 
-  /** To be called when what was known of names, and rows of egress addresses that are to come, are in the Northbound database. */
-  written(names: number, egress: readonly string[]): void {
+  /** Objects whose status says where they are in force, and whose rows are built: to be asked before these are sent. */
+  get builtObjects(): BuiltObjects | undefined {
+    return this.#applied.built;
+  }
+
+  /** Objects that are in force here, for whose status that counts; undefined while it is not known. */
+  applied(problems: readonly ZoneProblem[]): readonly ZoneAppliedObject[] | undefined {
+    const wrong = problems.map(({ object }) => object);
+    return this.#applied.list(new Set([...wrong, ...this.controller.unfinishedObjects()]));
+  }
+
+  /** To be called when what was known of names, rows of egress addresses that are to come, and of objects, are in the Northbound database. */
+  written(names: number, egress: readonly string[], objects: BuiltObjects | undefined): void {
     const { configured } = this.controller.progress.sequence;
+    this.#applied.sent(objects, configured);
     this.#names.installations.sent(names, configured);
     this.#prepared.sent(egress, configured);
   }
@@ -527,6 +549,7 @@ export class ZoneRuntime implements AsyncDisposable {
     const { reached } = this.controller.progress.sequence;
     this.#names.installations.reached(reached);
     this.#prepared.reached(reached);
+    this.#applied.reached(reached);
   }
 
   /** To be called when the data plane may have confirmed something: a setting waits for that. */

@@ -3,6 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { zoneStatuses } from '../api/kinds.ts';
 import { clipped, visibleText } from '../api/visible-text.ts';
 import type {
+  ZoneAppliedObject,
   ZoneNetworkStatus,
   ZoneProblem,
   ZoneStatus,
@@ -29,7 +30,12 @@ export type ZoneReport = Pick<
   | 'version'
   | 'ovnVersion'
 > &
-  Partial<Pick<ZoneStatusContent, 'networks' | 'used' | 'programmed' | 'ready' | 'connects'>>;
+  Partial<
+    Pick<
+      ZoneStatusContent,
+      'networks' | 'used' | 'programmed' | 'ready' | 'connects' | 'applied' | 'appliedCount'
+    >
+  >;
 
 /** What the parts of a zone say of it. */
 export interface ZoneSources {
@@ -46,6 +52,8 @@ export interface ZoneSources {
   readonly message?: string | undefined;
   /** Release of ovn-northd, once it is known. */
   readonly ovnVersion?: string | undefined;
+  /** Objects that are in force in the zone, sorted; undefined while that is not known. */
+  readonly applied?: readonly ZoneAppliedObject[] | undefined;
   /** Whether packets can leave for other nodes, where that can be seen. */
   readonly reach?: ChassisReach | undefined;
 }
@@ -91,6 +99,9 @@ export function zoneReport({ controller, reach, ovnVersion, ...sources }: ZoneSo
           connects,
         }
       : {}),
+    ...(sources.applied === undefined
+      ? {}
+      : { applied: sources.applied, appliedCount: sources.applied.length }),
     problems,
     problemCount: countOf(sources.problems, sources.justWaiting),
     version: VERSION,
@@ -118,10 +129,10 @@ const RECHECK = 30_000;
 const RENEWAL = 300_000;
 
 /** What a status may grow to: an API server refuses objects of more than 1.5 MiB. */
-const LIMITS = { problems: 500, objects: 200, message: 1024, objectMessage: 256 };
+const LIMITS = { problems: 500, objects: 200, applied: 500, message: 1024, objectMessage: 256 };
 
 /** Parts of a status that are lists: an entry that is refused takes no other with it. */
-const LISTS = ['networks', 'connects', 'problems', 'objects'] as const;
+const LISTS = ['networks', 'connects', 'problems', 'objects', 'applied'] as const;
 type List = (typeof LISTS)[number];
 const isList = (part: string): part is List => (LISTS as readonly string[]).includes(part);
 
@@ -151,7 +162,7 @@ function bounded(report: ZoneReport): ZoneReport {
   const short = shortTo(LIMITS.message);
   const problems = report.problems.slice(0, LIMITS.problems).map(short);
   const more = report.problems.length - problems.length;
-  const { objects } = report;
+  const { objects, applied } = report;
   return {
     ...short(report),
     ...(report.networks === undefined ? {} : { networks: report.networks.map(short) }),
@@ -159,6 +170,7 @@ function bounded(report: ZoneReport): ZoneReport {
     ...(objects === undefined
       ? {}
       : { objects: objects.slice(0, LIMITS.objects).map(shortTo(LIMITS.objectMessage)) }),
+    ...(applied === undefined ? {} : { applied: applied.slice(0, LIMITS.applied) }),
     problems:
       more === 0
         ? problems

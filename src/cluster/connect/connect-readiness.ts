@@ -5,6 +5,9 @@ import type { AbsentDaemon } from '../nodes/node-heartbeats.ts';
 
 const PREFIX = 'Ready-In-Zone-';
 
+/** Type of the condition of one node. */
+export const zoneCondition = (node: string): string => `${PREFIX}${node}`;
+
 export const isZoneCondition = (type: string): boolean => type.startsWith(PREFIX);
 
 /** The condition of one node. */
@@ -12,7 +15,7 @@ function readyInZone(
   node: string,
   { state, message }: Omit<ZoneConnectStatus, 'name'>,
 ): StatedCondition {
-  const type = `${PREFIX}${node}`;
+  const type = zoneCondition(node);
   const isReady = state === 'Programmed' || state === 'Unused';
   return isReady
     ? {
@@ -45,7 +48,7 @@ export function readyInZones(
     if (report !== undefined && absent !== undefined)
       return [
         {
-          type: `${PREFIX}${node}`,
+          type: zoneCondition(node),
           status: 'Unknown',
           reason: 'NoDaemon',
           message: `${absent.state}: ${absent.message}; it was ${report.state}`,
@@ -57,7 +60,7 @@ export function readyInZones(
 }
 
 const notReported = (node: string): StatedCondition => ({
-  type: `${PREFIX}${node}`,
+  type: zoneCondition(node),
   status: 'Unknown',
   reason: 'NotReported',
   message: `Node ${node} has not reported this ClusterNetworkConnect: is "heddle node" running there?`,

@@ -17,20 +17,17 @@ import {
   services,
 } from '../../api/kinds.ts';
 import type { KubeObject, ObjectKey, ResourceKind } from '../../api/objects.ts';
-import type {
-  AdminPolicyBasedExternalRoute,
-  EgressFirewall,
-  EgressQoS,
-  NetworkQoS,
-} from '../../api/types.ts';
 import { HOST_PORTS_FIELD } from '../../model/rules/host-ports.ts';
 import type { ZoneStatus } from '../../api/zone-status.ts';
 import { timestamp, type Clock } from '../../store/clock.ts';
+import { Batch } from '../../store/batch.ts';
 import type { Index } from '../../store/informer.ts';
 import { StoreError, type Store } from '../../store/store.ts';
 import { StatusWriter, type StatusChange } from '../../store/status-writer.ts';
 import { CONFLICT_DELAY, WorkQueue, type Again, type Failure } from '../../store/work-queue.ts';
 import type { ClusterInformers } from '../informers.ts';
+import { hasChassis, nodesWithZone } from '../nodes/zones.ts';
+import { appliedStatus, changedObjects, wordOf, type ZoneWord } from './applied-in-zones.ts';
 import type { ObjectOfKey } from './problem-objects.ts';
 
 /** Kinds whose objects are told what nodes refuse, pods of their ports alone. The others have conditions for it, or events by the node itself. */
@@ -56,68 +53,19 @@ const REFUSED = 'Refused';
 /** So many events of one object at most are written for what nodes say at a time: a node that says ever new things fills nothing. */
 const MOST_AT_ONCE = 5;
 
-/** What nodes refuse of external routes; `now` as an API server writes it. */
-function externalRouteStatus(
-  messages: readonly string[],
-  { status }: AdminPolicyBasedExternalRoute,
-  now: string,
-): StatusChange<AdminPolicyBasedExternalRoute> {
-  const is = messages.length === 0 ? 'Success' : 'Fail';
-  const isSame = status?.status === is && status.messages?.join() === messages.join();
-  return {
-    conditions: [],
-    fields: {
-      status: is,
-      messages,
-      lastTransitionTime: isSame ? status.lastTransitionTime : now,
-    },
-  };
-}
-
-/** What nodes refuse of an object, or nothing, where its status has a place for it; `status` texts are those of ovn-kubernetes (reference/api.md §1.13). */
-type StatusOf = (messages: readonly string[], object: KubeObject, now: string) => StatusChange;
-const STATUSES: ReadonlyMap<ResourceKind, StatusOf> = new Map<ResourceKind, StatusOf>([
-  [
-    egressFirewalls,
-    (messages): StatusChange<EgressFirewall> => ({
-      conditions: [],
-      fields: {
-        status: messages.length === 0 ? '' : 'EgressFirewall Rules not correctly applied',
-        messages,
-      },
-    }),
-  ],
-  [
-    externalRoutes,
-    (messages, route, now) =>
-      externalRouteStatus(messages, route as AdminPolicyBasedExternalRoute, now),
-  ],
-  [egressQoSes, (messages) => qosStatus('EgressQoS Rules not correctly applied', messages)],
-  [
-    networkQoSes,
-    (messages) => qosStatus('NetworkQoS Destinations not correctly applied', messages),
-  ],
-]);
-
-const PROGRAMMED = 'Programmed';
-
-const qosStatus = (
-  refused: string,
-  messages: readonly string[],
-): StatusChange<EgressQoS | NetworkQoS> => ({
-  conditions:
-    messages.length === 0
-      ? []
-      : [{ type: PROGRAMMED, status: 'False', reason: REFUSED, message: messages.join('; ') }],
-  removed: [PROGRAMMED],
-  fields: { status: messages.length === 0 ? '' : refused },
-});
+/** Zones report within this time of each other what is written together; milliseconds. */
+const BATCH = { minDelay: 50, maxDelay: 1000 };
 
 export interface ObjectStatesOptions {
   readonly store: Pick<Store, 'get' | 'patchStatus' | 'event'>;
-  readonly informers: Pick<ClusterInformers, 'zones' | 'egress' | 'egressIps' | 'egressServices'>;
+  readonly informers: Pick<
+    ClusterInformers,
+    'zones' | 'nodes' | 'egress' | 'egressIps' | 'egressServices'
+  >;
   readonly clock: Clock;
   readonly onFailure: (failure: Failure) => void;
+  /** Resolves when no more networks are worked on. */
+  readonly whenIdle: () => Promise<void>;
 }
 
 /** Keys of the queue: `<Kind> <object>`, as people read them. */
@@ -146,6 +94,7 @@ function refusedBy(zone: ZoneStatus | undefined): ReadonlyMap<string, readonly s
 
 export class ObjectStatesController {
   readonly queue: WorkQueue;
+  readonly batch: Batch;
   readonly #options: ObjectStatesOptions;
   readonly #writer: StatusWriter;
   readonly #zones: Index<ZoneStatus>;
@@ -154,7 +103,7 @@ export class ObjectStatesController {
 
   constructor(options: ObjectStatesOptions) {
     this.#options = options;
-    const { store, informers, clock, onFailure } = options;
+    const { store, informers, clock, onFailure, whenIdle } = options;
     this.#zones = informers.zones.index((zone) => [...refusedBy(zone).keys()]);
     this.#writer = new StatusWriter({ store, clock, fieldManager: 'cluster-manager' });
     this.queue = new WorkQueue({
@@ -162,21 +111,53 @@ export class ObjectStatesController {
       onFailure,
       clock,
     });
+    this.batch = new Batch({
+      clock,
+      ...BATCH,
+      whenIdle,
+      flush: (objects) => {
+        for (const object of objects) this.queue.add(object);
+      },
+    });
   }
 
   follow(): void {
-    const { zones, egress } = this.#options.informers;
+    const { zones, nodes, egress } = this.#options.informers;
     zones.onChange(({ before, after }) => {
       const [was, is] = [refusedBy(before), refusedBy(after)];
       for (const object of new Set([...was.keys(), ...is.keys()]))
         if (was.get(object)?.join() !== is.get(object)?.join()) this.queue.add(object);
+      const changed = changedObjects(before, after);
+      this.batch.add(changed === 'all' ? this.#all() : changed);
+    });
+    nodes.onChange(({ before, after }) => {
+      if (hasChassis(before) !== hasChassis(after)) this.batch.add(this.#all());
     });
     for (const objects of egress)
       objects.onChange(({ key, after }) => {
         const object = `${objects.kind.kind} ${key}`;
         if (after === undefined) this.#told.delete(object);
-        else this.queue.add(object);
+        else this.batch.add([object]);
       });
+  }
+
+  /** Objects whose statuses say where they are in force. */
+  *#all(): Iterable<string> {
+    for (const objects of this.#options.informers.egress)
+      for (const key of objects.keys()) yield `${objects.kind.kind} ${key}`;
+  }
+
+  /** What each zone says of an object. */
+  #words(object: string, found: KubeObject): ReadonlyMap<string, ZoneWord> {
+    const { zones, nodes } = this.#options.informers;
+    const words = new Map<string, ZoneWord>();
+    for (const node of nodesWithZone(nodes.list(), zones))
+      words.set(node, wordOf(zones.get(node), object, found));
+    for (const zone of this.#zones.get(object)) {
+      const messages = refusedBy(zone).get(object) ?? [];
+      if (messages.length > 0) words.set(zone.metadata.name, { kind: 'refused', messages });
+    }
+    return words;
   }
 
   async #reconcile(object: string, signal: AbortSignal): Promise<Again | void> {
@@ -185,7 +166,6 @@ export class ObjectStatesController {
     const key = object.slice(kind.kind.length + 1);
     const refused = this.#zones.get(object).flatMap((zone) => refusedBy(zone).get(object) ?? []);
     const messages = [...new Set(refused)].sort().slice(0, MOST_AT_ONCE);
-    const statusOf = STATUSES.get(kind);
     const { egress, egressIps, egressServices: services_ } = this.#options.informers;
     const found = egress.find((objects) => objects.kind === kind)?.get(key);
     await this.#tell(
@@ -197,11 +177,9 @@ export class ObjectStatesController {
         found ??
         (await this.#stored(kind, key, signal)),
     );
-    if (statusOf === undefined || found === undefined) return undefined;
-    // One that was never refused is left alone.
     const now = timestamp(this.#options.clock.now());
-    const isSilent = messages.length === 0 && found.status === undefined;
-    return isSilent ? undefined : this.#write(kind, found, statusOf(messages, found, now), signal);
+    const status = found && appliedStatus(kind, found, this.#words(object, found), now);
+    return found && status && this.#write(kind, found, status, signal);
   }
 
   /** The object, or what says which one it is where it can't be read: its owner needs that most. */

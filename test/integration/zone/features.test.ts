@@ -205,6 +205,10 @@ const SAID: readonly (readonly [string, RegExp])[] = [
   ['IPAMClaim plain/vm', /IPsAllocated=True SuccessfulAllocation.*ips=\["10\.40/],
   ['EgressFirewall plain/default', /not correctly applied.*must be a DNS name/],
   ['NetworkQoS plain/gold', /not correctly applied.*must have ipBlock/],
+  [
+    'EgressQoS plain/default',
+    /Ready-In-Zone-n1=True SetupSucceeded: EgressQoS Rules applied.*status="EgressQoS Rules applied"/,
+  ],
   ['AdminPolicyBasedExternalRoute by-hops', /172\.18\.0\.0\/24.*status="Fail"/],
   ['EgressIP outside', /event Warning NoMatchingNodeFound/],
   ['EgressService plain/web', /event Warning NoLoadBalancer/],

@@ -197,7 +197,9 @@ test('what nodes refuse of an egress firewall is in its status, too, until they 
   await running.settled();
   expect(await status()).toEqual({
     status: 'EgressFirewall Rules not correctly applied',
-    messages: ['too much'],
+    messages: ['n1', 'n2'].map(
+      (node) => `${node}: EgressFirewall Rules not correctly applied: too much`,
+    ),
   });
   expect(told(store)).toEqual(['EgressFirewall default Warning Refused: too much']);
   for (const node of ['n1', 'n2']) await say(store, node);
@@ -220,14 +222,19 @@ test('what nodes refuse of external routes is in their status, with the time of 
   const lastTransitionTime = expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:]+Z$/) as string;
   await say(store, 'n1', refused('no hop', 'AdminPolicyBasedExternalRoute gw'));
   await running.settled();
-  expect(await status()).toEqual({ status: 'Fail', messages: ['no hop'], lastTransitionTime });
-  const before = await status();
+  const refusal = (node: string): string => `${node}: failed to apply policy: no hop`;
+  expect(await status()).toEqual({ status: 'Fail', messages: [refusal('n1')], lastTransitionTime });
+  const { lastTransitionTime: before } = (await status()) as { lastTransitionTime: string };
   await say(store, 'n2', refused('no hop', 'AdminPolicyBasedExternalRoute gw'));
   await running.settled();
-  expect(await status()).toEqual(before);
+  expect(await status()).toEqual({
+    status: 'Fail',
+    messages: [refusal('n1'), refusal('n2')],
+    lastTransitionTime: before,
+  });
   for (const node of ['n1', 'n2']) await say(store, node);
   await running.settled();
-  expect(await status()).toEqual({ status: 'Success', messages: [], lastTransitionTime });
+  expect(await status()).toEqual({ status: '', messages: [], lastTransitionTime });
 });
 
 describe('what nodes refuse of a QoS', () => {
@@ -245,24 +252,29 @@ describe('what nodes refuse of a QoS', () => {
     spec: { priority: 1, egress: [{ dscp: 10 }] },
   };
   test.each([
-    [egressQoSes, egressQos, 'EgressQoS Rules not correctly applied'],
-    [networkQoSes, networkQos, 'NetworkQoS Destinations not correctly applied'],
-  ] as const)('is in its status, until they refuse nothing: $kind', async (kind, object, text) => {
-    const store = await prepared();
-    await using running = startManager(store);
-    await apply(store, object);
-    const status = async () => (await store.get<KubeObject>(kind, 'blue/default'))?.status;
-    await say(store, 'n1', refused('too much', `${kind.kind} blue/default`));
-    await running.settled();
-    expect(await status()).toMatchObject({
-      status: text,
-      conditions: [{ type: 'Programmed', status: 'False', reason: 'Refused', message: 'too much' }],
-    });
-    expect(told(store)).toEqual([`${kind.kind} default Warning Refused: too much`]);
-    await say(store, 'n1');
-    await running.settled();
-    expect(await status()).toEqual({ status: '', conditions: [] });
-  });
+    [egressQoSes, egressQos, 'EgressQoS Rules not correctly applied', 'SetupFailed'],
+    [networkQoSes, networkQos, 'NetworkQoS Destinations not correctly applied', 'Failed'],
+  ] as const)(
+    'is in its status, until they refuse nothing: $kind',
+    async (kind, object, text, reason) => {
+      const store = await prepared();
+      await using running = startManager(store);
+      await apply(store, object);
+      const status = async () => (await store.get<KubeObject>(kind, 'blue/default'))?.status;
+      await say(store, 'n1', refused('too much', `${kind.kind} blue/default`));
+      await running.settled();
+      expect(await status()).toMatchObject({
+        status: text,
+        conditions: [
+          { type: 'Ready-In-Zone-n1', status: 'False', reason, message: `${text}: too much` },
+        ],
+      });
+      expect(told(store)).toEqual([`${kind.kind} default Warning Refused: too much`]);
+      await say(store, 'n1');
+      await running.settled();
+      expect(await status()).toEqual({ status: '', conditions: [] });
+    },
+  );
 
   test('takes the place of what another program said before, and nothing is written twice', async () => {
     const store = await prepared();

@@ -128,6 +128,24 @@ describe('units are built', () => {
   });
 });
 
+test('objects are unfinished whose units failed or wait, and no longer than that', () => {
+  const named: Feature<Facts> = {
+    ...switches,
+    objects: (_facts, [name = '']) => [`Network ${name}`],
+  };
+  const { recorder } = facts;
+  engine = new Engine({ facts, recorder, refresh: () => undefined, features: [named] });
+  engine.connect([target]);
+  facts.networks.put('a', network('throw'));
+  facts.networks.put('b', network('wait'));
+  facts.networks.put('c', network('odd'));
+  engine.build();
+  expect([...engine.unfinishedObjects()].toSorted()).toEqual(['Network a', 'Network b']);
+  for (const name of ['a', 'b']) facts.networks.put(name, network('10.0.0.0/24'));
+  engine.build();
+  expect([...engine.unfinishedObjects()]).toEqual([]);
+});
+
 describe('a unit', () => {
   test('that throws keeps its last rows, is reported, and is built again when what it read changes', () => {
     engine.build();

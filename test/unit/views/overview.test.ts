@@ -19,6 +19,7 @@ const nothing: OverviewObjects = {
   pods: [],
   zoneStatuses: [],
   leases: [],
+  appliedObjects: [],
 };
 const lastTransitionTime = '2026-01-01T00:00:00Z';
 

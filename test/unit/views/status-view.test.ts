@@ -40,6 +40,7 @@ const overview = (changes: Partial<Overview> = {}): Overview => ({
   waitingPods: [],
   problems: [],
   objects: [],
+  notInForce: [],
   notes: [],
   ...changes,
 });
@@ -209,4 +210,20 @@ describe('filtered', () => {
   ] as const)('by %s', (_name, filter, expected) => {
     expect(shown(filter)).toEqual(expected);
   });
+});
+
+test('what is not in force on nodes yet waits, but for what fails there', () => {
+  const nodes = ['n1', 'n2'];
+  const objects = ['blue', 'red'].map((name) => `EgressFirewall ${name}/default`);
+  const all = overview({
+    notInForce: objects.map((object) => ({ object, nodes })),
+    problems: [{ object: 'EgressFirewall red/default', message: 'too much' }],
+  });
+  const { waiting, problems } = statusView(all);
+  expect(texts(waiting)).toEqual(['EgressFirewall blue/default: not in force yet on n1, n2']);
+  expect(texts(problems)).toEqual(['EgressFirewall red/default: too much']);
+  expect(filtered(all, { node: 'n2', namespace: 'blue' }).notInForce).toEqual([
+    { object: 'EgressFirewall blue/default', nodes: ['n2'] },
+  ]);
+  expect(filtered(all, { node: 'n3' }).notInForce).toEqual([]);
 });

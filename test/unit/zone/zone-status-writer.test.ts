@@ -270,3 +270,30 @@ test('texts and problems are bounded to what an object holds', async () => {
   expect(status?.objects).toHaveLength(200);
   expect(status?.objects?.[0]?.message).toHaveLength(256);
 });
+
+test('of objects that are in force the first 500 are listed, and all are counted; while they are not known those of before stand', async () => {
+  const store = new MemoryStore();
+  const writer = new ZoneStatusWriter(store, 'n1');
+  const applied = Array.from({ length: 501 }, (_, n) => ({
+    object: `EgressFirewall ${'n'.repeat(60)}${n}/default`,
+    generation: 1,
+    uid: '00000000-0000-4000-8000-000000000001',
+  }));
+  const source: ZoneSources = {
+    controller: {
+      hasWritten: true,
+      objectOf: (name) => name,
+      progress: { networks: () => [], connects: () => [] },
+    },
+    problems: [],
+  };
+  const status = async () => (await store.get(zoneStatuses, 'n1'))?.status;
+  await writer.write(zoneReport({ ...source, applied }), signal);
+  expect((await status())?.applied).toEqual(applied.slice(0, 500));
+  expect(await status()).toMatchObject({ appliedCount: 501 });
+  expect(JSON.stringify((await status())?.applied).length).toBeLessThan(100_000);
+  await new ZoneStatusWriter(store, 'n1').write(zoneReport(source), signal);
+  expect(await status()).toMatchObject({ appliedCount: 501 });
+  await writer.write(zoneReport({ ...source, applied: [] }), signal);
+  expect(await status()).toMatchObject({ applied: [], appliedCount: 0 });
+});

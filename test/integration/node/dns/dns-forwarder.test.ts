@@ -111,6 +111,30 @@ test('what no rule is about passes as it is', async () => {
   expect(told).toEqual([]);
 });
 
+test('what pods ask while the daemon is at something else is answered when it is through', async () => {
+  await opened();
+  const [pods, questions] = [4, 110];
+  const sockets = await Promise.all(
+    Array.from({ length: pods }, async (_, pod) => {
+      const socket = createSocket('udp4').bind(0, `127.0.1.${pod + 1}`);
+      await once(socket, 'listening');
+      socket.connect(port, '127.0.0.1');
+      await once(socket, 'connect');
+      return socket;
+    }),
+  );
+  const answered = new Set<string>();
+  for (const [pod, socket] of sockets.entries())
+    socket.on('message', (answer) => answered.add(`${pod} ${answer.readUInt16BE(0)}`));
+  // All of them before the forwarder reads the first: it has the same thread.
+  for (const socket of sockets)
+    for (let id = 1; id <= questions; id += 1) socket.send(queryOf('other.example.org', 'A', id));
+  await until('all answers', () => answered.size === pods * questions, {
+    output: () => `${answered.size} of ${pods * questions}`,
+  });
+  for (const socket of sockets) socket.close();
+});
+
 test('an answer about a name of a rule waits until what it says is in the data plane', async () => {
   await opened();
   let isAnswered = false;

@@ -26,6 +26,7 @@ import { hostMasquerade, integrationBridge, kernelRules } from './networks/masqu
 import { hostRoutesOfNetwork } from './networks/host-routes.ts';
 import { hostOfNetwork } from './networks/network.ts';
 import { nftFeatures } from './nftables/nft-features.ts';
+import { egressConnections, nodesOfConnections } from './conntrack/egress-connections.ts';
 import { hopConnections } from './conntrack/hop-connections.ts';
 import { hostPortConnections, serviceConnections } from './conntrack/service-connections.ts';
 import { vrfSockets } from './networks/vrf-sockets.ts';
@@ -58,4 +59,6 @@ export const hostFeatures = (settings: HostSettings): readonly Feature<ZoneFacts
   serviceConnections,
   hostPortConnections,
   hopConnections,
+  nodesOfConnections,
+  egressConnections,
 ];

@@ -1,9 +1,20 @@
 /**
- * Has connections forgotten that lead where nobody answers, once the data plane sends nobody there any more. It does so beside the daemon's work:
+ * Has connections forgotten that lead where nobody answers, or leave with a wrong source, once the data plane has what is new. It does so beside the daemon's work:
  * the kernel goes through all connections for it, and who waits for a port must not wait for that.
  */
 import type { RowOwner, RowTarget } from '../../desired/engine.ts';
 import type { DesiredRow } from '../../desired/rows.ts';
+import {
+  bothStale,
+  sourceConnections,
+  sourceKey,
+  staleSources,
+  type NodeColumns,
+  type NodesRow,
+  type SourceConnections,
+  type SourceRow,
+  type StaleSource,
+} from './egress-connections.ts';
 import { staleHops, type HopConnections, type HopRow, type StaleHop } from './hop-connections.ts';
 import {
   CONNECTIONS,
@@ -28,6 +39,8 @@ export interface ConnectionTracker {
   forgetServices(stale: readonly StaleConnections[], signal: AbortSignal): Promise<void>;
   /** The same of connections that are answered by way of next hops. */
   forgetHops(stale: readonly HopConnections[], signal: AbortSignal): Promise<void>;
+  /** The same of connections of pods that leave with a wrong source. */
+  forgetSources(stale: readonly SourceConnections[], signal: AbortSignal): Promise<void>;
 }
 
 /** MAC addresses of next hops. */
@@ -38,20 +51,26 @@ export interface HopMacs {
   macOf(hop: string): string | undefined;
 }
 
-type Stale = (StaleConnections | StaleHop) & { readonly unit: string };
-type Row = ConnectionRow | HopRow;
+type Stale = (StaleConnections | StaleHop | StaleSource) & { readonly unit: string };
+type Row = ConnectionRow | HopRow | SourceRow | NodesRow;
 
 const isOfHop = (stale: Stale): stale is Stale & StaleHop => 'hop' in stale;
-const isOfService = (stale: Stale): stale is Stale & StaleConnections => !isOfHop(stale);
+const isOfSource = (stale: Stale): stale is Stale & StaleSource => 'isServed' in stale;
+const isOfService = (stale: Stale): stale is Stale & StaleConnections => 'destination' in stale;
 
 const isHopRow = (row: Row): row is HopRow => row.table === 'hop';
 const isPortRow = (row: Row): row is ConnectionRow => row.table === 'port';
+const isSourceRow = (row: Row): row is SourceRow => row.table === 'source';
+const isNodesRow = (row: Row): row is NodesRow => row.table === 'nodes';
 
 const serviceKey = (protocol: string, { address, port }: Target, endpoint = ''): string =>
   `${protocol} ${address} ${port} ${endpoint}`;
 const hopKey = ({ source, hop }: Pick<StaleHop, 'source' | 'hop'>): string => `${source} ${hop}`;
-const keyOf = (stale: Stale): string =>
-  isOfHop(stale) ? hopKey(stale) : serviceKey(stale.protocol, stale.destination, stale.endpoint);
+const keyOf = (stale: Stale): string => {
+  if (isOfHop(stale)) return hopKey(stale);
+  if (isOfSource(stale)) return `source ${sourceKey(stale)}`;
+  return serviceKey(stale.protocol, stale.destination, stale.endpoint);
+};
 
 export class ConnectionDriver implements RowTarget, AsyncDisposable {
   readonly database = CONNECTIONS;
@@ -61,6 +80,8 @@ export class ConnectionDriver implements RowTarget, AsyncDisposable {
   readonly #rows = new Map<RowOwner, readonly Row[]>();
   /** Of those the ones of next hops, without what has none. */
   readonly #hops = new Map<RowOwner, readonly HopRow[]>();
+  /** As they were known last: before, nobody can tell which sources are right. */
+  #nodes: NodeColumns | undefined;
   /** By the rows' keys. */
   readonly #owners = new Map<string, Set<RowOwner>>();
   /** Stale since the data plane was as wanted last. */
@@ -106,6 +127,10 @@ export class ConnectionDriver implements RowTarget, AsyncDisposable {
         ...staleHops((before ?? []).filter(isHopRow), wanted.filter(isHopRow)),
       ])
         this.#add({ ...one, unit: owner.id });
+    // Of what is there at our start, too: what is right is known by its source.
+    for (const one of staleSources((before ?? []).filter(isSourceRow), wanted.filter(isSourceRow)))
+      this.#addSource({ ...one, unit: owner.id });
+    this.#nodes = wanted.find(isNodesRow)?.columns ?? this.#nodes;
     for (const { key } of before ?? []) {
       const owners = this.#owners.get(key);
       owners?.delete(owner);
@@ -126,6 +151,17 @@ export class ConnectionDriver implements RowTarget, AsyncDisposable {
     else if (!this.#waiting.has(key)) this.#left = { stale, count: (this.#left?.count ?? 0) + 1 };
   }
 
+  #addSource(stale: Stale & StaleSource): void {
+    const key = keyOf(stale);
+    const earlier = this.#waiting.get(key) ?? this.#ready.get(key);
+    for (const all of [this.#waiting, this.#ready]) all.delete(key);
+    this.#add(
+      earlier !== undefined && isOfSource(earlier)
+        ? { ...bothStale(earlier, stale), unit: stale.unit }
+        : stale,
+    );
+  }
+
   /** Connections to what is served again may be new ones; those of UDP begin anew by themselves. */
   #keepAgain(wanted: readonly Row[]): void {
     if (this.#waiting.size + this.#ready.size === 0) return;
@@ -137,6 +173,7 @@ export class ConnectionDriver implements RowTarget, AsyncDisposable {
         keep(hopKey(row.columns));
         continue;
       }
+      if (!isPortRow(row)) continue;
       const { protocol, destinations } = row.columns;
       if (protocol === 'udp') continue;
       for (const destination of destinations) keep(serviceKey(protocol, destination));
@@ -163,6 +200,15 @@ export class ConnectionDriver implements RowTarget, AsyncDisposable {
     });
   }
 
+  #connectionsOf(stale: readonly StaleSource[]): readonly SourceConnections[] {
+    const nodes = this.#nodes;
+    if (nodes === undefined) return [];
+    const all = new Set(nodes.all);
+    return stale
+      .map((one) => sourceConnections(one, nodes, all))
+      .filter(({ wrong }) => wrong.length > 0);
+  }
+
   /** A service may be on several networks, each of them an owner. */
   #isElsewhere(key: string, than: RowOwner): boolean {
     const owners = this.#owners.get(key);
@@ -180,8 +226,11 @@ export class ConnectionDriver implements RowTarget, AsyncDisposable {
    */
   async forget(now: number, until?: AbortSignal): Promise<void> {
     this.#isFollowing = true;
-    for (const [key, stale] of this.#waiting) this.#ready.set(key, stale);
-    this.#waiting.clear();
+    for (const [key, stale] of this.#waiting) {
+      if (isOfSource(stale) && this.#nodes === undefined) continue;
+      this.#waiting.delete(key);
+      this.#ready.set(key, stale);
+    }
     this.#orUnlearned(() => this.#learn());
     if (this.#ready.size === 0 || (this.#refusal?.until ?? 0) > now) return;
     this.#forgetting ??= this.#forgetAll(now, until).finally(() => (this.#forgetting = undefined));
@@ -215,13 +264,15 @@ export class ConnectionDriver implements RowTarget, AsyncDisposable {
         signal.throwIfAborted();
         // What is served again meanwhile has new ones.
         const stale = batch.flatMap(([key, one]) => (this.#ready.get(key) === one ? one : []));
-        const [services, byHops] = [
+        const [services, byHops, bySources] = [
           stale.filter(isOfService),
           this.#connectionsBy(stale.filter(isOfHop)),
+          this.#connectionsOf(stale.filter(isOfSource)),
         ];
         for (const tracker of this.#trackers) {
           if (services.length > 0) await tracker.forgetServices(services, signal);
           if (byHops.length > 0) await tracker.forgetHops(byHops, signal);
+          if (bySources.length > 0) await tracker.forgetSources(bySources, signal);
         }
       } catch (error) {
         if (signal.aborted) return;
@@ -246,7 +297,7 @@ export class ConnectionDriver implements RowTarget, AsyncDisposable {
       problems.push(
         refused(
           first,
-          `connections ${textOf(first)}${more}, where nobody answers, can't be forgotten: ${this.#refusal.reason}; ${CONSEQUENCE}`,
+          `connections ${textOf(first)}${more}${isOfSource(first) ? '' : ', where nobody answers,'} can't be forgotten: ${this.#refusal.reason}; ${consequence(first)}`,
         ),
       );
     }
@@ -254,7 +305,7 @@ export class ConnectionDriver implements RowTarget, AsyncDisposable {
       problems.push(
         refused(
           this.#left.stale,
-          `connections ${textOf(this.#left.stale)} are not forgotten, nor are ${this.#left.count - 1} others, as ${MOST_STALE} wait for that: ${CONSEQUENCE}`,
+          `connections ${textOf(this.#left.stale)} are not forgotten, nor are ${this.#left.count - 1} others, as ${MOST_STALE} wait for that: ${consequence(this.#left.stale)}`,
         ),
       );
     const [[owner, rows] = []] = this.#hops;
@@ -277,18 +328,26 @@ export class ConnectionDriver implements RowTarget, AsyncDisposable {
   }
 }
 
-const CONSEQUENCE = 'clients that go on to use them get no answer until they time out';
+const consequence = (stale: Stale): string => {
+  if (!isOfSource(stale)) return 'clients that go on to use them get no answer until they time out';
+  return stale.isServed
+    ? "those that it began before leave with its node's address until they end"
+    : 'those that it began before leave with an egress address, or not at all, until they end';
+};
 
-const textOf = (stale: Stale): string =>
-  isOfHop(stale)
-    ? `of ${stale.source} by way of ${stale.hop}`
-    : `to ${stale.destination.address} port ${stale.destination.port}`;
+const textOf = (stale: Stale): string => {
+  if (isOfHop(stale)) return `of ${stale.source} by way of ${stale.hop}`;
+  if (isOfSource(stale)) return `of ${stale.source}`;
+  return `to ${stale.destination.address} port ${stale.destination.port}`;
+};
+
+const placeOf = (stale: Stale): { readonly table: string; readonly key: string } => {
+  if (isOfHop(stale)) return { table: 'hop', key: hopKey(stale) };
+  if (isOfSource(stale)) return { table: 'source', key: sourceKey(stale) };
+  return { table: 'port', key: `${stale.destination.address} ${stale.destination.port}` };
+};
 
 const refused = (stale: Stale, message: string): HostProblem => {
   const { unit, object } = stale;
-  const key = isOfHop(stale)
-    ? hopKey(stale)
-    : `${stale.destination.address} ${stale.destination.port}`;
-  const table = isOfHop(stale) ? 'hop' : 'port';
-  return problemOf('refused', { table, key, unit, object }, message);
+  return problemOf('refused', { ...placeOf(stale), unit, object }, message);
 };

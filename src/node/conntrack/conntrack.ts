@@ -1,4 +1,4 @@
-/** Connections that the kernel tracks: those of an address, of services or by way of next hops that go are forgotten, by netlink. */
+/** Connections that the kernel tracks: those of an address, of services or by way of next hops that go, or with a wrong source, are forgotten, by netlink. */
 import {
   connectionCount,
   connections,
@@ -10,6 +10,7 @@ import {
 } from 'rtnetlink-ts';
 import { familyOf } from '../../allocators/addresses.ts';
 import { plainAddress } from '../plain-address.ts';
+import { WrongSources, type SourceConnections } from './egress-connections.ts';
 import { hopMac, type HopConnections } from './hop-connections.ts';
 import type { StaleConnections } from './service-connections.ts';
 
@@ -130,6 +131,16 @@ export class Conntrack implements AsyncDisposable {
     );
   }
 
+  /** Forgets connections of pods that leave with a wrong source, in whatever zone. Ends and throws as `forgetServices`. */
+  async forgetSources(stale: readonly SourceConnections[], signal: AbortSignal): Promise<void> {
+    const found = new WrongSources(stale);
+    const sources = [...new Set(stale.map(({ source }) => source))];
+    await this.#forgetChosen(sources, bySource(sources), (one) => found.isWrong(one), signal);
+    const ways = found.ways;
+    if (ways.length > 0)
+      await this.#forgetChosen(ways, bySource(ways), (one) => found.isWrongBehind(one), signal);
+  }
+
   /** All that are meant have one of some addresses, and are chosen by one of the filters. */
   async #forgetChosen(
     among: readonly string[],
@@ -149,6 +160,12 @@ export class Conntrack implements AsyncDisposable {
       }
   }
 }
+
+/** By IPv6 addresses the kernel can't choose. */
+const bySource = (sources: readonly string[]): readonly ConnectionFilter[] =>
+  [...Map.groupBy(sources, familyOf)].flatMap(([family, all]): ConnectionFilter[] =>
+    family === 'v6' ? [{ family }] : all.map((source) => ({ original: { source } })),
+  );
 
 const plain = (address: string): string => plainAddress(address) ?? address;
 

@@ -1,8 +1,10 @@
-/** Connections that Open vSwitch's userspace datapath tracks itself: those of a service or a next hop that goes are forgotten, by its control socket. */
+/** Connections that Open vSwitch's userspace datapath tracks itself: those of a service or a next hop that goes, or with a wrong source, are forgotten, by its control socket. */
+import type { Connection, Tuple } from 'rtnetlink-ts';
 import { familyOf } from '../../allocators/addresses.ts';
 import { USERSPACE_DATAPATH } from '../names.ts';
 import type { Unixctl } from '../programs/unixctl.ts';
 import { PROTOCOLS } from './conntrack.ts';
+import { WrongSources, type SourceConnections } from './egress-connections.ts';
 import { hopLabels, type HopConnections } from './hop-connections.ts';
 import type { StaleConnections } from './service-connections.ts';
 
@@ -48,6 +50,21 @@ export class DatapathConntrack {
         signal,
       );
   }
+
+  /** Forgets connections of pods that leave with a wrong source. Throws UnixctlError. Needs Open vSwitch 3.1. */
+  async forgetSources(stale: readonly SourceConnections[], signal: AbortSignal): Promise<void> {
+    if (!this.#isUserspace()) return;
+    const found = new WrongSources(stale);
+    const shown = await this.#vswitchd.run('dpctl/dump-conntrack', [USERSPACE_DATAPATH], signal);
+    const all = shown.split('\n').flatMap((line) => shownConnection(line) ?? []);
+    const direct = all.filter((one) => found.isWrong(one));
+    for (const { zone, original } of [...direct, ...all.filter((one) => found.isWrongBehind(one))])
+      await this.#vswitchd.run(
+        'dpctl/flush-conntrack',
+        [USERSPACE_DATAPATH, `zone=${zone}`, fieldsOf(original)],
+        signal,
+      );
+  }
 }
 
 /**
@@ -67,4 +84,53 @@ function tuplesOf({ protocol, destination, endpoint }: StaleConnections): readon
   const [fields, number] = [FIELDS[family], `ct_nw_proto=${PROTOCOLS[protocol]}`];
   const original = `${fields}_dst=${address},${number},ct_tp_dst=${port}`;
   return endpoint === undefined ? [original] : [original, `${fields}_src=${endpoint},${number}`];
+}
+
+/** As ovs-dpctl(8) calls them (IANA). */
+const SHOWN: Readonly<Record<string, number>> = { ...PROTOCOLS, icmp: 1, icmpv6: 58 };
+
+/** A line of dpctl/dump-conntrack; undefined for protocols that no pod's connection is translated for. */
+export function shownConnection(
+  line: string,
+): Pick<Connection, 'original' | 'reply' | 'zone'> | undefined {
+  const [, name = '', sent = '', answered = '', rest = ''] =
+    /^(\w+),orig=\(([^)]*)\),reply=\(([^)]*)\)(.*)$/.exec(line) ?? [];
+  const protocol = SHOWN[name];
+  if (protocol === undefined) return undefined;
+  const [original, reply] = [tupleIn(protocol, sent), tupleIn(protocol, answered)];
+  return { original, reply, zone: Number(/,zone=(\d+)/.exec(rest)?.[1] ?? 0) };
+}
+
+function tupleIn(protocol: number, text: string): Tuple {
+  const fields = new Map(text.split(',').map((field) => field.split('=') as [string, string]));
+  const number = (name: string): number | undefined => {
+    const value = fields.get(name);
+    return value === undefined ? undefined : Number(value);
+  };
+  const id = number('id');
+  return {
+    source: fields.get('src') ?? '',
+    destination: fields.get('dst') ?? '',
+    protocol,
+    sourcePort: number('sport'),
+    destinationPort: number('dport'),
+    icmp:
+      id === undefined ? undefined : { id, type: number('type') ?? 0, code: number('code') ?? 0 },
+  };
+}
+
+/** A whole direction, as ovs-dpctl(8) takes it. */
+function fieldsOf({
+  source,
+  destination,
+  protocol,
+  sourcePort,
+  destinationPort,
+  icmp,
+}: Tuple): string {
+  const name = FIELDS[familyOf(source)];
+  const addresses = `${name}_src=${source},${name}_dst=${destination},ct_nw_proto=${protocol}`;
+  return icmp === undefined
+    ? `${addresses},ct_tp_src=${sourcePort},ct_tp_dst=${destinationPort}`
+    : `${addresses},icmp_id=${icmp.id},icmp_type=${icmp.type},icmp_code=${icmp.code}`;
 }

@@ -370,6 +370,118 @@ describe.skipIf(whyNoNamespace !== undefined)(
       ]);
     });
 
+    describe('of pods that come under an EgressIP, and go from one', () => {
+      const [POD, PEER, NODE, WAY, EGRESS, OTHER] = [
+        ['10.244.0.7', 'fd00:244::7'],
+        ['203.0.113.5', '2001:db8::5'],
+        ['172.18.0.11', 'fd00:18::11'],
+        ['169.254.0.13', 'fd69::d'],
+        ['172.18.0.50', 'fd00:18::50'],
+        ['172.18.0.12', 'fd00:18::12'],
+      ] as const;
+      const nodes = { ...owner, id: 'nodes' };
+      const pod = { ...owner, id: 'pod' };
+      const row = (table: string, key: string, columns: object): DesiredRow => ({
+        ...dns([]),
+        table,
+        key,
+        columns: columns as DesiredRow['columns'],
+        object: 'EgressIP out',
+      });
+      const served = (vias: readonly string[] | undefined): DesiredRow[] =>
+        POD.map((source, n) => {
+          const via = vias?.[n];
+          return row('source', `${source} ${via ?? ''}`, { source, via, right: [EGRESS[n]] });
+        });
+      /** An entry of each family: who sends, to whom, and as whom it leaves. */
+      const translated = (
+        zone: number,
+        port: number,
+        froms: readonly string[],
+        tos: readonly string[],
+        as: readonly string[],
+      ): void => {
+        for (const [n, from] of froms.entries()) {
+          const [to = '', out = ''] = [tos[n], as[n]];
+          const sent = `--src ${from} --dst ${to} --sport ${port} --dport 80`;
+          const reply = `--reply-src ${to} --reply-dst ${out} --reply-port-src 80 --reply-port-dst ${port}`;
+          track(
+            ...`--create --zone ${zone} --protonum udp ${sent} ${reply} --timeout 600`.split(' '),
+          );
+        }
+      };
+      /** `10.244.0.7:1001 as 172.18.0.11 in 0` */
+      const sources = (): string[] => {
+        using socket = openConntrackSocket(host.path);
+        return socket
+          .dump(connections())
+          .filter(({ original }) => original.destinationPort === 80)
+          .map(
+            ({ original, reply, zone }) =>
+              `${original.source}:${original.sourcePort} as ${reply.destination} in ${zone}`,
+          )
+          .toSorted();
+      };
+      const lines = (port: number, zone: number, froms: readonly string[], as: readonly string[]) =>
+        froms.map((from, n) => `${from}:${port} as ${as[n]} in ${zone}`);
+      const follow = async (...rows: readonly DesiredRow[]): Promise<void> => {
+        driver.set(nodes, [row('nodes', 'nodes', { own: NODE, all: [...NODE, ...OTHER] })]);
+        driver.set(pod, rows);
+        await forget(0);
+        expect(driver.problems()).toEqual([]);
+      };
+
+      test.each([
+        ['many', 0],
+        ['few', undefined],
+      ])(
+        'on the default network are forgotten where they leave with another source, among %s, and also when the daemon starts',
+        async (_, few) => {
+          driver = new ConnectionDriver([tracker(few)]);
+          translated(0, 1001, POD, PEER, NODE);
+          translated(0, 1002, POD, OTHER, NODE);
+          translated(0, 1003, POD, PEER, EGRESS);
+          translated(9, 1004, POD, PEER, POD);
+          translated(0, 1005, PEER, POD, NODE);
+          await follow(...served(undefined));
+          const kept = [
+            ...lines(1002, 0, POD, NODE),
+            ...lines(1003, 0, POD, EGRESS),
+            ...lines(1004, 9, POD, POD),
+            ...lines(1005, 0, PEER, NODE),
+          ];
+          expect(sources()).toEqual(kept.toSorted());
+          await follow();
+          expect(sources()).toEqual(
+            kept.filter((line) => !lines(1003, 0, POD, EGRESS).includes(line)).toSorted(),
+          );
+        },
+      );
+
+      test('on a primary network are forgotten at the bridge alone, by what the gateway router made of them', async () => {
+        const another = ['169.254.0.15', 'fd69::f'];
+        translated(7, 1001, POD, PEER, WAY);
+        translated(64_000, 1001, WAY, PEER, NODE);
+        translated(7, 1002, POD, OTHER, WAY);
+        translated(64_000, 1002, WAY, OTHER, NODE);
+        // Another pod of the network, and one of another network that has the pod's address.
+        translated(64_000, 1003, WAY, PEER, NODE);
+        translated(8, 1004, POD, PEER, another);
+        translated(64_000, 1004, another, PEER, NODE);
+        const before = sources();
+        await follow(...served(WAY));
+        expect(before.filter((line) => !sources().includes(line))).toEqual(
+          lines(1001, 64_000, WAY, NODE),
+        );
+        translated(64_000, 1001, WAY, PEER, EGRESS);
+        await follow();
+        expect(before.filter((line) => !sources().includes(line))).toEqual(
+          lines(1001, 64_000, WAY, NODE),
+        );
+        expect(sources()).toHaveLength(before.length - 2);
+      });
+    });
+
     test('that can not be forgotten are a problem of the service, and tried again after 30 s', async () => {
       let isRefusing = true;
       driver = new ConnectionDriver([
@@ -381,6 +493,7 @@ describe.skipIf(whyNoNamespace !== undefined)(
               return socket;
             }).forgetServices(...stale),
           forgetHops: async () => undefined,
+          forgetSources: async () => undefined,
         } satisfies ConnectionTracker,
       ]);
       driver.set(owner, [dns(['10.244.0.5'])]);

@@ -113,6 +113,41 @@ describe('connections of the userspace datapath to a service', () => {
     ]);
   });
 
+  test('of pods are forgotten where they leave with a wrong source, also behind a gateway router, and no others', async () => {
+    await vswitchd.appctl('dpctl/flush-conntrack');
+    const as = async (frame: string, zone: number, source: string): Promise<void> => {
+      const packet = `in_port=1 packet=${frame} actions=ct(commit,zone=${zone},nat(src=${source}))`;
+      await vswitchd.ofctlOn('br-int', 'packet-out', packet);
+    };
+    const [NODE, WAY] = ['172.18.0.11', '169.254.0.13'];
+    const behind = (port: number): string =>
+      frameV4('203.0.113.5', port).replace(address('192.0.2.1'), address(WAY));
+    await as(frameV4('203.0.113.5', 53), 5, NODE);
+    await as(frameV4('203.0.113.6', 53), 5, '172.18.0.50');
+    await as(frameV4('203.0.113.7', 53), 5, NODE);
+    await as(frameV6(53), 5, 'fd18::11');
+    await as(frameV4('203.0.113.5', 54), 7, WAY);
+    await as(behind(54), 64_000, NODE);
+    await as(behind(55), 64_000, NODE);
+    const all = await left();
+    expect(all).toHaveLength(7);
+    const nodes = new Set(['203.0.113.7']);
+    const stale = [
+      { source: '192.0.2.1', wrong: [NODE], nodes },
+      { source: 'fd00::1', wrong: ['fd18::11'], nodes },
+      { source: '192.0.2.1', via: WAY, wrong: [NODE], nodes },
+    ];
+    await conntrack(false).forgetSources(stale, signal);
+    expect(await left()).toEqual(all);
+    await conntrack().forgetSources(stale, signal);
+    const gone = new Set(all).difference(new Set(await left()));
+    expect([...gone]).toEqual([
+      '203.0.113.5 53 zone 5',
+      '203.0.113.5 54 zone 64000',
+      'fd96::a 53 zone 5',
+    ]);
+  });
+
   test('that it refuses to forget are an error in its words, and so is its end', async () => {
     await expect(
       conntrack().forgetServices([service('10.96.0.10', 70_000)], signal),

@@ -7,6 +7,7 @@ import {
   MOST_STALE,
   type ConnectionTracker,
 } from '../../../../src/node/conntrack/connection-driver.ts';
+import type { SourceConnections } from '../../../../src/node/conntrack/egress-connections.ts';
 import {
   hopLabels,
   hopMac,
@@ -48,6 +49,21 @@ class SlowTracker implements ConnectionTracker {
 
   async forgetHops(stale: readonly HopConnections[]): Promise<void> {
     this.asked.push(stale.map(({ source, mac }) => `${source} by ${mac}`));
+  }
+
+  async forgetSources(stale: readonly SourceConnections[]): Promise<void> {
+    this.asked.push(
+      stale.map(({ source, via, wrong, nodes }) =>
+        [
+          source,
+          ...(via === undefined ? [] : ['via', via]),
+          'as',
+          ...wrong,
+          'but to',
+          ...nodes,
+        ].join(' '),
+      ),
+    );
   }
 }
 
@@ -142,6 +158,9 @@ describe('forgetting connections', () => {
         forgotten.push(...stale.map(({ destination }) => destination.address));
       },
       async forgetHops() {
+        throw new Error('nobody asked for it');
+      },
+      async forgetSources() {
         throw new Error('nobody asked for it');
       },
     };
@@ -248,6 +267,105 @@ describe('connections by way of a next hop that goes', () => {
     expect(driver.problems()[0]?.message).toContain('reached: not permitted; when one goes');
     refusal = undefined;
     await driver.forget(1);
+    expect(driver.problems()).toEqual([]);
+  });
+});
+
+describe('connections of pods that come under an EgressIP, or go from one', () => {
+  const [POD, NODE, PEER] = ['10.244.0.5', '172.18.0.11', '172.18.0.12'];
+  const [FIRST, SECOND] = ['172.18.0.50', '172.18.0.51'];
+  const nodes: RowOwner = { ...owner, id: 'nodes' };
+  const row = (table: string, columns: object, key = table): DesiredRow => ({
+    database: CONNECTIONS,
+    table,
+    key,
+    columns: columns as DesiredRow['columns'],
+    containers: [],
+    rule: 'forget-source',
+    object: 'EgressIP out',
+  });
+  const served = (right: readonly string[], source: string = POD): DesiredRow =>
+    row('source', { source, right }, `${source} `);
+  const known = row('nodes', { own: [NODE], all: [NODE, PEER] });
+  let tracker: SlowTracker;
+
+  beforeEach(() => {
+    tracker = new SlowTracker();
+    tracker.answer.resolve();
+  });
+
+  test('are compared with what is right: when the daemon starts, then only those of pods that come and go', async () => {
+    await using driver = new ConnectionDriver([tracker]);
+    driver.set(nodes, [known]);
+    driver.set(owner, [served([FIRST])]);
+    await driver.forget(0);
+    driver.set(owner, [served([FIRST])]);
+    // Another address besides, as when there is a mark.
+    driver.set(owner, [served([FIRST, '169.254.39.16'])]);
+    driver.set(nodes, [row('nodes', { own: [NODE], all: [NODE] })]);
+    await driver.forget(1);
+    expect(tracker.asked).toEqual([[`${POD} as ${NODE} but to ${NODE} ${PEER}`]]);
+    driver.set(owner, []);
+    await driver.forget(2);
+    expect(tracker.asked.slice(1)).toEqual([[`${POD} as ${FIRST} 169.254.39.16 but to ${NODE}`]]);
+  });
+
+  test('have none of the addresses that its EgressIP had before, also where the pod had none in between', async () => {
+    await using driver = new ConnectionDriver([tracker]);
+    driver.set(nodes, [known]);
+    driver.set(owner, [served([FIRST])]);
+    await driver.forget(0);
+    driver.set(owner, [served([SECOND])]);
+    await driver.forget(1);
+    driver.set(owner, []);
+    driver.set(owner, [served([FIRST])]);
+    await driver.forget(2);
+    expect(tracker.asked.slice(1)).toEqual(
+      [FIRST, SECOND].map((one) => [`${POD} as ${one} ${NODE} but to ${NODE} ${PEER}`]),
+    );
+  });
+
+  test('stay where the pod is under the EgressIP again before they are forgotten', async () => {
+    await using driver = new ConnectionDriver([tracker]);
+    driver.set(nodes, [known]);
+    driver.set(owner, [served([FIRST])]);
+    await driver.forget(0);
+    driver.set(owner, []);
+    driver.set(owner, [served([FIRST])]);
+    await driver.forget(1);
+    expect(tracker.asked.slice(1)).toEqual([[`${POD} as ${NODE} but to ${NODE} ${PEER}`]]);
+  });
+
+  test('are forgotten as soon as the addresses of nodes are known, and not before', async () => {
+    await using driver = new ConnectionDriver([tracker]);
+    driver.set(owner, [served([FIRST])]);
+    await driver.forget(0);
+    expect(tracker.asked).toEqual([]);
+    driver.set(nodes, [known]);
+    await driver.forget(1);
+    expect(tracker.asked).toHaveLength(1);
+  });
+
+  test('are a problem of the EgressIP while they can not be forgotten, or are too many', async () => {
+    let refusal: string | undefined = 'no';
+    tracker.forgetSources = async (): Promise<void> => {
+      if (refusal !== undefined) throw new Error(refusal);
+    };
+    await using driver = new ConnectionDriver([tracker]);
+    driver.set(nodes, [known]);
+    driver.set(
+      owner,
+      addresses(MOST_STALE + 2).map((source) => served([FIRST], source)),
+    );
+    await driver.forget(0);
+    expect(driver.problems().map(({ object, message }) => `${object}: ${message}`)).toEqual([
+      "EgressIP out: connections of 5.0.0.0 and 9999 others can't be forgotten: no; those that it began before leave with its node's address until they end",
+      expect.stringMatching(
+        /^EgressIP out: connections of .* are not forgotten, nor are 1 others, as 10000 wait for that: those that it began/,
+      ),
+    ]);
+    refusal = undefined;
+    await driver.forget(30_000);
     expect(driver.problems()).toEqual([]);
   });
 });

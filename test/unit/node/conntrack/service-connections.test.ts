@@ -31,7 +31,7 @@ const rowsOf = (spec: object, endpoints: readonly EndpointText[]): readonly Conn
     ),
   )
     .flatMap(({ rows }) => rows)
-    .filter((row): row is ConnectionRow => row.database === CONNECTIONS);
+    .filter((row): row is ConnectionRow => row.database === CONNECTIONS && row.table === 'port');
 /** `udp 10.96.0.10:53`, or `udp 10.96.0.10:53 at 10.244.0.5` where only what one endpoint answers is stale. */
 const stale = (before: readonly ConnectionRow[], after: readonly ConnectionRow[]): string[] =>
   staleConnections(before, after).map(
@@ -51,7 +51,7 @@ describe('connections to ports of the node that a pod has', () => {
       hostPortRequests: [{ namespace: 'blue', name: 'pod1', created: '', ports }],
     })
       .flatMap(({ rows }) => rows)
-      .filter((row): row is ConnectionRow => row.database === CONNECTIONS);
+      .filter((row): row is ConnectionRow => row.database === CONNECTIONS && row.table === 'port');
 
   test('are stale when the pod goes, whatever its protocol', () => {
     const before = portRows(
@@ -100,7 +100,9 @@ describe('connections of a service', () => {
         ),
       )
         .flatMap(({ rows }) => rows)
-        .filter((row): row is ConnectionRow => row.database === CONNECTIONS);
+        .filter(
+          (row): row is ConnectionRow => row.database === CONNECTIONS && row.table === 'port',
+        );
     expect(stale(at(5353), at(5354))).toEqual([
       'udp 10.96.0.10 53 at 10.244.0.5',
       'udp 172.18.0.3 30053 at 10.244.0.5',

@@ -183,6 +183,7 @@ export class ClusterManager {
     this.#egressIps = new EgressIpController({
       ...common,
       absentDaemon,
+      unheardFor: (node) => this.#heartbeats.age(node),
       probing: options.egressProbing,
       isAskedToo: hostsEgressServices,
       onReachability: () => this.#egressServices.nodesChanged(),
@@ -215,6 +216,7 @@ export class ClusterManager {
         connects: () => informers.connects.list(),
         annotations: () => this.#nodes.annotationUsage(),
         egressIps: () => ({ assigned: this.#egressIps.assigned, ...this.#egressIps.counts }),
+        egressWithoutDaemon: () => this.#egressIps.withoutDaemon(),
         absentDaemons: () => this.#heartbeats.absentees().length,
         heartbeatAges: () => this.#heartbeats.ages(),
         subnets: () =>

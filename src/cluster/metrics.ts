@@ -33,6 +33,8 @@ export interface MetricSources {
     readonly moved: number;
     readonly unreached: number;
   };
+  /** How many egress addresses nodes keep whose daemons have not been heard for a minute. */
+  readonly egressWithoutDaemon: () => ReadonlyMap<string, number>;
   /** How many nodes have no daemon any more. */
   readonly absentDaemons: () => number;
   /** Milliseconds since the daemon of each node was heard last. */
@@ -165,6 +167,18 @@ export function registerMetrics(registry: Registry, sources: MetricSources): voi
         this.reset();
         for (const connect of sources.connects())
           this.set({ name: connect.metadata.name }, connectSubnets(connect).value?.size ?? 0);
+      },
+    }),
+  );
+  registry.registerMetric(
+    new Gauge({
+      name: 'heddle_cluster_egress_ips_without_daemon',
+      help: 'Egress addresses that a node keeps whose daemon has not been heard for a minute.',
+      labelNames: ['node'],
+      registers: [],
+      collect() {
+        this.reset();
+        for (const [node, count] of sources.egressWithoutDaemon()) this.set({ node }, count);
       },
     }),
   );

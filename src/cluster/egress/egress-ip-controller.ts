@@ -51,10 +51,12 @@ import { moveEgressAddresses, nextStepAt, type EgressMoveState } from './egress-
 import {
   EGRESS_IPS_OFF,
   egressProblems,
+  unheardNode,
   externalAddresses,
   whyUnread,
   requestedAddresses,
   type EgressProblem,
+  type UnheardNode,
 } from './egress-ip-outcome.ts';
 import {
   egressNodeFacts,
@@ -69,6 +71,8 @@ export interface EgressIpOptions {
   readonly settings: Pick<ClusterManagerSettings, 'cluster'>;
   /** Whether nobody does what the manager asks of a node. */
   readonly absentDaemon: (node: string) => AbsentDaemon | undefined;
+  /** Milliseconds since the daemon of a node was heard last. */
+  readonly unheardFor: (node: string) => number | undefined;
   /** How nodes are asked whether they are well; absent where they are taken for it. */
   readonly probing: EgressProbing | undefined;
   /** Nodes that are asked, too, though they have no egress addresses. */
@@ -86,6 +90,9 @@ const FIELD_MANAGER = 'cluster-manager';
 
 /** Milliseconds from one look for an address that is to move for balance to the next. */
 const BALANCING_INTERVAL = 10_000;
+
+/** Milliseconds without a daemon after which owners of a node's addresses are told: a restart, or an update, takes less. */
+const UNHEARD = 60_000;
 
 /** What is decided for one object. */
 interface Decision {
@@ -513,7 +520,7 @@ export class EgressIpController {
         ? undefined
         : await this.#write(egressIp, items, annotations, signal);
     if (again === undefined) await this.#tell(egressIp);
-    const due = nextStepAt(decision.moves);
+    const due = Math.min(nextStepAt(decision.moves), this.#unheardAt(decision));
     return again ?? (due === Infinity ? undefined : { after: due - clock.monotonic() });
   }
 
@@ -529,9 +536,64 @@ export class EgressIpController {
     }
   }
 
+  /** Addresses of an object that are at nodes without a daemon; `isLeaving`: it is to let go of one, and nobody can ask it. */
+  #withoutDaemon({ assignment, moves }: Decision): readonly UnheardNode[] {
+    const { items, unassigned } = assignment;
+    const leaving = [
+      ...moves.flatMap(({ from, address, step }) =>
+        step === 'switch' ? { node: from, address } : [],
+      ),
+      ...[...unassigned].flatMap(([address, why]) =>
+        why.kind === 'leaving' && !items.some((item) => item.address === address)
+          ? { node: why.from, address }
+          : [],
+      ),
+    ];
+    return [...Map.groupBy([...items, ...leaving], ({ node }) => node)].flatMap(([node, all]) => {
+      const since = this.#options.absentDaemon(node)?.message;
+      const addresses = [...new Set(all.map(({ address }) => address))];
+      const isLeaving = leaving.some((one) => one.node === node);
+      return since === undefined ? [] : { node, addresses, since, isLeaving };
+    });
+  }
+
+  #isUnheard(node: string): boolean {
+    return (this.#options.unheardFor(node) ?? 0) >= UNHEARD;
+  }
+
+  /** When a node that has addresses of an object, and no daemon, will have been without it for long enough to say so. */
+  #unheardAt(decision: Decision): number {
+    const { clock, unheardFor } = this.#options;
+    const waits = this.#withoutDaemon(decision)
+      .filter(({ node }) => !this.#isUnheard(node))
+      .map(({ node }) => UNHEARD - (unheardFor(node) ?? 0));
+    return clock.monotonic() + Math.min(...waits, Infinity);
+  }
+
+  /** How many addresses each node keeps whose daemon has not been heard for a minute. */
+  withoutDaemon(): ReadonlyMap<string, number> {
+    const counts = new Map<string, number>();
+    for (const decision of this.#decisions.values())
+      for (const { node, addresses } of this.#withoutDaemon(decision))
+        if (this.#isUnheard(node)) counts.set(node, (counts.get(node) ?? 0) + addresses.length);
+    return counts;
+  }
+
+  /** What is wrong with an object for want of daemons. */
+  #unheardProblems(egressIp: EgressIP): readonly EgressProblem[] {
+    const decision = this.#decisions.get(egressIp.metadata.name);
+    if (decision === undefined) return [];
+    return this.#withoutDaemon(decision)
+      .filter(({ node }) => this.#isUnheard(node))
+      .map((one) => unheardNode(egressIp, one));
+  }
+
   #problemsOf(egressIp: EgressIP): readonly EgressProblem[] {
     const { name } = egressIp.metadata;
-    const found = this.#decisions.get(name)?.problems ?? [];
+    const found = [
+      ...(this.#decisions.get(name)?.problems ?? []),
+      ...this.#unheardProblems(egressIp),
+    ];
     const marked = egressMark(egressIp);
     const ofMark = (message: string): EgressProblem => ({ reason: 'NoMark', message });
     const wrong = complaint(marked);

@@ -64,6 +64,29 @@ export function whyUnread(egressIp: EgressIP): EgressProblem | undefined {
   return { reason: 'InvalidSelector', message };
 }
 
+/** A node that has addresses of an object, and whose daemon is away. */
+export interface UnheardNode {
+  readonly node: string;
+  readonly addresses: readonly string[];
+  /** Since when, in words. */
+  readonly since: string;
+  /** It is to let go of one of them. */
+  readonly isLeaving: boolean;
+}
+
+export function unheardNode(
+  { metadata: { name } }: EgressIP,
+  { node, addresses, since, isLeaving }: UnheardNode,
+): EgressProblem {
+  const pods = isLeaving
+    ? 'what is to move from there waits until it has let go'
+    : 'pods keep their way, and nothing that changes reaches it';
+  return {
+    reason: 'EgressNodeUnheard',
+    message: `EgressIP ${name}: node ${node} holds ${addresses.join(', ')}, and ${since}: ${pods}; start the daemon, or, to move them, switch the node off first and then delete it`,
+  };
+}
+
 /** `matching`: nodes that the object selects, whatever their state. */
 export function egressProblems(
   egressIp: EgressIP,

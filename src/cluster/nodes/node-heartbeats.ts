@@ -85,6 +85,12 @@ export class NodeHeartbeats {
     return this.#seen.get(node)?.absent;
   }
 
+  /** Milliseconds since the daemon of a node was heard last; undefined where it never was. */
+  age(node: string): number | undefined {
+    const seen = this.#seen.get(node);
+    return seen && this.#options.clock.monotonic() - seen.at;
+  }
+
   /** Milliseconds since the daemon of each node was heard last. */
   ages(): ReadonlyMap<string, number> {
     const now = this.#options.clock.monotonic();

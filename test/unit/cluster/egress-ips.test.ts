@@ -1,5 +1,7 @@
 /** EgressIPs in the cluster manager: which node gets which address, and what their owners are told. */
+import { Registry } from 'prom-client';
 import { expect, test } from 'vitest';
+import { LEASES, microTime, nodeLeaseName, type Lease } from '../../../src/api/node-lease.ts';
 import { egressIPs, nodes, services } from '../../../src/api/kinds.ts';
 import type { EgressIP, LabelSelector, Node, Service } from '../../../src/api/types.ts';
 import type { NodeAnswer } from '../../../src/cluster/egress/egress-reachability.ts';
@@ -57,6 +59,17 @@ const answersFor = (store: MemoryStore, name: string, ...addresses: string[]): P
     { metadata: { annotations: { [BRIDGE]: JSON.stringify(addresses) } } },
     { fieldManager: 'node' },
   );
+/** The heartbeat of a node's daemon. */
+const heartbeat = (name: string, at: string): Lease => ({
+  apiVersion: LEASES.apiVersion,
+  kind: LEASES.kind,
+  metadata: { name: nodeLeaseName(name), namespace: 'heddle' },
+  spec: {
+    holderIdentity: 'daemon',
+    leaseDurationSeconds: 40,
+    renewTime: microTime(Date.parse(at)),
+  },
+});
 const itemsOf = async (store: MemoryStore, name: string): Promise<readonly string[]> =>
   ((await store.get(egressIPs, name))?.status?.items ?? []).map(
     ({ node: where, egressIP }) => `${egressIP} ${where}`,
@@ -213,6 +226,85 @@ test('a node that is not ready loses its addresses; one that is gone is not wait
   await store.delete(nodes, 'n1');
   await running.settled();
   expect(await itemsOf(store, 'out')).toEqual(['172.18.0.100 n2']);
+});
+
+test('a node that has an address, and no daemon for a minute, is named to its owner: it keeps the address until it is deleted', async () => {
+  const store = await withNodes('n1', 'n2');
+  const clock = new ManualClock();
+  const metrics = new Registry();
+  await using running = startManager(
+    store,
+    {},
+    { egressHealth: { timeout: 0, port: 0, rebalanceDelay: 0 } },
+    { clock, metrics },
+  );
+  await running.manager.started;
+  const since = '2026-01-01T12:00:00Z';
+  await apply(
+    store,
+    egressIp('out', '172.18.0.100'),
+    egressIp('other', '172.18.0.101'),
+    heartbeat('n1', since),
+  );
+  await answersFor(store, 'n1', '172.18.0.100');
+  const ofEgress = (): readonly string[] =>
+    running.manager
+      .problems()
+      .filter(({ object }) => object.startsWith('EgressIP'))
+      .map(({ object, message }) => `${object}: ${message}`);
+  const counted = async (): Promise<readonly string[]> =>
+    (await metrics.metrics())
+      .split('\n')
+      .filter((line) => line.startsWith('heddle_cluster_egress_ips_without_daemon{'));
+  const MESSAGE = `EgressIP out: node n1 holds 172.18.0.100, and no heartbeat of its daemon since ${since}: pods keep their way, and nothing that changes reaches it; start the daemon, or, to move them, switch the node off first and then delete it`;
+  await passed(clock, 58_000);
+  expect([...told(store), ...ofEgress(), ...(await counted())]).toEqual([]);
+  await passed(clock, 4000);
+  expect(told(store)).toEqual([`out Warning EgressNodeUnheard: ${MESSAGE}`]);
+  expect(ofEgress()).toEqual([`EgressIP out: ${MESSAGE}`]);
+  expect(await counted()).toEqual(['heddle_cluster_egress_ips_without_daemon{node="n1"} 1']);
+  // What is to move from there waits for it.
+  await label(store, 'n1', null);
+  await passed(clock, 100);
+  expect(await itemsOf(store, 'out')).toEqual(['172.18.0.100 n1']);
+  await store.patch(
+    LEASES,
+    `heddle/${nodeLeaseName('n1')}`,
+    { spec: heartbeat('n1', '2026-01-01T12:02:00Z').spec },
+    { fieldManager: 'n1' },
+  );
+  await passed(clock, 100);
+  expect([...ofEgress(), ...(await counted())]).toEqual([]);
+  await passed(clock, 62_000);
+  expect(ofEgress()).toHaveLength(1);
+  await store.delete(nodes, 'n1');
+  await passed(clock, 100);
+  expect(await itemsOf(store, 'out')).toEqual(['172.18.0.100 n2']);
+  expect([...ofEgress(), ...(await counted())]).toEqual([]);
+});
+
+test('a node whose daemon goes while it is to let go of an address is named as what the move waits for', async () => {
+  const store = await withNodes('n1');
+  const clock = new ManualClock();
+  await using running = startManager(
+    store,
+    {},
+    { egressHealth: { timeout: 0, port: 0, rebalanceDelay: 0 } },
+    { clock },
+  );
+  await running.manager.started;
+  await apply(store, egressIp('out', '172.18.0.100'), heartbeat('n1', '2026-01-01T12:00:00Z'));
+  await passed(clock, 100);
+  await answersFor(store, 'n1', '172.18.0.100');
+  await label(store, 'n2');
+  await label(store, 'n1', null);
+  await passed(clock, 100);
+  await prepared(store, 'n2', '172.18.0.100');
+  await passed(clock, 62_000);
+  expect(await itemsOf(store, 'out')).toEqual(['172.18.0.100 n2']);
+  expect(told(store)).toEqual([
+    'out Warning EgressNodeUnheard: EgressIP out: node n1 holds 172.18.0.100, and no heartbeat of its daemon since 2026-01-01T12:00:00Z: what is to move from there waits until it has let go; start the daemon, or, to move them, switch the node off first and then delete it',
+  ]);
 });
 
 test('what nodes have stays where it is when nodes come, and when the manager starts anew', async () => {

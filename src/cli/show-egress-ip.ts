@@ -1,6 +1,7 @@
 /** `heddle show egressip`: where the addresses of EgressIPs are, and who leaves with them. */
 import type { Command } from 'commander';
 import { egressIPs, namespaces, nodes, pods, zoneStatuses } from '../api/kinds.ts';
+import { LEASES, NODE_LEASES } from '../api/node-lease.ts';
 import { objectSource, openStore } from '../settings/object-store.ts';
 import {
   egressOverview,
@@ -42,13 +43,17 @@ async function showEgressIps(
   const configuration = configurationOf(command);
   await using store = await openStore(objectSource(configuration, process.env), { dryRun: true });
   const { objects } = store;
-  const all = egressOverview({
-    egressIps: await listed(objects, egressIPs),
-    nodes: await objects.list(nodes),
-    namespaces: await objects.list(namespaces),
-    pods: await objects.list(pods),
-    zoneStatuses: await objects.list(zoneStatuses),
-  });
+  const all = egressOverview(
+    {
+      egressIps: await listed(objects, egressIPs),
+      nodes: await objects.list(nodes),
+      namespaces: await objects.list(namespaces),
+      pods: await objects.list(pods),
+      zoneStatuses: await objects.list(zoneStatuses),
+      leases: await listed(objects, LEASES, NODE_LEASES),
+    },
+    { now: Date.now() },
+  );
   const shown = name === undefined ? all : all.filter((one) => one.name === name);
   if (name !== undefined && shown.length === 0) {
     const names = all.map((one) => one.name).join(', ') || 'none';

@@ -7,7 +7,9 @@ import { objectKey } from '../api/objects.ts';
 import { oldestFirst } from '../api/order.ts';
 import { matchesSelector, withNameLabel } from '../api/selectors.ts';
 import type { EgressIP, Namespace, Node, Pod } from '../api/types.ts';
+import { nodeOfLease, type Lease } from '../api/node-lease.ts';
 import type { ZoneProblem, ZoneStatus } from '../api/zone-status.ts';
+import { daemonOverview, type OverviewTime } from './daemon-overview.ts';
 
 /**
  * `Committed`: its node has written that it answers for it. `Assigned`: its node has not yet. `Moving`: no node has it, and one still answers for it.
@@ -31,7 +33,7 @@ export interface EgressIpOverview {
   readonly pods: readonly string[];
   /** Of pods that it selects, and that an older EgressIP serves. */
   readonly standby: readonly string[];
-  /** What nodes report of it. */
+  /** What nodes report of it, and which of those that have its addresses have no daemon. */
   readonly problems: readonly string[];
 }
 
@@ -41,6 +43,8 @@ export interface EgressObjects {
   readonly namespaces: readonly Namespace[];
   readonly pods: readonly Pod[];
   readonly zoneStatuses: readonly ZoneStatus[];
+  /** Heartbeats of nodes' daemons. */
+  readonly leases: readonly Lease[];
 }
 
 const canonical = (text: string): string | undefined => {
@@ -51,7 +55,11 @@ const canonical = (text: string): string | undefined => {
 const leaves = (pod: Pod): boolean => pod.spec.nodeName !== undefined && !isWithoutNetworks(pod);
 
 /** In the order of their names. */
-export function egressOverview(objects: EgressObjects): readonly EgressIpOverview[] {
+export function egressOverview(
+  objects: EgressObjects,
+  time: OverviewTime,
+): readonly EgressIpOverview[] {
+  const heartbeats = new Map(objects.leases.map((lease) => [nodeOfLease(lease), lease]));
   const answering = new Map<string, string[]>();
   for (const node of objects.nodes)
     for (const address of [
@@ -85,15 +93,21 @@ export function egressOverview(objects: EgressObjects): readonly EgressIpOvervie
     .map((egressIp) => {
       const { name } = egressIp.metadata;
       const mark = egressMark(egressIp).value;
+      const addresses = egressIp.spec.egressIPs.map((text) =>
+        addressOverview(egressIp, text, answering),
+      );
+      const unheard = [...new Set(addresses.flatMap(({ node }) => node ?? []))].flatMap((node) => {
+        const { message } = daemonOverview(node, heartbeats.get(node), time);
+        return message === undefined ? [] : [`node ${node}: ${message}`];
+      });
       return {
         name,
         ...(mark === undefined ? {} : { mark }),
-        addresses: egressIp.spec.egressIPs.map((text) =>
-          addressOverview(egressIp, text, answering),
-        ),
+        addresses,
         pods: (served.get(name) ?? []).sort(),
         standby: (standby.get(name) ?? []).sort(),
         problems: [
+          ...unheard,
           ...new Set(
             reported.flatMap(({ object, message }) =>
               object === `EgressIP ${name}` ? [message] : [],

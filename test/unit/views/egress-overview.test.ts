@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { LEASES, microTime, nodeLeaseName, type Lease } from '../../../src/api/node-lease.ts';
 import type { EgressIP, Namespace, Node, Pod } from '../../../src/api/types.ts';
 import { egressOverview, type EgressObjects } from '../../../src/views/egress-overview.ts';
 import { namespace, node, pod } from '../../support/cluster/cluster.ts';
@@ -25,7 +26,9 @@ const hostPod: Pod = { ...pod('a/host', 'n1'), spec: { nodeName: 'n1', hostNetwo
 const done: Pod = { ...pod('a/done', 'n1'), status: { phase: 'Succeeded' } };
 const leaving: Namespace = namespace('a', { leaves: 'so' });
 
+const NOON = Date.parse('2026-01-01T12:00:00Z');
 const objects: EgressObjects = {
+  leases: [],
   egressIps: [
     egressIp('young', '2026-02-01T00:00:00Z', ['172.18.0.60', 'fd00::060'], []),
     egressIp(
@@ -56,7 +59,7 @@ const objects: EgressObjects = {
 };
 
 test('shows where each address is, by its node and what that answers for, and who leaves with it', () => {
-  expect(egressOverview(objects)).toEqual([
+  expect(egressOverview(objects, { now: NOON })).toEqual([
     {
       name: 'old',
       mark: 50_001,
@@ -82,4 +85,19 @@ test('shows where each address is, by its node and what that answers for, and wh
       problems: [],
     },
   ]);
+});
+
+test('names nodes that have an address, and no daemon', () => {
+  const lease = (name: string, at: number): Lease => ({
+    apiVersion: LEASES.apiVersion,
+    kind: LEASES.kind,
+    metadata: { name: nodeLeaseName(name), namespace: 'heddle' },
+    spec: { holderIdentity: 'daemon', leaseDurationSeconds: 40, renewTime: microTime(at) },
+  });
+  const leases = [lease('n1', NOON - 90_000), lease('n2', NOON - 10_000)];
+  const unheard =
+    'node n1: no heartbeat of its daemon since 2026-01-01T11:58:30Z, 90 s ago by the clock of this machine';
+  expect(
+    egressOverview({ ...objects, leases }, { now: NOON }).map(({ problems }) => problems),
+  ).toEqual([[unheard, 'is wrong'], [unheard]]);
 });

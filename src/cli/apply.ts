@@ -88,8 +88,8 @@ async function apply(configuration: ZoneConfiguration, options: ApplyOptions): P
   const { controller, store } = runtime;
   const status = new ZoneStatusWriter(store.objects, configuration.node);
   const settle = async (signal: AbortSignal): Promise<void> => {
-    await runtime.allocated(signal);
-    await runtime.connected(signal);
+    await runtime.allocated(signal, { isImpatient: true });
+    await runtime.connected(signal, { isImpatient: true });
     await status.resume(controller.progress, signal);
     runtime.update();
     const { knownNames, builtEgress, builtObjects } = runtime;

@@ -26,8 +26,8 @@ export async function askOrLook<T extends object>(
   const log = createLogger(zone.logLevel === 'info' ? 'error' : zone.logLevel);
   await using runtime = await ZoneRuntime.open({ configuration: zone, log, mode: 'as-is' });
   await within(zone.timeout, async (signal) => {
-    await runtime.allocated(signal);
-    await runtime.connected(signal);
+    await runtime.allocated(signal, { isImpatient: true });
+    await runtime.connected(signal, { isImpatient: true });
   });
   runtime.update();
   return { source: 'direct', ...(await look(runtime)) };

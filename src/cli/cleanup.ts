@@ -37,7 +37,7 @@ export function register(program: Command): void {
       onWork: () => undefined,
     });
     await within(timeout, async (signal) => {
-      await host.openVswitch.ready(signal);
+      await host.openVswitch.ready(signal, { isImpatient: true });
       await host.start();
       // Nothing is wanted, and that is known.
       printLines(hostPlansText(await host.controller.plans()));

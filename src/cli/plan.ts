@@ -109,8 +109,8 @@ async function lookDirectly(
   const log = createLogger(configuration.logLevel === 'info' ? 'error' : configuration.logLevel);
   await using runtime = await ZoneRuntime.open({ configuration, log, mode });
   await within(configuration.timeout, async (signal) => {
-    await runtime.allocated(signal);
-    await runtime.connected(signal);
+    await runtime.allocated(signal, { isImpatient: true });
+    await runtime.connected(signal, { isImpatient: true });
   });
   runtime.update();
   return await planReport(runtime, format);

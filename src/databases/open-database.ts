@@ -42,33 +42,58 @@ export type ZoneDatabaseOptions = DatabaseOptions & {
   readonly name: 'OVN_Northbound' | 'OVN_Southbound';
 };
 
+export interface ReadyOptions {
+  /** Rejects at once where no remote can be reached before somebody changes a path or a name. A daemon waits for that. */
+  readonly isImpatient?: boolean;
+}
+
 export interface OpenDatabase extends ZoneDatabase, AsyncDisposable {
   /** True while another process holds the lock that this one asked for. */
   isHeldByOther(): boolean;
   /** Resolves when contents (and lock) are there; rejects with what was waited for. */
-  ready(signal: AbortSignal): Promise<void>;
+  ready(signal: AbortSignal, how?: ReadyOptions): Promise<void>;
 }
 
-/** A server that was tried again and again; the message has why it could not be reached. */
+/** The message has why a server could not be reached, and what was or can be done. */
 class UnreachableError extends Error {
   readonly code = 'UNREACHABLE';
 
-  constructor(database: string, why: string, cause: unknown) {
-    super(`${database} can't be reached: ${why}; it was tried again until the limit (--timeout)`, {
-      cause,
-    });
+  constructor(database: string, why: string, more: string, cause: unknown) {
+    super(`${database} can't be reached: ${why}; ${more}`, { cause });
     this.name = 'UnreachableError';
   }
 }
+
+/** Of a connection that the next try would not get either: a path that is not there or not ours, a host without a name. */
+const FINAL_CAUSES: ReadonlySet<unknown> = new Set([
+  'EACCES',
+  'ENOENT',
+  'ENOTDIR',
+  'ENOTFOUND',
+  'EPERM',
+]);
+
+const isFinal = ({ cause }: OvsdbError): boolean =>
+  cause instanceof Error && 'code' in cause && FINAL_CAUSES.has(cause.code);
 
 /** Begins to connect. Throws ConfigurationError for a remote or TLS file that can't be used. */
 export function openDatabase(options: DatabaseOptions): OpenDatabase {
   const { name, flag, remotes, log, lock: lockName, onAvailable } = options;
   let isLoaded = false;
-  const client = clientOf(options, () => {
-    isLoaded = true;
-    onAvailable?.();
-  });
+  const [hopeless, gaveUp] = [new Set<string>(), new AbortController()];
+  const client = clientOf(
+    options,
+    () => {
+      isLoaded = true;
+      hopeless.clear();
+      onAvailable?.();
+    },
+    (remote, error) => {
+      if (isFinal(error)) hopeless.add(remote);
+      else hopeless.delete(remote);
+      if (hopeless.size === remotes.split(',').length) gaveUp.abort(error);
+    },
+  );
   const lock = lockName === undefined ? undefined : client.lock(lockName);
   const unavailable = (): string | undefined => {
     if (client.status !== 'ready')
@@ -91,18 +116,27 @@ export function openDatabase(options: DatabaseOptions): OpenDatabase {
     ...(lockName === undefined ? {} : { lock: lockName }),
     unavailable,
     isHeldByOther: () => client.status === 'ready' && lock?.isHeld === false,
-    async ready(signal) {
+    async ready(limit, { isImpatient = false } = {}) {
+      const signal = isImpatient ? AbortSignal.any([limit, gaveUp.signal]) : limit;
       try {
         await client.ready(signal);
         await lock?.held(signal);
       } catch (error) {
         if (!signal.aborted) throw error;
+        const database = `${name} (${flag} ${remotes})`;
+        if (!limit.aborted)
+          throw new UnreachableError(
+            database,
+            explain(gaveUp.signal.reason),
+            `start its server, or correct ${flag}`,
+            error,
+          );
         const why = client.status === 'ready' ? unavailable() : explain(error);
         // What is known of the cause comes first: that it was waited for is no cause.
         const known = /\(last error: (?:disconnected: )?(.+)\)$/.exec(why ?? '')?.[1];
-        if (known !== undefined)
-          throw new UnreachableError(`${name} (${flag} ${remotes})`, known, error);
-        throw new OvsdbError('timed out', `${name} (${flag} ${remotes}): ${why ?? 'not ready'}`, {
+        const tried = 'it was tried again until the limit (--timeout)';
+        if (known !== undefined) throw new UnreachableError(database, known, tried, error);
+        throw new OvsdbError('timed out', `${database}: ${why ?? 'not ready'}`, {
           cause: error,
         });
       }
@@ -116,6 +150,7 @@ export function openDatabase(options: DatabaseOptions): OpenDatabase {
 function clientOf(
   { name, flag, remotes, tls, tables, log, onAvailable }: DatabaseOptions,
   onLoaded: () => void,
+  onDisconnected: (remote: string, error: OvsdbError) => void,
 ): OvsdbClient {
   try {
     const options = tlsOptions(remotes, tls);
@@ -136,6 +171,7 @@ function clientOf(
       onEvent(event) {
         logEvent(log, name, event);
         if (event.kind === 'loaded') onLoaded();
+        if (event.kind === 'disconnected') onDisconnected(event.remote, event.error);
       },
     });
   } catch (error) {

@@ -14,7 +14,7 @@ import { UplinkKeeper, uplinkSteps } from '../node/uplink/uplink-keeper.ts';
 import type { Logger } from '../process/logger.ts';
 import { orGiveUp } from '../process/waiting.ts';
 import type { Configuration } from '../settings/configuration.ts';
-import type { OpenDatabase } from '../databases/open-database.ts';
+import type { OpenDatabase, ReadyOptions } from '../databases/open-database.ts';
 import type { Informers } from '../store/informers.ts';
 import { systemClock } from '../store/clock.ts';
 import type { OpenHost } from './host.ts';
@@ -110,9 +110,9 @@ export class NodeKeepers {
   }
 
   /** Waits until the node says of itself what is known now. */
-  async caughtUp(signal: AbortSignal): Promise<void> {
+  async caughtUp(signal: AbortSignal, how?: ReadyOptions): Promise<void> {
     if (this.#announcer === undefined) return;
-    await this.#options.host.openVswitch.ready(signal);
+    await this.#options.host.openVswitch.ready(signal, how);
     // What the node says of itself follows from them.
     await this.#chassis?.caughtUp(signal);
     await this.#uplink?.caughtUp(signal);

@@ -30,6 +30,7 @@ import {
   openDatabase,
   ZONE_LOCK,
   type OpenDatabase,
+  type ReadyOptions,
   type ZoneDatabaseOptions,
 } from '../databases/open-database.ts';
 import { northboundTables, southboundTables } from './monitored-columns.ts';
@@ -395,18 +396,18 @@ export class ZoneRuntime implements AsyncDisposable {
   }
 
   /** Waits until all that can be allocated is; a problem of one object is not waited for. */
-  async allocated(signal: AbortSignal): Promise<void> {
+  async allocated(signal: AbortSignal, how?: ReadyOptions): Promise<void> {
     await this.#zoneInformers.synced(this.configuration.timeout);
-    await this.#keepers?.caughtUp(signal);
+    await this.#keepers?.caughtUp(signal, how);
     await this.#allocations.caughtUp(signal);
     this.throwFailure();
   }
 
   /** Waits until the databases can be written. */
-  async connected(signal: AbortSignal): Promise<void> {
-    await this.northbound.ready(signal);
-    await this.southbound?.ready(signal);
-    await this.host?.openVswitch.ready(signal);
+  async connected(signal: AbortSignal, how?: ReadyOptions): Promise<void> {
+    await this.northbound.ready(signal, how);
+    await this.southbound?.ready(signal, how);
+    await this.host?.openVswitch.ready(signal, how);
   }
 
   /** Why the databases can't be read and written at the moment, if so. */

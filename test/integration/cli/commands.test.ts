@@ -1,5 +1,13 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
@@ -718,6 +726,31 @@ describe('heddle completion', () => {
     expect(completed('valid')).toEqual(['validate']);
     expect(completed('graph', '--format', 's')).toEqual(['svg']);
     expect(completed('validate', '')).toEqual(['']);
+  });
+});
+
+describe('a database that is not there', () => {
+  test.each([
+    ['plan', '--nb', 'unix:/no.sock', /no such file or directory; start its server, or correct/],
+    ['apply', '--nb', 'unix:/no.sock,unix:/nor.sock', /no such file or directory; start its/],
+    ['cleanup', '--ovs', 'unix:/no.sock', /Open_vSwitch .* can't be reached: .*; start its server/],
+  ])('%s %s %s ends at once, whatever --timeout is', async (command, flag, remote, text) => {
+    using bed = new Installation([`${flag}=${remote}`, '--timeout=3600']);
+    bed.copy(WORKED_EXAMPLE);
+    const node = command === 'cleanup' ? [] : ['--node=ovn-worker'];
+    const found = await bed.run(command, ...node);
+    expect([found.code, found.stderr]).toEqual([69, expect.stringMatching(text)]);
+  });
+
+  test('apply goes on where its server comes back', async () => {
+    await using bed = await zone();
+    const socket = bed.server.remote.replace('unix:', '');
+    renameSync(socket, `${socket}.away`);
+    writeFileSync(socket, ''); // nobody listens there, as after a crash
+    const applied = bed.heddle.run('apply', '--no-wait');
+    await sleep(1500);
+    renameSync(`${socket}.away`, socket);
+    ended(await applied, 0);
   });
 });
 

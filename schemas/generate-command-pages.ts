@@ -67,7 +67,7 @@ function manual(program: Command): readonly string[] {
     ...commands.flatMap((one) => commandSection(one, 'heddle')),
     '.SH SETTINGS',
     roff(
-      `Each is a flag, a variable of the environment, and a key of the YAML file that --config or HEDDLE_CONFIG names; a flag beats the environment, which beats the file.`,
+      `Each is a flag, a variable of the environment, and a key of the YAML file that --config or HEDDLE_CONFIG names; a flag beats the environment, which beats the file. Under the key nodes the file has settings of single nodes, by their names.`,
     ),
     ...SETTINGS.flatMap(({ name, value, description, default: fallback = '' }) =>
       item(
@@ -101,12 +101,28 @@ function schemaOf({ value, description, default: fallback = '' }: OptionSpec): o
 const valueOf = ({ type }: { readonly type: unknown }, text: string): unknown =>
   type === 'number' ? Number(text) : type === 'boolean' ? text === 'true' : text;
 
+const propertiesOf = (settings: readonly OptionSpec[]): Readonly<Record<string, object>> =>
+  Object.fromEntries(settings.map((spec) => [spec.name, schemaOf(spec)]));
+
 const settingsSchema = {
   $schema: 'http://json-schema.org/draft-07/schema#',
   title: 'Settings of Heddle',
   type: 'object',
   additionalProperties: false,
-  properties: Object.fromEntries(SETTINGS.map((spec) => [spec.name, schemaOf(spec)])),
+  properties: {
+    ...propertiesOf(SETTINGS),
+    nodes: {
+      description: 'what nodes have of their own: settings by the name of the node that --node names',
+      type: 'object',
+      additionalProperties: {
+        type: 'object',
+        additionalProperties: false,
+        properties: propertiesOf(
+          SETTINGS.filter(({ name, group }) => name !== 'node' && group !== 'cluster'),
+        ),
+      },
+    },
+  },
 };
 
 const pages = {

@@ -80,11 +80,17 @@ export function needed<K extends 'node' | 'nb' | 'ovs'>(
     if (configuration[name] === undefined)
       throw new ConfigurationError(
         `--${name}`,
-        `is not set: give the flag, ${environmentName(name)} or "${name}:" in the configuration file`,
+        `is not set: give the flag, ${environmentName(name)} or "${name}:" in the configuration file${ofNodes(name, configuration)}`,
       );
   }
   return configuration as Configuration & Record<K, string>;
 }
+
+/** Where the file has each node's own: which there are. */
+const ofNodes = (name: string, { node, knownNodes }: Configuration): string =>
+  knownNodes.length === 0 || (node !== undefined && knownNodes.includes(node))
+    ? ''
+    : `; ${name === 'node' ? 'its nodes' : `it has no node "${node}", but`}: ${knownNodes.join(', ')}`;
 
 /** Aborts when the process is asked to end; a second request ends it at once. */
 export function stopSignal(): AbortSignal {

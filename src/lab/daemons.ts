@@ -14,6 +14,10 @@ const DAEMON = 'heddle-node';
 /** Where a lab's daemons keep statuses and allocations. */
 export const objectsState = (name: string): string => join(stateFolder(name), 'state');
 
+/** Where the daemon of a node answers commands. */
+export const daemonSocket = (name: string, node: string): string =>
+  join(stateFolder(name), node, `${DAEMON}.sock`);
+
 /** The daemon's log, as seen from the host for a lab on the host's kernel. */
 export const daemonLog = (name: string, node: string): string =>
   join(stateFolder(name), node, `${DAEMON}.log`);
@@ -42,7 +46,7 @@ function daemonCommand(
     `--nb=${remote(sockets.nb)}`,
     `--sb=${remote(sockets.sb)}`,
     // Nodes of several labs have the same names, and may share /run.
-    `--socket=${join(stateFolder(lab.name), node, `${DAEMON}.sock`)}`,
+    `--socket=${daemonSocket(lab.name, node)}`,
     '--ovs=unix:/run/openvswitch/db.sock',
     '--gateway-interface=eth0',
     ...(lab.kind === 'host' ? [`--cni-socket=${cniSocket(lab, node)}`] : []),

@@ -152,6 +152,14 @@ function nextCommands(lab: LabRecord, pod: string, address: string): [string, st
     ],
     [`./dev lab run${name} -- pod ${pod} ping -c3 ${address}`, 'a pod pings another one'],
     [`./dev status --config ${settingsFile(lab.name)}`, 'networks and nodes, as Heddle sees them'],
+    ...(lab.kind === 'vm'
+      ? []
+      : [
+          [
+            `./dev diff --config ${settingsFile(lab.name)} --node n1`,
+            'what others changed on node n1, as its daemon sees it; plan, check and show node likewise',
+          ] satisfies [string, string],
+        ]),
     [
       `$EDITOR ${folder}/manifests/two-tenants/blue-pods.yaml; ./dev lab attach${name}; ./dev lab matrix${name}`,
       'manifests that are changed are applied at once; plug new pods in and measure again',

@@ -45,6 +45,7 @@ import { labState, readRecord, writeRecord, type LabRecord } from './state-file.
 import { labStatus } from './status.ts';
 import { prepare } from './build.ts';
 import { objectsState } from './daemons.ts';
+import { writeManifestSettings } from './objects.ts';
 import { shellQuoted } from '../process/shell-quoted.ts';
 
 /** Longest time for all nodes to answer. */
@@ -220,6 +221,7 @@ async function startProcess(
   child.unref();
   const record = { ...begun, init };
   writeRecord(folder, record);
+  writeManifestSettings(record);
   return record;
 }
 

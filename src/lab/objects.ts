@@ -15,10 +15,10 @@ import type { Pod } from '../api/types.ts';
 import type { ZoneStatus } from '../api/zone-status.ts';
 import { openStore, type OpenObjects } from '../settings/object-store.ts';
 import { isAttachable } from '../cni/links/pod-interfaces.ts';
-import { expectDaemons, objectsState } from './daemons.ts';
+import { daemonSocket, expectDaemons, objectsState } from './daemons.ts';
 import { familySettings, manifestsFolder } from './node-facts.ts';
-import { LabError, nodeNames, stateFolder } from './paths.ts';
-import { readRecord, type LabRecord } from './state-file.ts';
+import { LabError, nodeNames, nodeSockets, remote, stateFolder } from './paths.ts';
+import type { LabRecord } from './state-file.ts';
 
 /** Opens the objects of a lab for reading. */
 const openObjects = (name: string): Promise<OpenObjects> =>
@@ -27,7 +27,29 @@ const openObjects = (name: string): Promise<OpenObjects> =>
     { dryRun: true },
   );
 
-/** Settings of the lab's daemons, for other commands: `heddle status --config FILE`. */
+/**
+ * Settings for commands on this machine. Of each node what is its own: with `--node` a command asks that node's daemon, or reads its databases. Open
+ * vSwitch's is not among it: to a command the host is the machine that it runs on. Pure.
+ */
+export const labSettings = (
+  { name, kind, nodes }: LabRecord,
+  where: Readonly<Record<string, string>>,
+): object => ({
+  ...where,
+  ...(kind === 'vm'
+    ? {}
+    : {
+        nodes: Object.fromEntries(
+          nodeNames(nodes).map((node) => {
+            const { nb, sb } = nodeSockets(stateFolder(name), node);
+            const socket = daemonSocket(name, node);
+            return [node, { nb: remote(nb), sb: remote(sb), socket }];
+          }),
+        ),
+      }),
+});
+
+/** Where the lab's commands find them: `heddle status --config FILE`. */
 export const settingsFile = (name: string): string => join(stateFolder(name), 'heddle.yaml');
 
 /**
@@ -39,15 +61,17 @@ export function addManifests(name: string, folder: string): string {
   const target = join(manifestsFolder(name), basename(folder));
   mkdirSync(manifestsFolder(name), { recursive: true });
   if (!existsSync(target)) cpSync(folder, target, { recursive: true });
-  writeFileSync(
-    settingsFile(name),
-    stringify({
-      manifests: manifestsFolder(name),
-      state: objectsState(name),
-      ...familySettings(readRecord(stateFolder(name))?.families ?? 'v4'),
-    }),
-  );
   return target;
+}
+
+/** Writes the settings of a lab whose objects are its manifests. */
+export function writeManifestSettings(lab: LabRecord): void {
+  const where = {
+    manifests: manifestsFolder(lab.name),
+    state: objectsState(lab.name),
+    ...familySettings(lab.families ?? 'v4'),
+  };
+  writeFileSync(settingsFile(lab.name), stringify(labSettings(lab, where)));
 }
 
 /**

@@ -2,6 +2,7 @@
 import { parseDocument } from 'yaml';
 import { familyOf } from '../allocators/addresses.ts';
 import { isPlainObject } from '../api/plain-object.ts';
+import { nearestName } from '../api/validation/nearest-name.ts';
 import { clusterOverlap, formatOverlap } from '../api/validation/overlap.ts';
 import type { LabelSelector } from '../api/types.ts';
 import { DEFAULT_LIMITS, type ClusterManagerSettings } from '../cluster/settings.ts';
@@ -46,6 +47,8 @@ export interface Configuration {
   readonly kubeconfig?: string;
   readonly context?: string;
   readonly node?: string;
+  /** Nodes that the file has settings of. */
+  readonly knownNodes: readonly string[];
   /** The control socket of the daemon of `node`. */
   readonly socket?: string;
   /** Where container runtimes are answered. */
@@ -126,7 +129,8 @@ const DEFAULT_METRICS_ADDRESS = '127.0.0.1:9476';
 
 /** A flag beats the environment, which beats the file, which beats the default. Throws ConfigurationError. */
 export function resolveConfiguration(sources: ConfigurationSources): Configuration {
-  const given = collect(sources);
+  const file = sources.file === undefined ? undefined : readFile(sources.file);
+  const given = collect(sources, file);
   const read = <T>(name: OptionName, parse: (value: string) => T, fallback: T): T => {
     const found = given.get(name);
     if (found === undefined) return fallback;
@@ -161,6 +165,7 @@ export function resolveConfiguration(sources: ConfigurationSources): Configurati
     ...optional('kubeconfig', 'kubeconfig'),
     ...optional('context', 'context'),
     ...optional('node', 'node'),
+    knownNodes: [...(file?.nodes.keys() ?? [])],
     ...controlSocket(given, sources),
     ...cniSocket(given),
     ...optional('nb', 'nb'),
@@ -462,15 +467,31 @@ function clusterSettings(read: Read, kernelPortRange = ''): ClusterSettings {
   };
 }
 
-function collect(sources: ConfigurationSources): Map<OptionName, Given> {
+type Values = ReadonlyMap<string, string>;
+
+interface FileContent {
+  readonly values: Values;
+  /** What holds for one node, by its name: `nodes: {n1: {nb: unix:/n1.sock}}`. */
+  readonly nodes: ReadonlyMap<string, Values>;
+}
+
+function collect(
+  { flags, environment, file }: ConfigurationSources,
+  content: FileContent | undefined,
+): Map<OptionName, Given> {
   const given = new Map<OptionName, Given>();
-  const inFile = sources.file === undefined ? new Map<string, string>() : readFile(sources.file);
+  const node =
+    flags.node ??
+    (environment[environmentName('node')] || undefined) ??
+    content?.values.get('node');
+  const ofNode = node === undefined ? undefined : content?.nodes.get(node);
   for (const { name } of OPTIONS) {
     const variable = environmentName(name);
     const candidates: [string | undefined, string][] = [
-      [sources.flags[name], `--${name}`],
-      [sources.environment[variable] || undefined, variable],
-      [inFile.get(name), `${sources.file?.name ?? ''}: ${name}`],
+      [flags[name], `--${name}`],
+      [environment[variable] || undefined, variable],
+      [ofNode?.get(name), `${file?.name ?? ''}: nodes.${node ?? ''}.${name}`],
+      [content?.values.get(name), `${file?.name ?? ''}: ${name}`],
     ];
     const found = candidates.find(([text]) => text !== undefined);
     if (found?.[0] !== undefined) given.set(name, { text: found[0], source: found[1] });
@@ -478,7 +499,17 @@ function collect(sources: ConfigurationSources): Map<OptionName, Given> {
   return given;
 }
 
-function readFile(file: ConfigurationFile): Map<string, string> {
+/** Key of the file under which each node has settings of its own. */
+const NODES = 'nodes';
+
+/** What a node may have otherwise than the others. */
+const OF_NODES: ReadonlySet<string> = new Set(
+  OPTIONS.filter(({ name, group }) => name !== 'node' && group !== 'cluster').map(
+    ({ name }) => name,
+  ),
+);
+
+function readFile(file: ConfigurationFile): FileContent {
   const document = parseDocument(file.text);
   const [error] = document.errors;
   // Further lines repeat the file.
@@ -486,18 +517,52 @@ function readFile(file: ConfigurationFile): Map<string, string> {
   if (error !== undefined)
     throw new ConfigurationError(file.name, `not valid YAML: ${why.replace(/:$/, '')}`);
   const content: unknown = document.toJS({ maxAliasCount: 0 });
-  if (content === null || content === undefined) return new Map();
+  if (content === null || content === undefined) return { values: new Map(), nodes: new Map() };
   if (!isPlainObject(content))
     throw new ConfigurationError(file.name, 'must be a YAML mapping of setting to value');
-  const known = new Set<string>(OPTIONS.map(({ name }) => name));
+  const { [NODES]: nodes = {}, ...rest } = content;
+  const where = `${file.name}: ${NODES}`;
+  if (!isPlainObject(nodes))
+    throw new ConfigurationError(where, 'must be a mapping of node to its settings');
+  const values = valuesOf(
+    rest,
+    file.name,
+    OPTIONS.map(({ name }) => name),
+  );
+  return {
+    values,
+    nodes: new Map(
+      Object.entries(nodes).map(([node, settings]) => {
+        if (!isPlainObject(settings))
+          throw new ConfigurationError(`${where}.${node}`, 'must be a mapping of setting to value');
+        return [node, valuesOf(settings, `${where}.${node}`, OF_NODES)];
+      }),
+    ),
+  };
+}
+
+function valuesOf(
+  content: Readonly<Record<string, unknown>>,
+  place: string,
+  known: Iterable<string>,
+): Values {
+  const names = [...known];
   const values = new Map<string, string>();
   for (const [key, value] of Object.entries(content)) {
-    const source = `${file.name}: ${key}`;
-    if (!known.has(key))
-      throw new ConfigurationError(source, `no such setting; known are ${[...known].join(', ')}`);
+    const source = `${place}${place.includes(': ') ? '.' : ': '}${key}`;
+    if (!names.includes(key)) throw new ConfigurationError(source, unknownSetting(key, names));
     if (Array.isArray(value)) values.set(key, value.map(String).join(','));
     else if (['string', 'number', 'boolean'].includes(typeof value)) values.set(key, String(value));
     else throw new ConfigurationError(source, 'must be a text, a number, true, false or a list');
   }
   return values;
+}
+
+function unknownSetting(key: string, names: readonly string[]): string {
+  if (OPTIONS.some(({ name }) => name === key))
+    return 'is the same on every node: write it beside "nodes"';
+  const nearest = nearestName(key, names);
+  return nearest === undefined
+    ? `no such setting; known are ${names.join(', ')}`
+    : `no such setting; did you mean "${nearest}"?`;
 }

@@ -18,7 +18,7 @@ import { heddleCommand, outputInside, runInside } from '../exec.ts';
 import { runningLab, up, type UpOptions } from '../lifecycle.ts';
 import { lock } from '../lock.ts';
 import { nodeManifest } from '../node-facts.ts';
-import { settingsFile } from '../objects.ts';
+import { labSettings, settingsFile } from '../objects.ts';
 import { LabError, nodeNames, stateFolder } from '../paths.ts';
 import { installPlugin, startContainerd } from '../runtime/containerd.ts';
 import type { LabRecord } from '../state-file.ts';
@@ -185,11 +185,8 @@ async function freePort(wanted: number): Promise<number> {
   return port;
 }
 
-function writeKubeconfigs(
-  { name, nodes: count }: LabRecord,
-  outside: string,
-  secret: string,
-): void {
+function writeKubeconfigs(lab: LabRecord, outside: string, secret: string): void {
+  const { name, nodes: count } = lab;
   const ca = readFileSync(join(kubernetesFolder(name), 'pki/apiserver.crt'), 'utf8');
   const write = (file: string, server: string, user: string, namespace?: string): void => {
     const of = { server, ca, token: `${secret.trim()}${user}` };
@@ -198,7 +195,8 @@ function writeKubeconfigs(
   };
   const inside = `https://127.0.0.1:${PORT}`;
   write(kubeconfigFile(name), outside, 'admin');
-  writeFileSync(settingsFile(name), stringify({ kubeconfig: kubeconfigFile(name), ...SETTINGS }));
+  const settings = labSettings(lab, { kubeconfig: kubeconfigFile(name), ...SETTINGS });
+  writeFileSync(settingsFile(name), stringify(settings));
   write(nodeKubeconfigFile(name, STAND_IN), inside, 'admin');
   // As the tokens of the pods of deploy/ name their nodes.
   const manager = `${MANAGER_ACCOUNT}@${CONTROL_NODE}`;
@@ -324,6 +322,7 @@ export function usage({ name }: LabRecord): string {
     `  ./dev lab kubectl${of} apply -f FILE   # or with this kubectl; image heddle.lab/box:1 is on every node`,
     `  ./dev lab run${of} -- pod NAMESPACE/POD CMD   # in a pod's first container ('kubectl exec' does not work)`,
     `  ./dev status --config ${settingsFile(name)}   # networks and nodes, as Heddle sees them`,
+    `  ./dev diff --config ${settingsFile(name)} --node n1   # what others changed in node n1's databases`,
     `  ./dev lab status${of}   # what runs; 'lab up --kubernetes' starts again what does not`,
     `  ./dev lab down${of}`,
   ].join('\n');

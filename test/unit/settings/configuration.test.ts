@@ -31,6 +31,34 @@ describe('configuration', () => {
     ]);
   });
 
+  test('a node has settings of its own in the file, which beat those beside them', () => {
+    const file = `nb: unix:/all.sock
+sb: unix:/all-sb.sock
+nodes: { n1: { nb: "unix:/n1.sock", timeout: 5 }, n2: {} }`;
+    const found = (flags: RawOptions, environment = {}) => {
+      const { node, nb, sb, timeout, knownNodes } = resolve(flags, environment, file);
+      return [node, nb, sb, timeout, knownNodes.join(' ')];
+    };
+    const ofN1 = ['n1', 'unix:/n1.sock', 'unix:/all-sb.sock', 5000, 'n1 n2'];
+    expect(found({ node: 'n1' })).toEqual(ofN1);
+    expect(found({}, { HEDDLE_NODE: 'n1' })).toEqual(ofN1);
+    expect(found({ node: 'n1', nb: 'unix:/x.sock' })[1]).toBe('unix:/x.sock');
+    expect(found({ node: 'n2' })[1]).toBe('unix:/all.sock');
+    expect(found({})[1]).toBe('unix:/all.sock');
+    expect(resolve({}, {}, `node: n1\n${file}`).nb).toBe('unix:/n1.sock');
+  });
+
+  test.each([
+    ['nodes: [n1]', /^heddle.yaml: nodes: must be a mapping of node to its settings$/],
+    ['nodes: { n1: 5 }', /^heddle.yaml: nodes.n1: must be a mapping of setting to value$/],
+    ['nodes: { n1: { nn: x } }', /^heddle.yaml: nodes.n1.nn: no such setting; /],
+    ['nodes: { n1: { mtu: 1400 } }', /^heddle.yaml: nodes.n1.mtu: is the same on every node: /],
+    ['nodes: { n1: { timeout: 0 } }', /^heddle.yaml: nodes.n1.timeout: "0" is not/],
+    ['time-out: 5', /^heddle.yaml: time-out: no such setting; did you mean "timeout"\?$/],
+  ])('%s is refused', (text, message) => {
+    expect(() => resolve({ node: 'n1' }, {}, text)).toThrow(message);
+  });
+
   test('a socket for container runtimes needs Open vSwitch', () => {
     const flags = { 'cni-socket': '/run/heddle/cni.sock' };
     expect(resolve({ ...flags, ovs: 'unix:/ovs' }).cniSocket).toBe('/run/heddle/cni.sock');

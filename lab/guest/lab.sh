@@ -103,10 +103,25 @@ start_northd() {
   ovn-northd $QUIET --ovnnb-db=unix:/run/ovn/ovnnb_db.sock --ovnsb-db=unix:/run/ovn/ovnsb_db.sock \
     --pidfile=/run/ovn/ovn-northd.pid --log-file=/var/log/ovn/ovn-northd.log
 }
-# With --monitor, as OVN's own start script has it: 25.03.0 now and then crashes in its first second.
+# Started again however it ended: 25.03.0 now and then crashes in its first second, and in a cluster the kubelet does so after SIGKILL, too, which
+# --monitor does not. `service NODE stop|kill controller` ends its keeper first.
+CONTROLLER=/run/ovn/ovn-controller
 start_controller() {
-  ovn-controller $QUIET --monitor --pidfile=/run/ovn/ovn-controller.pid --log-file=/var/log/ovn/ovn-controller.log unix:/run/openvswitch/db.sock
+  local p
+  if ! kill -0 "$(cat $CONTROLLER.keeper 2>/dev/null)" 2>/dev/null; then
+    setsid bash -c "while :; do
+        ovn-controller -vconsole:off -vsyslog:off --pidfile=$CONTROLLER.pid --log-file=/var/log/ovn/ovn-controller.log unix:/run/openvswitch/db.sock
+        sleep 0.5
+      done" > /dev/null 2>&1 < /dev/null &
+    echo $! > $CONTROLLER.keeper
+  fi
+  for _ in {1..200}; do
+    p=$(cat $CONTROLLER.pid 2>/dev/null) && [ -S "$CONTROLLER.$p.ctl" ] && kill -0 "$p" 2>/dev/null && return
+    sleep 0.05
+  done
+  echo "ovn-controller did not start: see /var/log/ovn/ovn-controller.log" >&2; return 1
 }
+stop_keeper() { kill -KILL "$(cat $CONTROLLER.keeper 2>/dev/null)" 2>/dev/null; rm -f $CONTROLLER.keeper; }
 
 lab_disk() { # NODE: databases of a node that was never up
   cp $LAB_PRIVATE/empty/conf.db "$LAB_PRIVATE/$1/etc-ovs/"; cp $LAB_PRIVATE/empty/ovn*.db "$LAB_PRIVATE/$1/lib-ovn/"

@@ -18,7 +18,9 @@ import { objectKey } from '../api/objects.ts';
 import { withNameLabel } from '../api/selectors.ts';
 import type { EgressIP, Namespace, NetworkAttachmentDefinition } from '../api/types.ts';
 import { requestedAddresses } from '../cluster/egress/egress-ip-outcome.ts';
-import { formatValue } from '../api/validation/field-errors.ts';
+import { isPlainObject, own } from '../api/plain-object.ts';
+import { formatValue, shownPath, type FieldPath } from '../api/validation/field-errors.ts';
+import { V1 } from '../api/conversion/conversion.ts';
 import type { ClusterSettings } from '../model/model.ts';
 import { objectKindOf } from '../model/read/object-kinds.ts';
 import { targetNamespaces, unsupportedNetwork } from '../cluster/networks/network-objects.ts';
@@ -41,6 +43,18 @@ const about = (
   message: string,
   place: ManifestDocument['position'] = position,
 ): ManifestError => ({ ...place, object: describeObject(object), message });
+
+/** With the field that it is about. */
+const aboutField = (
+  { object, positionOf }: ManifestDocument,
+  field: FieldPath,
+  message: string,
+): ManifestError => ({
+  ...positionOf(field),
+  object: describeObject(object),
+  field: shownPath(field),
+  message,
+});
 
 const REFUSED = 'the cluster manager would refuse it';
 
@@ -65,14 +79,16 @@ const NETWORK_KINDS = ['UserDefinedNetwork', 'ClusterUserDefinedNetwork', 'OVNSe
 const asNetwork = ({ object }: ManifestDocument): NetworkObject | undefined =>
   NETWORK_KINDS.includes(object.kind) ? (object as NetworkObject) : undefined;
 
-/** Where the ranges of a network are written. */
-const subnetsOf = (document: ManifestDocument): ManifestDocument['position'] => {
-  const spec = document.kind.kind === 'ClusterUserDefinedNetwork' ? ['spec', 'network'] : ['spec'];
-  const topology =
-    (document.object.spec as { topology?: string; network?: { topology?: string } }) ?? {};
-  const section = (topology.network?.topology ?? topology.topology ?? '').toLowerCase();
-  return document.positionOf([...spec, section, 'subnets']);
-};
+/** Where ranges of a network are written. */
+function rangesOf({ kind, object, written }: ManifestDocument, name = 'subnets'): FieldPath {
+  if (kind.kind === 'OVNSecondaryNetwork') return ['spec', 'subnet'];
+  const path = kind.kind === 'ClusterUserDefinedNetwork' ? ['spec', 'network'] : ['spec'];
+  // The flat shape has no section of the topology.
+  if (!isPlainObject(written) || own(written, 'apiVersion') !== V1) return [...path, name];
+  const { topology = '', network } =
+    (object.spec as { topology?: string; network?: { topology?: string } } | undefined) ?? {};
+  return [...path, (network?.topology ?? topology).toLowerCase(), name];
+}
 
 /** Networks for which no NAD can be made with these settings. */
 function unrenderable(
@@ -85,7 +101,7 @@ function unrenderable(
     const nad = renderNad(network, network.metadata.namespace ?? 'default', settings);
     if (nad.kind === 'value') return [];
     const reason = nad.error.replace(/^.*failed to render CNI network config: /, '');
-    return [about(document, `${REFUSED}: ${reason}`, subnetsOf(document))];
+    return [aboutField(document, rangesOf(document), `${REFUSED}: ${reason}`)];
   });
 }
 
@@ -103,10 +119,10 @@ function unsupportedFeatures(documents: readonly ManifestDocument[]): ManifestEr
       ...(transport === undefined
         ? []
         : [
-            about(
+            aboutField(
               document,
+              ['spec', 'network', 'transport'],
               `its condition ${transport.type} would be ${transport.status}: ${transport.message}`,
-              document.positionOf(['spec', 'network', 'transport']),
             ),
           ]),
     ];
@@ -143,10 +159,10 @@ const invalidEgressIps = (documents: readonly ManifestDocument[]): ManifestError
   documents.flatMap((document) =>
     document.object.kind === 'EgressIP'
       ? requestedAddresses(document.object as EgressIP).invalid.map((text) =>
-          about(
+          aboutField(
             document,
-            `${REFUSED}: ${formatValue(text)} is not a valid IP address`,
-            document.positionOf(['spec', 'egressIPs']),
+            ['spec', 'egressIPs'],
+            `${REFUSED}: ${formatValue(text)} is not a valid IP address; write one such as 172.18.0.100`,
           ),
         )
       : [],
@@ -211,7 +227,7 @@ function unusableNads(
     const parsed = parseNad(document.object as NetworkAttachmentDefinition, settings);
     if (parsed.kind !== 'invalid') return [];
     const message = `the network would not be made: Failed to parse network config: ${parsed.error}`;
-    return [about(document, message, document.positionOf(['spec', 'config']))];
+    return [aboutField(document, ['spec', 'config'], message)];
   });
 }
 
@@ -268,16 +284,19 @@ function hostBits(documents: readonly ManifestDocument[]): ManifestError[] {
     const spec = network === undefined ? undefined : networkSpecOf(network);
     if (spec === undefined || spec.kind === 'invalid') return [];
     const { subnets, excludeSubnets, joinSubnets } = spec.value;
-    return [...subnets, ...excludeSubnets, ...joinSubnets].flatMap((text) => {
+    const ranges = Object.entries({ subnets, excludeSubnets, joinSubnets }).flatMap(
+      ([name, texts]) => texts.map((text) => ({ name, text })),
+    );
+    return ranges.flatMap(({ name, text }) => {
       const cidr = text.split('/').slice(0, 2).join('/');
       const [address, prefix] = [parseInterfaceAddress(cidr), parsePrefix(cidr)];
       if (address === undefined || prefix === undefined || address.value === prefix.base) return [];
       const read = formatPrefix(prefix);
       return [
-        about(
+        aboutField(
           document,
+          rangesOf(document, name),
           `${cidr} has host bits: it is read as ${read}, write that`,
-          subnetsOf(document),
         ),
       ];
     });
@@ -302,10 +321,10 @@ function withoutRoom(documents: readonly ManifestDocument[]): ManifestError[] {
       return sizeOf(prefix) > needed
         ? []
         : [
-            about(
+            aboutField(
               document,
+              rangesOf(document),
               `${subnet} has no address for a pod: ${needed} are not for pods, take a wider range`,
-              subnetsOf(document),
             ),
           ];
     });

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type { Command } from 'commander';
 import type { Manifest, ManifestError, PreviousVersion } from '../api/validation/manifest.ts';
 import { formatManifestError, parseManifest } from '../api/validation/manifest.ts';
+import { RULES_SKIPPED } from '../api/validation/validate.ts';
 import { resourceKindOf, servedKindLike } from '../api/kinds.ts';
 import { objectKey } from '../api/objects.ts';
 import { isPlainObject, own } from '../api/plain-object.ts';
@@ -135,6 +136,21 @@ function identityOf(object: unknown): string {
 const ONLY_ON_UPDATE =
   'rules about updates (what may not change) were not checked: give what is stored now with --old FILE';
 
+/** An API server lists it as an error of the object. */
+const isAboutRules = ({ message }: ManifestError): boolean => message.includes(RULES_SKIPPED);
+
+const RULES_LATER = 'rules between its fields were not checked: correct its errors first';
+
+/** It goes where its context points: what depends on the namespace was checked for another one, maybe. */
+const withoutNamespace = ({ kind, object, written }: Manifest['documents'][number]): string[] => {
+  const metadata = isPlainObject(written) ? own(written, 'metadata') : undefined;
+  return !kind.namespaced || !isPlainObject(metadata) || own(metadata, 'namespace') !== undefined
+    ? []
+    : [
+        `${kind.kind} ${object.metadata.name}: metadata.namespace is not given: kubectl takes that of its context or -n, manifests of Heddle "default"`,
+      ];
+};
+
 /** Kinds and versions of our groups that nobody serves, and that look like one that is. */
 const misspelt = ({ unknownKinds }: Manifest): readonly ManifestError[] =>
   unknownKinds.flatMap(({ apiVersion, kind, object, ...position }) => {
@@ -175,14 +191,13 @@ function examine(paths: readonly string[], options: Options, command: Command): 
   const manifests = names.map((path) => read(path, old?.previous));
   const documents = manifests.flatMap((manifest) => manifest.documents);
   const together = checkTogether(documents, settings, old?.documents);
-  const broken = new Set(
-    manifests.flatMap(({ errors }) => errors.map(({ file, object }) => `${file} ${object ?? ''}`)),
-  );
+  const errors = manifests.flatMap((manifest) => manifest.errors);
+  const broken = new Set(errors.map(({ file, object }) => `${file} ${object ?? ''}`));
   return {
     files: names.length,
     objects: documents.length + broken.size,
     errors: [
-      ...manifests.flatMap(({ errors }) => errors),
+      ...errors.filter((error) => !isAboutRules(error)),
       ...manifests.flatMap(misspelt),
       ...together.errors,
     ],
@@ -196,6 +211,8 @@ function examine(paths: readonly string[], options: Options, command: Command): 
       .filter(({ apiVersion, kind }) => servedKindLike(apiVersion, kind) === undefined),
     connections: together.connections.map(({ name, networks }) => ({ name, networks })),
     notes: [
+      ...errors.filter(isAboutRules).map(({ object = '' }) => `${object}: ${RULES_LATER}`),
+      ...documents.flatMap(withoutNamespace),
       ...together.connections.map(previewText),
       ...(old === undefined ? [ONLY_ON_UPDATE] : []),
       ...(old?.problems ?? []).map((problem) => `--old: ${problem}`),

@@ -4,6 +4,7 @@ import { isAlias, isMap, isScalar, isSeq, LineCounter, parseAllDocuments, visit 
 import { hasStatusSubresource } from './catalog.ts';
 import type { FieldError, FieldPath } from './field-errors.ts';
 import { formatProblem, formatValue, shownPath } from './field-errors.ts';
+import { remedyOf } from './remedies.ts';
 import type { KubeObject, ResourceKind } from '../objects.ts';
 import type { PlainObject } from '../plain-object.ts';
 import { isPlainObject, own } from '../plain-object.ts';
@@ -251,7 +252,7 @@ function manifestError(
     object,
     ...(error.path.length === 0 ? {} : { field: shownPath(error.path) }),
     ...(error.value === undefined ? {} : { value: error.value }),
-    message: formatProblem(error),
+    message: [formatProblem(error), remedyOf(error)].filter(Boolean).join('; '),
   };
 }
 

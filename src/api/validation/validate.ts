@@ -42,7 +42,7 @@ interface Checked {
   readonly warnings: readonly FieldWarning[];
 }
 
-const RULES_SKIPPED =
+export const RULES_SKIPPED =
   'some validation rules were not checked because the object was invalid; correct the existing errors to complete validation';
 
 const hasRules = (schema: Schema): boolean =>

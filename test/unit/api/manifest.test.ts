@@ -100,7 +100,7 @@ metadata: { name: blue }
       'net.yaml:8:5: UserDefinedNetwork blue/net: spec.layer3.mtu: Invalid value: 100: ' +
         'spec.layer3.mtu in body should be greater than or equal to 576',
       'net.yaml:11:7: UserDefinedNetwork blue/net: spec.layer3.subnets[1].cidr: Invalid value: "10.0.0.0/33": ' +
-        'CIDR is invalid',
+        'CIDR is invalid; write an address and the length of its prefix, such as 10.100.0.0/16 or fd00:100::/64',
     ]);
     expect(documents.map(({ object }) => object.kind)).toEqual(['Namespace']);
   });

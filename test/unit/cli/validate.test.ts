@@ -120,7 +120,9 @@ describe('objects that are each valid', () => {
       expect.stringContaining(
         'AdminPolicyBasedExternalRoute gw: nodes would refuse it: spec.nextHops.static[0].ip',
       ),
-      expect.stringContaining('EgressIP fixed: the cluster manager would refuse it: "1.2.3.400"'),
+      expect.stringContaining(
+        'EgressIP fixed: spec.egressIPs: the cluster manager would refuse it: "1.2.3.400"',
+      ),
     ]);
   });
 
@@ -138,7 +140,7 @@ describe('objects that are each valid', () => {
     expect(
       together(network('net', '{ role: Secondary, subnets: [10.128.0.0/24] }')).warnings,
     ).toEqual([
-      'net.yaml:7:30: UserDefinedNetwork blue/net: the cluster manager would refuse it: invalid subnet configuration: ' +
+      'net.yaml:7:30: UserDefinedNetwork blue/net: spec.layer2.subnets: the cluster manager would refuse it: invalid subnet configuration: ' +
         'pod or join subnet overlaps with already configured internal subnets: ' +
         'user defined subnet "10.128.0.0/24" overlaps cluster subnet "10.128.0.0/14"',
     ]);
@@ -184,7 +186,7 @@ spec:
       'apiVersion: k8s.cni.cncf.io/v1\nkind: NetworkAttachmentDefinition\n' +
       'metadata: { name: net, namespace: blue }\nspec:\n  config: "{"\n';
     expect(together(nad).warnings[0]).toMatch(
-      /^net\.yaml:5:3: NetworkAttachmentDefinition blue\/net: the network would not be made: Failed to parse network config: /,
+      /^net\.yaml:5:3: NetworkAttachmentDefinition blue\/net: spec\.config: the network would not be made: Failed to parse network config: /,
     );
   });
 });
@@ -218,7 +220,7 @@ ${network}`;
         cluster('wired', '  uplinks: [eth1]\n'),
       ),
     ).toEqual([
-      'net.yaml:10:5: ClusterUserDefinedNetwork plain: its condition TransportAccepted would be False: RouteAdvertisements feature is not enabled but required for NoOverlay transport.',
+      'net.yaml:10:5: ClusterUserDefinedNetwork plain: spec.network.transport: its condition TransportAccepted would be False: RouteAdvertisements feature is not enabled but required for NoOverlay transport.',
       'net.yaml:18:3: ClusterUserDefinedNetwork wired: the cluster manager would refuse it: spec.uplinks is set but the Uplink feature is disabled, ignoring this CUDN',
     ]);
   });
@@ -464,7 +466,7 @@ describe('heddle validate', () => {
   test('checks an update when it is given what is stored', () => {
     const { status, stdout } = run(['--old', 'old.yaml', 'new.yaml']);
     expect(stdout).toMatch(
-      /^error new\.yaml:7:3: UserDefinedNetwork blue\/net: spec\.layer2: .*: Layer2 is immutable\n/,
+      /^error new\.yaml:7:3: UserDefinedNetwork blue\/net: spec\.layer2: .*: Layer2 is immutable; keep what is stored, or delete the object and make it anew\n/,
     );
     expect(status).toBe(1);
   });
@@ -486,7 +488,9 @@ describe('heddle validate', () => {
     expect(update.status).toBe(0);
     expect(run(['-'], labelled).status).toBe(1);
     const changed = run(['--old', '.stored.yaml', '-'], labelled.replace('mtu: 100', 'mtu: 101'));
-    expect(changed.stdout).toMatch(/^error .*Layer2 is immutable\n/m);
+    expect(changed.stdout).toMatch(
+      /^error .*Layer2 is immutable; keep what is stored, or delete the object and make it anew\n/m,
+    );
     expect(changed.status).toBe(1);
   });
 
@@ -507,7 +511,7 @@ describe('heddle validate', () => {
   });
 
   test('reads directories, and fails on warnings when it should be strict', () => {
-    expect(run(['.']).stdout).toContain('3 objects in 3 files: 3 errors, 0 warnings');
+    expect(run(['.']).stdout).toContain('3 objects in 3 files: 2 errors, 0 warnings');
     const overlapping = network('net', '{ role: Secondary, subnets: [10.128.0.0/24] }');
     expect(run(['-'], overlapping).status).toBe(0);
     expect(run(['--strict', '-'], overlapping).status).toBe(1);

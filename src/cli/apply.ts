@@ -3,10 +3,11 @@ import type { Command } from 'commander';
 import type { ZoneNetworkStatus } from '../api/zone-status.ts';
 import { distinctProblems } from '../views/distinct-problems.ts';
 import { createLogger } from '../process/logger.ts';
-import { until, within } from '../process/waiting.ts';
+import { telling, until, within } from '../process/waiting.ts';
 import { ZoneRuntime, type ZoneConfiguration } from '../zone/zone-runtime.ts';
 import type { CommitRecord } from '../zone/database-target.ts';
 import { ZoneStatusWriter, zoneReport } from '../zone/zone-status-writer.ts';
+import { known } from './ask.ts';
 import { addSettings, configurationOf, needed } from './options.ts';
 import {
   EXIT,
@@ -88,32 +89,36 @@ async function apply(configuration: ZoneConfiguration, options: ApplyOptions): P
   const { controller, store } = runtime;
   const status = new ZoneStatusWriter(store.objects, configuration.node);
   const settle = async (signal: AbortSignal): Promise<void> => {
-    await runtime.allocated(signal, { isImpatient: true });
-    await runtime.connected(signal, { isImpatient: true });
+    await known(runtime, signal);
     await status.resume(controller.progress, signal);
     runtime.update();
     const { knownNames, builtEgress, builtObjects } = runtime;
-    await until(
+    const taken = 'the databases to take the changes';
+    const settled = until(
       async () => {
         const result = await controller.flush(signal);
         if (result.kind === 'again') log.debug({ reason: result.reason }, 'once more');
         return result.kind === 'settled';
       },
       signal,
-      'the databases to take the changes',
+      taken,
     );
+    await telling(taken, report, settled);
     runtime.written(knownNames, builtEgress, builtObjects);
-    await settleHost(runtime, options.wait, signal);
+    await telling(
+      () => `the host: ${runtime.host?.controller.awaited ?? 'its changes'}`,
+      report,
+      settleHost(runtime, options.wait, signal),
+    );
     runtime.noteReached();
     if (!options.wait) return;
     const { configured } = controller.progress.sequence;
     if (controller.progress.sequence.reached < configured)
       report(`waiting for the data plane (nb_cfg ${configured})`);
-    await until(
-      () => controller.progress.sequence.reached >= configured,
-      signal,
-      () => `the data plane: ${controller.progress.owed(configured)} (--no-wait doesn't ask)`,
-    );
+    const owed = (): string =>
+      `the data plane: ${controller.progress.owed(configured)} (--no-wait doesn't ask)`;
+    const isThere = (): boolean => controller.progress.sequence.reached >= configured;
+    await telling(owed, report, until(isThere, signal, owed));
     runtime.noteReached();
     await runtime.chassisSet(signal);
   };

@@ -5,7 +5,7 @@ import type { Configuration, GivenOptions } from '../settings/configuration.ts';
 import { connectControl, ControlError } from '../control/control-client.ts';
 import { OPTIONS, type OptionName, type OptionSpec } from '../settings/options.ts';
 import { createLogger } from '../process/logger.ts';
-import { within } from '../process/waiting.ts';
+import { telling, within } from '../process/waiting.ts';
 import { ZoneRuntime } from '../zone/zone-runtime.ts';
 import { needed } from './options.ts';
 import { report, tone } from './output.ts';
@@ -25,12 +25,21 @@ export async function askOrLook<T extends object>(
   const zone = needed(configuration, 'node', 'nb', 'ovs');
   const log = createLogger(zone.logLevel === 'info' ? 'error' : zone.logLevel);
   await using runtime = await ZoneRuntime.open({ configuration: zone, log, mode: 'as-is' });
-  await within(zone.timeout, async (signal) => {
-    await runtime.allocated(signal, { isImpatient: true });
-    await runtime.connected(signal, { isImpatient: true });
-  });
+  await within(zone.timeout, (signal) => known(runtime, signal));
   runtime.update();
   return { source: 'direct', ...(await look(runtime)) };
+}
+
+/** Waits until objects, allocations and databases are known; says on standard error what takes long. */
+export async function known(runtime: ZoneRuntime, signal: AbortSignal): Promise<void> {
+  const how = { isImpatient: true };
+  const database = (): string =>
+    [runtime.northbound, runtime.southbound, runtime.host?.openVswitch]
+      .map((one) => one?.unavailable())
+      .find((text) => text !== undefined) ?? 'the databases';
+  const allocated = runtime.allocated(signal, how);
+  await telling('objects, and ids and addresses that are allocated', report, allocated);
+  await telling(database, report, runtime.connected(signal, how));
 }
 
 /** Options that decide what rows there should be, besides those of the groups below. */

@@ -255,7 +255,7 @@ export function register(program: Command): void {
         const { attachContainers } = await import('../lab/runtime/container-pods.ts');
         const { pods, nads } = await readObjects(name);
         const attach = record.kind === 'host' ? attachContainers : attachPods;
-        const { attachments, attached, detached } = await attach(record, pods, nads);
+        const { attachments, attached, detached } = await attach(record, pods, nads, { progress });
         print(`${attachments.length} pods: ${attached.length} started now, ${detached} ended`);
       }),
     );

@@ -8,7 +8,7 @@ import { within } from '../process/waiting.ts';
 import { NOTHING_TO_DO, planTotals } from '../views/plan-totals.ts';
 import { planReport, type PlanFormat, type PlanReport } from '../views/zone-reports.ts';
 import { ZoneRuntime, type RuntimeOptions, type ZoneConfiguration } from '../zone/zone-runtime.ts';
-import { askDaemon, type AnswerSource } from './ask.ts';
+import { askDaemon, known, type AnswerSource } from './ask.ts';
 import { addSettings, configurationOf, needed } from './options.ts';
 import {
   EXIT,
@@ -109,8 +109,7 @@ async function lookDirectly(
   const log = createLogger(configuration.logLevel === 'info' ? 'error' : configuration.logLevel);
   await using runtime = await ZoneRuntime.open({ configuration, log, mode });
   await within(configuration.timeout, async (signal) => {
-    await runtime.allocated(signal, { isImpatient: true });
-    await runtime.connected(signal, { isImpatient: true });
+    await known(runtime, signal);
   });
   runtime.update();
   return await planReport(runtime, format);

@@ -56,7 +56,8 @@ export async function demo(options: UpOptions): Promise<DemoResult> {
   if (started.length > 0) progress(`heddle node runs on ${started.join(', ')}`);
   const declared = networksOf((await readObjects(lab.name)).networks);
   progress('waiting until the data plane of every node has the networks');
-  await awaitDataPlane(lab, declared, lab.kind === 'host' ? HOST_LIMIT_S : VM_LIMIT_S);
+  const limit = lab.kind === 'host' ? HOST_LIMIT_S : VM_LIMIT_S;
+  await awaitDataPlane(lab, declared, limit, progress);
   const objects = await readObjects(lab.name);
   progress(
     lab.kind === 'host'
@@ -64,7 +65,7 @@ export async function demo(options: UpOptions): Promise<DemoResult> {
       : 'plugging the pods in',
   );
   const attach = lab.kind === 'host' ? attachContainers : attachPods;
-  const result = await attach(lab, objects.pods, objects.nads);
+  const result = await attach(lab, objects.pods, objects.nads, { progress });
   progress(`${result.attachments.length} pods run; sending packets between all of them`);
   const { attachments } = result;
   const ends = endpoints(attachments);

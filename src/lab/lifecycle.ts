@@ -46,6 +46,7 @@ import { labStatus } from './status.ts';
 import { prepare } from './build.ts';
 import { objectsState } from './daemons.ts';
 import { writeManifestSettings } from './objects.ts';
+import { telling } from '../process/waiting.ts';
 import { shellQuoted } from '../process/shell-quoted.ts';
 
 /** Longest time for all nodes to answer. */
@@ -202,11 +203,12 @@ async function startProcess(
     for (const line of lines.slice(shown)) progress(line);
     shown = lines.length;
   };
-  const outcome = await waitFor<'ready' | 'failed'>(() => {
+  const answered = waitFor<'ready' | 'failed'>(() => {
     showLog();
     if (existsSync(join(folder, 'ready'))) return 'ready';
     return over || existsSync(join(folder, 'failed')) ? 'failed' : undefined;
   }, START_LIMIT_MS);
+  const outcome = await telling(`the nodes of lab '${name}' to answer`, progress, answered);
   showLog();
   const init = firstInside(kind, holder);
   if (outcome !== 'ready' || init === undefined) {

@@ -13,6 +13,7 @@ import { isWithoutNetworks } from '../api/annotations/pod-annotations.ts';
 import { objectKey, type KubeObject } from '../api/objects.ts';
 import type { Pod } from '../api/types.ts';
 import type { ZoneStatus } from '../api/zone-status.ts';
+import { telling } from '../process/waiting.ts';
 import { openStore, type OpenObjects } from '../settings/object-store.ts';
 import { isAttachable } from '../cni/links/pod-interfaces.ts';
 import { daemonSocket, expectDaemons, objectsState } from './daemons.ts';
@@ -108,6 +109,18 @@ export async function awaitDataPlane(
   lab: LabRecord,
   networks: readonly string[],
   seconds: number,
+  progress: (line: string) => void = () => undefined,
+): Promise<void> {
+  let lines: readonly string[] = [];
+  const found = lookUntilThere(lab, networks, seconds, (missingNow) => (lines = missingNow));
+  await telling(() => lines.slice(0, 3).join('; '), progress, found);
+}
+
+async function lookUntilThere(
+  lab: LabRecord,
+  networks: readonly string[],
+  seconds: number,
+  looked: (missing: readonly string[]) => void,
 ): Promise<void> {
   const nodes = nodeNames(lab.nodes);
   const end = performance.now() + seconds * 1000;
@@ -116,6 +129,7 @@ export async function awaitDataPlane(
     const statuses = await store.objects.list(zoneStatuses);
     const lines = missing(nodes, networks, statuses, await store.objects.list(pods));
     if (lines.length === 0) return;
+    looked(lines);
     if (round % 10 === 0) await expectDaemons(lab);
     if (performance.now() > end) {
       const complaints = store.complaints().map(({ text }) => text);

@@ -5,6 +5,7 @@ import type { KubeObject } from '../api/objects.ts';
 import { LINK_GROUP } from '../cni/links/link-requests.ts';
 import { isAttachable, networkNames } from '../cni/links/pod-interfaces.ts';
 import { labPod, type LabPod } from './lab-pods.ts';
+import { telling } from '../process/waiting.ts';
 import { outputInside } from './exec.ts';
 import { LabError, nodeNames, stateFolder } from './paths.ts';
 import type { LabRecord } from './state-file.ts';
@@ -34,6 +35,11 @@ export interface AttachResult {
   readonly detached: number;
 }
 
+export interface AttachOptions {
+  /** Called with what takes long. */
+  readonly progress?: (line: string) => void;
+}
+
 /** What to attach for pods that have been given their networks; throws LabError when one is on a node that the lab does not have. */
 export function labPods(
   lab: LabRecord,
@@ -59,7 +65,10 @@ export async function attachPods(
   lab: LabRecord,
   pods: readonly KubeObject[],
   nads: readonly KubeObject[],
-  { waitSeconds = INSTALL_LIMIT_S }: { waitSeconds?: number } = {},
+  {
+    waitSeconds = INSTALL_LIMIT_S,
+    progress = () => undefined,
+  }: AttachOptions & { readonly waitSeconds?: number } = {},
 ): Promise<AttachResult> {
   const attachments = labPods(lab, pods, nads);
   const ports = await pluggedPorts(lab);
@@ -73,17 +82,21 @@ export async function attachPods(
       sandbox,
       namespace: namespaceOf(port['iface-id']),
     }));
-  if (attach.length > 0 || detach.length > 0)
-    await outputInside(lab, ['lab-pods', 'apply'], {
-      input: JSON.stringify({
-        attach,
-        detach,
-        port: SERVER_PORT,
-        group: LINK_GROUP,
-        datapath: lab.datapath,
-        wait: waitSeconds,
-      }),
-    });
+  const applied =
+    attach.length === 0 && detach.length === 0
+      ? undefined
+      : outputInside(lab, ['lab-pods', 'apply'], {
+          input: JSON.stringify({
+            attach,
+            detach,
+            port: SERVER_PORT,
+            group: LINK_GROUP,
+            datapath: lab.datapath,
+            wait: waitSeconds,
+          }),
+        });
+  if (applied !== undefined)
+    await telling(`ovn-controller for the ports of ${attach.length} new pods`, progress, applied);
   keepAttached(lab, attachments);
   return {
     attachments,

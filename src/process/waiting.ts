@@ -48,3 +48,24 @@ export async function within<T>(
   const timeout = AbortSignal.timeout(limit);
   return task(outer === undefined ? timeout : AbortSignal.any([timeout, outer]));
 }
+
+/** Silence after which a person wants to know what is waited for. */
+const SILENCE = 5000;
+
+/** The task's result; `tell` is called with `what` is waited for whenever another 5 s are over. */
+export async function telling<T>(
+  what: string | (() => string),
+  tell: (line: string) => void,
+  task: Promise<T>,
+): Promise<T> {
+  let seconds = 0;
+  const timer = setInterval(() => {
+    seconds += SILENCE / 1000;
+    tell(`still waiting after ${seconds} s: ${typeof what === 'string' ? what : what()}`);
+  }, SILENCE);
+  try {
+    return await task;
+  } finally {
+    clearInterval(timer);
+  }
+}

@@ -9,6 +9,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { parse, stringify } from 'yaml';
 import { namespaces, nodes, zoneStatuses } from '../../api/kinds.ts';
+import { telling } from '../../process/waiting.ts';
 import { systemClock } from '../../store/clock.ts';
 import { KubernetesClient } from '../../store/kubernetes/kubernetes-client.ts';
 import { kubeconfigConnection } from '../../store/kubernetes/kubeconfig.ts';
@@ -71,18 +72,22 @@ export async function upWithKubernetes(options: UpOptions): Promise<LabRecord> {
   await expectNoManifestDaemons(lab);
   await startControlPlane(lab, progress);
   await using clients = await openClients(lab);
-  await awaitSuccess('the API server to be ready', () => isReady(clients.admin));
+  await awaitSuccess('the API server to be ready', () => isReady(clients.admin), progress);
   // Every cluster has it from the start.
   const metadata = { name: 'default' };
   await applyObject(clients.admin, namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata });
-  await installDefinitions(clients.admin);
-  await installRules(clients.admin, clients.node);
+  const installed = (async (): Promise<void> => {
+    await installDefinitions(clients.admin);
+    await installRules(clients.admin, clients.node);
+  })();
+  await telling('the API server to take what deploy/ has up', progress, installed);
   for (const node of nodeNames(lab.nodes))
     await applyObject(clients.admin, nodes, nodeManifest(node));
   progress('definitions, roles and admission policies of deploy/ are installed');
   await startWorkloads(lab, progress);
   try {
-    await awaitSuccess('the daemon of every node to report', () => expectZones(lab, clients.admin));
+    const reported = (): Promise<void> => expectZones(lab, clients.admin);
+    await awaitSuccess('the daemon of every node to report', reported, progress);
   } finally {
     await expectAll(lab); // one that has ended says more than that we waited
   }
@@ -130,9 +135,10 @@ async function startControlPlane(lab: LabRecord, progress: Progress): Promise<vo
   const data = { ...ETCD, folder: '/var/lib/lab/etcd' };
   await start(CONTROL_NODE, 'etcd', [etcd, ...etcdArguments(data)]);
   const health = ['curl', '--silent', '--fail', '--max-time', '2', `${ETCD.client}/health`];
-  await awaitSuccess('an answer of etcd', async () => {
+  const isHealthy = async (): Promise<void> => {
     await outputInside(lab, ['on', CONTROL_NODE, ...health]);
-  });
+  };
+  await awaitSuccess('an answer of etcd', isHealthy, progress);
   const certificates = join(folder, 'pki');
   const options = { etcd: ETCD.client, port: PORT, certificates, secretFile };
   await start(CONTROL_NODE, 'kube-apiserver', [server, ...apiServerArguments(options)]);
@@ -151,10 +157,11 @@ async function startControlPlane(lab: LabRecord, progress: Progress): Promise<vo
   const known = await freePort(knownPort(lab));
   await start(BESIDE, 'api-on-this-machine', relay(known));
   const port = started.includes('api-on-this-machine') ? known : knownPort(lab);
-  await awaitSuccess('the certificate of the API server', async () => {
+  const hasCertificate = async (): Promise<void> => {
     if (!existsSync(join(certificates, 'apiserver.crt')))
       throw new LabError(`it is not there; see ${logOf(lab, CONTROL_NODE, 'kube-apiserver')}`);
-  });
+  };
+  await awaitSuccess('the certificate of the API server', hasCertificate, progress);
   writeKubeconfigs(lab, `https://127.0.0.1:${port}`, readFileSync(secretFile, 'utf8'));
   if (started.length > 0) progress(`started ${started.join(', ')}`);
 }
@@ -274,7 +281,7 @@ async function startWorkloads(lab: LabRecord, progress: Progress): Promise<void>
     progress(`${CONTROL_NODE}: stand-ins for kube-scheduler and the EndpointSlice controller run`);
   await Promise.all(
     nodeNames(lab.nodes).map(async (node) => {
-      await startContainerd(lab, node);
+      await telling(`containerd of ${node}`, progress, startContainerd(lab, node));
       await installPlugin(lab, node);
       if ((await daemonProcess(lab, node)) === undefined) {
         const account = nodeKubeconfigFile(lab.name, `heddle-node-${node}`);

@@ -1,9 +1,16 @@
 /** Pods of a lab as containers: what a kubelet does, for pods that its manifests put on its nodes. */
 import type { KubeObject } from '../../api/objects.ts';
+import { telling } from '../../process/waiting.ts';
 import { outputInside } from '../exec.ts';
 import type { LabPod } from '../lab-pods.ts';
 import { LabError, nodeNames } from '../paths.ts';
-import { keepAttached, labPods, SERVER_PORT, type AttachResult } from '../pods.ts';
+import {
+  keepAttached,
+  labPods,
+  SERVER_PORT,
+  type AttachOptions,
+  type AttachResult,
+} from '../pods.ts';
 import type { LabRecord } from '../state-file.ts';
 import { BOX_IMAGE, installPlugin, openRuntime, startContainerd } from './containerd.ts';
 import { CriError, type ContainerRuntime, type ListedSandbox } from './cri.ts';
@@ -20,6 +27,7 @@ export async function attachContainers(
   lab: LabRecord,
   pods: readonly KubeObject[],
   nads: readonly KubeObject[],
+  { progress = () => undefined }: AttachOptions = {},
 ): Promise<AttachResult> {
   const attachments = labPods(lab, pods, nads);
   const uids = new Map(
@@ -29,10 +37,16 @@ export async function attachContainers(
   const done = await Promise.all(
     nodeNames(lab.nodes).map(async (node) => {
       const wanted = attachments.filter((pod) => pod.node === node);
-      await startContainerd(lab, node);
+      await telling(`containerd of ${node}`, progress, startContainerd(lab, node));
       await installPlugin(lab, node);
       using runtime = openRuntime(lab, node);
-      return await attachOnNode(runtime, wanted, uids, running);
+      const starting = new Set<string>();
+      const attached = attachOnNode(runtime, wanted, uids, running, starting);
+      return await telling(
+        () => `pods of ${node}: ${[...starting].join(', ') || 'old ones end'}`,
+        progress,
+        attached,
+      );
     }),
   );
   const processes = new Map([...running, ...done.flatMap(({ started }) => [...started])]);
@@ -64,6 +78,7 @@ async function attachOnNode(
   wanted: readonly LabPod[],
   uids: ReadonlyMap<string, string>,
   running: ReadonlyMap<string, number>,
+  starting: Set<string>,
 ): Promise<{ readonly started: ReadonlyMap<string, number>; readonly removed: number }> {
   const kept = new Set<string>();
   let removed = 0;
@@ -85,7 +100,10 @@ async function attachOnNode(
     wanted
       .filter(({ sandbox }) => !kept.has(sandbox))
       .map(async (pod): Promise<[string, number]> => {
-        return [pod.namespace, await startPod(runtime, pod, uids.get(pod.name) ?? '')];
+        starting.add(pod.name);
+        const process = await startPod(runtime, pod, uids.get(pod.name) ?? '');
+        starting.delete(pod.name);
+        return [pod.namespace, process];
       }),
   );
   return { started: new Map(started), removed };

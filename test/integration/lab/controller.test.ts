@@ -27,8 +27,14 @@ async function onNode(folder: string, script: string): Promise<string> {
     . ${join(checkout, 'lab/guest/lab.sh')}`;
   const { stdout } = await promisify(execFile)(
     ...bound('unshare', [
-      ...['--mount', '--pid', '--fork', '--kill-child', '--mount-proc'],
-      ...['bash', '-c', `${begin}\n${script}`],
+      '--mount',
+      '--pid',
+      '--fork',
+      '--kill-child',
+      '--mount-proc',
+      'bash',
+      '-c',
+      `${begin}\n${script}`,
     ]),
   );
   return stdout;

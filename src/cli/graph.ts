@@ -3,6 +3,7 @@ import { statSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Option, type Command } from 'commander';
+import { nearestName } from '../api/validation/nearest-name.ts';
 import { ConfigurationError } from '../process/configuration-error.ts';
 import { dotText } from '../graph/dot.ts';
 import { mermaidText } from '../graph/mermaid.ts';
@@ -142,12 +143,17 @@ function wanted(
     const joined = joinedBy(whole, network);
     if (joined.size > 0) return (name) => joined.has(name);
   }
-  if (names.size === 0)
+  if (names.size === 0) {
+    const nearest = nearestName(
+      network ?? '',
+      zone.networks.flatMap(({ name, object }) => [name, object.split(' ')[1] ?? '']),
+    );
     throw new ConfigurationError(
       network === undefined ? '--namespace' : 'network',
       network === undefined
         ? `no network has a NetworkAttachmentDefinition in namespace "${namespace}"`
-        : `no network, and no connection in use on this node, is called "${network}"; \`heddle status\` lists them`,
+        : `no network, and no connection in use on this node, is called "${network}"; ${nearest === undefined ? '`heddle status` lists them' : `did you mean "${nearest}"?`}`,
     );
+  }
   return (name) => names.has(name);
 }

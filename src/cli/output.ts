@@ -1,6 +1,7 @@
 /** What people see: tables, colours on a terminal only, and the exit codes of every command. */
 import { randomBytes } from 'node:crypto';
 import { styleText } from 'node:util';
+import { nearestName } from '../api/validation/nearest-name.ts';
 import { visibleJson, visibleLines, visibleText } from '../api/visible-text.ts';
 import { plainValue } from '../control/control-protocol.ts';
 
@@ -108,4 +109,12 @@ export function reportComplaints(
 export function reportProblems(lines: readonly string[]): boolean {
   for (const line of lines) report(`${tone('error:', 'bad', process.stderr)} ${line}`);
   return lines.length > 0;
+}
+
+/** What stands behind the error of a name that there is none of: the one that may have been meant, or `what` there is. */
+export function didYouMean(written: string, names: readonly string[], what: string): string {
+  const nearest = nearestName(written, names);
+  return nearest === undefined
+    ? `; ${what}: ${names.join(', ') || 'none'}`
+    : `; did you mean "${nearest}"?`;
 }

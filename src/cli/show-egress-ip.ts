@@ -10,7 +10,7 @@ import {
 } from '../views/egress-overview.ts';
 import { listed } from '../views/overview-objects.ts';
 import { addSettings, configurationOf } from './options.ts';
-import { EXIT, print, printJson, printLines, report, table, tone } from './output.ts';
+import { didYouMean, EXIT, print, printJson, printLines, report, table, tone } from './output.ts';
 
 export function addShowEgressIp(show: Command): void {
   addSettings(
@@ -56,8 +56,10 @@ async function showEgressIps(
   );
   const shown = name === undefined ? all : all.filter((one) => one.name === name);
   if (name !== undefined && shown.length === 0) {
-    const names = all.map((one) => one.name).join(', ') || 'none';
-    report(`heddle show egressip: no EgressIP is called "${name}"; there are: ${names}`);
+    const names = all.map((one) => one.name);
+    report(
+      `heddle show egressip: no EgressIP is called "${name}"${didYouMean(name, names, 'there are')}`,
+    );
     process.exitCode = EXIT.problems;
     return;
   }

@@ -20,6 +20,7 @@ import { askDaemon, type AnswerSource } from './ask.ts';
 import { addSettings, configurationOf, stopSignal } from './options.ts';
 import {
   clearScreen,
+  didYouMean,
   EXIT,
   print,
   printJson,
@@ -84,13 +85,6 @@ interface StatusOptions {
   readonly watch?: boolean;
 }
 
-const didYouMean = (written: string, names: readonly string[], what = 'networks'): string => {
-  const nearest = nearestName(written, names);
-  return nearest === undefined
-    ? `; ${what}: ${names.join(', ') || 'none'}`
-    : `; did you mean "${nearest}"?`;
-};
-
 /** Milliseconds between two looks of `--watch`. */
 const WATCH = 2000;
 
@@ -143,6 +137,7 @@ async function look(
         `heddle status: no network is called "${network}"${didYouMean(
           network,
           rest.networks.map(({ name }) => name),
+          'networks',
         )}`,
       );
       process.exitCode = EXIT.problems;
@@ -259,9 +254,16 @@ async function show(name: string, command: Command): Promise<void> {
   if (pod === undefined) {
     const names = (named: readonly { readonly name: string }[]): string =>
       named.map((candidate) => candidate.name).join(', ') || 'none';
-    report(
-      `heddle show: no network, connection or pod is called "${name}"; networks: ${names(overview.networks)}; connections: ${names(overview.connections)}`,
-    );
+    const nearest = nearestName(name, [
+      ...overview.networks.flatMap((one) => [one.name, one.object?.split(' ')[1] ?? '']),
+      ...overview.connections.map((one) => one.name),
+      ...objects.pods.map(({ metadata }) => objectKey(metadata)),
+    ]);
+    const others =
+      nearest === undefined
+        ? `; networks: ${names(overview.networks)}; connections: ${names(overview.connections)}`
+        : `; did you mean "${nearest}"?`;
+    report(`heddle show: no network, connection or pod is called "${name}"${others}`);
     process.exitCode = EXIT.problems;
     return;
   }

@@ -729,6 +729,24 @@ describe('heddle completion', () => {
   });
 });
 
+test.each([
+  [
+    'show blue_bleu',
+    /no network, connection or pod is called "blue_bleu"; did you mean "blue_blue"\?/,
+  ],
+  ['show blue/pod2x', /did you mean "blue\/pod\d"\?/],
+  ['show nothing-like-it', /; networks: .*blue_blue.*; connections: none/],
+  ['show egressip some', /no EgressIP is called "some"; there are: none/],
+  ['graph blue_bleu --node ovn-worker', /is called "blue_bleu"; did you mean "blue_blue"\?/],
+])('%s: which name may have been meant', async (line, text) => {
+  using bed = new Installation(['--cluster-subnets=10.244.0.0/16/24']);
+  bed.copy(WORKED_EXAMPLE);
+  const [command = '', ...words] = line.split(' ');
+  const { code, stderr } = await bed.run(command, ...words);
+  expect(stderr).toMatch(text);
+  expect(code).not.toBe(0);
+});
+
 describe('a database that is not there', () => {
   test.each([
     ['plan', '--nb', 'unix:/no.sock', /no such file or directory; start its server, or correct/],

@@ -747,6 +747,33 @@ test.each([
   expect(code).not.toBe(0);
 });
 
+test('a file of settings has the sockets of nodes: with --node alone its daemon answers, or its database', async () => {
+  await using bed = await zone();
+  const { manifests, state, socket, folder } = bed.heddle;
+  const config = join(folder, 'heddle.yaml');
+  const settings = { manifests, state, nodes: { 'ovn-worker': { nb: bed.server.remote, socket } } };
+  writeFileSync(config, JSON.stringify(settings));
+  const ask = (...more: string[]): Promise<CommandResult> =>
+    heddle('diff', '--config', config, ...more);
+  const direct = await ask('--node', 'ovn-worker', '--cluster-subnets', '10.244.0.0/16/24');
+  expect(direct.stderr).toMatch(/not from a daemon: no daemon answers on .*control\.sock/);
+  expect(direct.stdout).toMatch(/ovn-worker/);
+  {
+    await using _daemon = bed.heddle.daemon();
+    const answered = /answered by the daemon of node ovn-worker/;
+    await expect
+      .poll(async () => (await ask('--node', 'ovn-worker')).stderr, { timeout: 30_000 })
+      .toMatch(answered);
+  }
+  const [nameless, unknown] = [await ask(), await ask('--node', 'ovn-wroker')];
+  ended(nameless, 64);
+  expect(nameless.stderr).toMatch(/--node: is not set: .*; its nodes: ovn-worker$/m);
+  ended(unknown, 64);
+  expect(unknown.stderr).toMatch(
+    /--nb: is not set: .*; it has no node "ovn-wroker", but: ovn-worker$/m,
+  );
+});
+
 describe('a database that is not there', () => {
   test.each([
     ['plan', '--nb', 'unix:/no.sock', /no such file or directory; start its server, or correct/],

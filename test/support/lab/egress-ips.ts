@@ -8,6 +8,7 @@ import { OUTSIDE } from '../../../src/lab/node-facts.ts';
 import { serveOutward } from '../../../src/lab/outward.ts';
 import { SERVER_PORT } from '../../../src/lab/pods.ts';
 import { labelNodes, statusText } from './egress-nodes.ts';
+import { KeptStreams } from './kept-streams.ts';
 import { stopDaemon } from './lab-daemons.ts';
 import { testLab, whyNoLab, whyNoVirtualMachine, type TestLab } from './lab.ts';
 import { nodeAddresses } from './matrix-tenants.ts';
@@ -53,12 +54,15 @@ async function addCards(lab: TestLab['record']): Promise<void> {
   await run('ip -n ext address add fd00:10:9::100/64 dev cards nodad');
 }
 
-const objectsOf = (namespace: Space): readonly object[] => [
+/** `label`: with which nothing selects the third one. */
+const objectsOf = (namespace: Space, label = 'free'): readonly object[] => [
   ...spaceObjects(namespace, { leaves: 'fixed' }),
   podOn('n1', namespace, 'near'),
   podOn('n2', namespace, 'far'),
-  // Nothing selects it.
-  podOn('n2', namespace, 'free'),
+  {
+    ...podOn('n2', namespace, 'free'),
+    metadata: { namespace, name: 'free', labels: { app: label } },
+  },
 ];
 
 const egressIp = (...egressIPs: readonly string[]): object => ({
@@ -121,7 +125,10 @@ export function describeEgressIps({ mode, spaces, kind }: EgressIpCase): void {
     const status = (): Promise<string> => statusText(lab.record);
 
     beforeAll(async () => {
-      writeFileSync(join(folder, 'objects.yaml'), manifestsText(spaces.flatMap(objectsOf)));
+      writeFileSync(
+        join(folder, 'objects.yaml'),
+        manifestsText(spaces.flatMap((space) => objectsOf(space))),
+      );
       lab = await testLab(`e2e-egress-ips-${kind === 'vm' ? 'vm' : mode}`, {
         kind,
         nodes: 2,
@@ -155,6 +162,28 @@ export function describeEgressIps({ mode, spaces, kind }: EgressIpCase): void {
     test('pods of the node that has it, and of others, leave with it, on every network', async () => {
       label('n1');
       await expect.poll(() => seen(), SOON).toEqual(expected('egress'));
+    });
+
+    test('connections from before a pod came under it, or went from it, leave with no source but the one that is in force', async () => {
+      label('n2');
+      await expect.poll(() => seen(), SOON).toEqual(expected('egress'));
+      const free = ends.filter(({ pod: key }) => key.endsWith('/free'));
+      const pods = free.map(({ namespace }) => namespace);
+      await using streams = await KeptStreams.start(lab.record, pods, OUTSIDE.v4);
+      for (const [app, source] of [
+        ['free', nodeAddresses('n2')[0]],
+        ['taken', EGRESS.v4],
+        ['free', nodeAddresses('n2')[0]],
+      ] as const) {
+        const objects = spaces.flatMap((space) => objectsOf(space, app));
+        writeFileSync(join(tenants.manifests, 'objects.yaml'), manifestsText(objects));
+        const only = pods.flatMap((_pod, index) =>
+          ['tcp', 'udp'].map((protocol) => `${index} ${protocol} ${source}`),
+        );
+        await expect.poll(() => streams.sources(), SOON).toEqual(only);
+        // And so it stays.
+        for (let look = 0; look < 2; look += 1) expect(await streams.sources()).toEqual(only);
+      }
     });
 
     test('while it moves, and daemons are killed, no packet leaves with another address, and it is at one place alone', async () => {

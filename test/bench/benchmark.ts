@@ -10,6 +10,7 @@ export interface Figure {
     | 's'
     | 'us'
     | 'rows'
+    | 'addresses'
     | 'transactions'
     | 'MB'
     | 'B/row'

@@ -90,7 +90,8 @@ async function nodeCosts(count: number, progress: (text: string) => void): Promi
     );
   const joins: (readonly [number, number])[] = [];
   for (let run = 0; run < RUNS; run += 1) {
-    joins.push(await zone.measure(have(networks)));
+    const [time, written] = await zone.measure(have(networks));
+    joins.push([time, written]);
     await zone.measure(have(count));
   }
   return {

@@ -25,8 +25,10 @@ const egressIp = (name: string, address: string, status?: EgressIP['status']): E
   ...(status === undefined ? {} : { status }),
 });
 
-/** Milliseconds of processor time of a node's daemon for one pod more, and the rows of it, where an EgressIP serves so many. */
-async function onePodMore(count: number): Promise<readonly [number, number]> {
+/** Of a node's daemon for one pod more where an EgressIP serves so many: milliseconds of processor time, rows, and milliseconds of the clock. */
+async function onePodMore(
+  count: number,
+): Promise<readonly [time: number, rows: number, clock: number]> {
   await using server = await northboundServer();
   await using zone = new Zone(server);
   await fillStore(zone.store, { networks: 1, nodes: 10, used: 1, pods: count });
@@ -35,25 +37,26 @@ async function onePodMore(count: number): Promise<readonly [number, number]> {
   await zone.store.create(egressIPs, egressIp('out', address, { items }), by);
   await zone.synced();
   await zone.pass();
-  const costs: number[] = [];
-  let rows = 0;
+  const costs: (readonly [time: number, rows: number, clock: number])[] = [];
   for (let run = 0; run < RUNS + WARM_UP; run += 1) {
-    const [time, written] = await zone.measure(() => addPod(zone.store, 1, count + run));
-    if (run >= WARM_UP) costs.push(time);
-    rows = written;
+    const cost = await zone.measure(() => addPod(zone.store, 1, count + run));
+    if (run >= WARM_UP) costs.push(cost);
   }
-  return [median(costs), rows];
+  const middle = (column: 0 | 1 | 2): number => median(costs.map((one) => one[column]));
+  return [middle(0), middle(1), middle(2)];
 }
 
 async function pods(progress: (text: string) => void): Promise<readonly Figure[]> {
   progress('50 pods');
-  const [few, fewRows] = await onePodMore(50);
+  const [few, fewRows, fewClock] = await onePodMore(50);
   progress('5,000 pods');
-  const [many, manyRows] = await onePodMore(5000);
+  const [many, manyRows, manyClock] = await onePodMore(5000);
   return [
     { name: 'one pod more among 50', value: few, unit: 'ms' },
     { name: 'one pod more among 5,000', value: many, unit: 'ms' },
     { name: 'among 5,000, to 50', value: many / few, unit: 'ratio', goal: 1.5 },
+    { name: 'by the clock, from the write to the commit, among 50', value: fewClock, unit: 'ms' },
+    { name: 'by the clock, among 5,000', value: manyClock, unit: 'ms' },
     { name: 'rows among 5,000, to 50', value: manyRows / fewRows, unit: 'ratio', goal: 1 },
   ];
 }
@@ -103,13 +106,15 @@ async function assignment(): Promise<readonly Figure[]> {
     await manager.caughtUp();
   };
   await settled();
-  const cost = async (change: () => Promise<unknown>): Promise<number> => {
-    const start = processorTime();
+  const cost = async (
+    change: () => Promise<unknown>,
+  ): Promise<readonly [clock: number, time: number]> => {
+    const [clock, start] = [performance.now(), processorTime()];
     await change();
     await settled();
-    return processorTime() - start;
+    return [performance.now() - clock, processorTime() - start];
   };
-  const all = await cost(() =>
+  const [clock, all] = await cost(() =>
     Promise.all(
       Array.from({ length: OBJECTS }, (_, index) => {
         const object = egressIp(`out${index}`, `172.18.${10 + (index >> 8)}.${index & 255}`);
@@ -121,30 +126,39 @@ async function assignment(): Promise<readonly Figure[]> {
   for (const { status } of await store.list(egressIPs))
     for (const { node: name } of status?.items ?? []) loads.set(name, (loads.get(name) ?? 0) + 1);
   const counts = [...loads.values()];
-  const gone = await cost(() => informers.store.delete(nodes, 'node005'));
+  const assigned = counts.reduce((sum, count) => sum + count, 0);
+  if (assigned !== OBJECTS) throw new Error(`${assigned} of ${OBJECTS} addresses are assigned`);
+  const [goneClock, gone] = await cost(() => informers.store.delete(nodes, 'node005'));
   stop.abort();
   await running;
   return [
-    { name: '1,000 EgressIPs over 100 nodes: processor time', value: all, unit: 'ms', goal: 2000 },
     {
-      name: 'the fullest node beside the emptiest one',
-      value: Math.max(...counts) / (counts.length < NODES ? 0 : Math.min(...counts)),
-      unit: 'ratio',
-      goal: 1.1,
+      name: '1,000 EgressIPs over 100 nodes: by the clock, from the first write to the last status',
+      value: clock,
+      unit: 'ms',
+      goal: 2000,
     },
-    { name: 'one of the nodes goes', value: gone, unit: 'ms' },
+    { name: 'the same: processor time', value: all, unit: 'ms' },
+    {
+      name: 'the fullest node less the emptiest one',
+      value: Math.max(...counts) - (counts.length < NODES ? 0 : Math.min(...counts)),
+      unit: 'addresses',
+      goal: 1,
+    },
+    { name: 'one of the nodes goes: by the clock', value: goneClock, unit: 'ms' },
+    { name: 'the same: processor time', value: gone, unit: 'ms' },
   ];
 }
 
 export const benchmarks: readonly Benchmark[] = [
   {
     name: 'egress-ip-pods',
-    title: 'processor time of a node for one pod more under an EgressIP, by how many it serves',
+    title: 'a node, for one pod more under an EgressIP, by how many it serves',
     run: pods,
   },
   {
     name: 'egress-ip-assignment',
-    title: 'processor time of the cluster manager for a thousand EgressIPs over a hundred nodes',
+    title: 'the cluster manager, for a thousand EgressIPs over a hundred nodes',
     run: assignment,
   },
 ];

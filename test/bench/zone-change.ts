@@ -92,9 +92,16 @@ export class Zone implements AsyncDisposable {
     return result.committed;
   }
 
-  /** Milliseconds of processor time from the event to the last transaction, and the rows that were written. */
-  async measure(change: () => Promise<unknown>, events = 1): Promise<readonly [number, number]> {
+  /**
+   * Milliseconds of processor time from the event to the last transaction, the rows that were written, and milliseconds of the clock from the
+   * write of the object on.
+   */
+  async measure(
+    change: () => Promise<unknown>,
+    events = 1,
+  ): Promise<readonly [time: number, rows: number, clock: number]> {
     const before = this.#events;
+    const written = performance.now();
     // What the change itself costs the store is not the daemon's.
     await change();
     const start = processorTime();
@@ -102,7 +109,7 @@ export class Zone implements AsyncDisposable {
     // What is no news to anybody makes no event: it has been through the informers by then.
     if (events === 0) for (let i = 0; i < 10; i += 1) await new Promise(setImmediate);
     const rows = await this.pass();
-    return [processorTime() - start, rows];
+    return [processorTime() - start, rows, performance.now() - written];
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

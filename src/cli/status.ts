@@ -76,8 +76,9 @@ Exit code: 0 all is well, 1 something is wrong.`,
 
 const isJson = (command: Command): boolean => command.opts<{ json?: boolean }>().json === true;
 
-/** The daemon of an earlier release says nothing of objects. */
-type AnyStatus = Omit<StatusReport, 'objects'> & Partial<Pick<StatusReport, 'objects'>>;
+/** What daemons of earlier releases say nothing of. */
+type Later = 'objects' | 'notInForce';
+type AnyStatus = Omit<StatusReport, Later> & Partial<Pick<StatusReport, Later>>;
 
 interface StatusOptions {
   readonly namespace?: string;
@@ -126,10 +127,11 @@ async function look(
     places,
     manifests,
     objects = [],
+    notInForce = [],
     ...rest
   } = answered ?? (await statusDirectly(configuration, ended));
   const node = command.getOptionValueSource('node') === 'cli' ? configuration.node : undefined;
-  const overview = filtered({ ...rest, objects }, { namespace, network, node });
+  const overview = filtered({ ...rest, objects, notInForce }, { namespace, network, node });
   const source: AnswerSource = answered === undefined ? 'direct' : 'daemon';
   const show = (): void => {
     if (network !== undefined && overview.networks.length === 0) {

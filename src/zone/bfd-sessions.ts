@@ -10,8 +10,8 @@ import { textOf } from '../topology/rows/found.ts';
 
 /** Milliseconds between two looks. */
 const LOOK = 1000;
-/** A session that begins is down for a moment, and nobody is told of it. */
-const BEGINNING = 5000;
+/** A session counts as what it has been for this long: one that begins is down for a moment, and one that goes up and down changes nothing. */
+const SETTLED = 5000;
 const UP = 'up';
 
 export interface BfdSession {
@@ -19,18 +19,32 @@ export interface BfdSession {
   readonly isUp: boolean;
 }
 
+/** A session at a look. */
+interface Look {
+  readonly isUp: boolean;
+  /** Since when it is as it is. */
+  readonly since: number;
+  readonly isDead: boolean;
+}
+
+function look(before: Look | undefined, isUp: boolean, now: number): Look {
+  const since = before?.isUp === isUp ? before.since : now;
+  const isSettled = now - since >= SETTLED;
+  return { isUp, since, isDead: isSettled ? !isUp : before?.isDead === true };
+}
+
 export interface BfdSessionsOptions {
   readonly node: string;
   /** Undefined while it is not loaded. */
   readonly northbound: () => Pick<ReplicaView, 'rows' | 'hasColumn'> | undefined;
-  /** Called when there are other problems. */
+  /** Called when there are other dead hops, and with them other problems. */
   readonly onChange: () => void;
 }
 
 export class BfdSessions implements FactSource {
   readonly #options: BfdSessionsOptions;
-  /** Since when sessions are not up, by next hop. */
-  #downSince: ReadonlyMap<string, number> = new Map();
+  /** By next hop. */
+  #looks: ReadonlyMap<string, Look> = new Map();
   #problems: readonly ZoneProblem[] = [];
   #all: readonly BfdSession[] = [];
 
@@ -64,13 +78,14 @@ export class BfdSessions implements FactSource {
       return policies.length === 0 ? [] : [{ hop, policies, isUp: textOf(row, 'status') === UP }];
     });
     this.#all = found.map(({ hop, isUp }) => ({ hop, isUp }));
-    this.#downSince = new Map(
-      found
-        .filter(({ isUp }) => !isUp)
-        .map(({ hop }) => [hop, this.#downSince.get(hop) ?? now] as const),
+    this.#looks = new Map(
+      found.map(({ hop, isUp }) => [hop, look(this.#looks.get(hop), isUp, now)] as const),
     );
+    const dead = new Set([...this.#looks].flatMap(([hop, { isDead }]) => (isDead ? [hop] : [])));
+    for (const [hop] of facts.deadHops.keys()) if (!dead.has(hop)) facts.deadHops.delete(hop);
+    for (const hop of dead) facts.deadHops.put(hop, { hop });
     const problems = found
-      .filter(({ hop }) => now - (this.#downSince.get(hop) ?? now) >= BEGINNING)
+      .filter(({ hop }) => dead.has(hop))
       .flatMap(({ hop, policies }) =>
         policies.map((policy) => ({
           object: externalRouteObject(policy),

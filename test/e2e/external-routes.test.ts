@@ -323,14 +323,36 @@ describe.skipIf(whyNoLab !== undefined).each(CASES)(
           row.split(',').includes('up'),
         ).length;
       await expect.poll(status, SOON).toBe(4);
+      const asked = mode === 'local' ? [] : spaces.map((_, index) => 4300 + index);
+      const pairs = asked.map((from, index) => ({ from, nodePort: STREAM_NODE_PORT + index }));
+      const told = async (): Promise<Readonly<Record<Hop, readonly string[]>>> => ({
+        hop1: await answersAt(lab.record, 'hop1'),
+        hop2: await answersAt(lab.record, 'hop2'),
+      });
+      await countAnswers(lab.record, pairs);
+      await using streams = new Streams(
+        lab.record,
+        asked.map((_, index) => ends.get(`${spaces[index]}/web`)?.namespace ?? ''),
+      );
+      await expect
+        .poll(async () => {
+          for (const { from, nodePort } of pairs)
+            await streams.ask('hop1', from, nodeAddresses('n1')[0], nodePort);
+          return await told();
+        }, SOON)
+        .toEqual({ hop1: asked.map((from) => `same${from}`), hop2: [] });
       await one[Symbol.asyncDispose]();
       await expect.poll(answered, SOON).toEqual(everywhere('hop2'));
-      const told = `next hop ${HOPS.hop1.v4} is not reached from node n1 by BFD`;
-      await expect.poll(() => statusText(lab.record), SOON).toContain(told);
+      // What came by it is answered by the other one, too.
+      await expect
+        .poll(told, SOON)
+        .toEqual({ hop1: [], hop2: asked.map((from) => `other${from}`) });
+      const text = `next hop ${HOPS.hop1.v4} is not reached from node n1 by BFD`;
+      await expect.poll(() => statusText(lab.record), SOON).toContain(text);
       expect(await statusText(lab.record)).not.toContain(HOPS.hop2.v4);
       await using again = new BfdSpeaker(lab.record, 'hop1');
       await expect.poll(() => again.isSpeaking, SOON).toBe(true);
-      await expect.poll(() => statusText(lab.record), SOON).not.toContain(told);
+      await expect.poll(() => statusText(lab.record), SOON).not.toContain(text);
       await expect.poll(answered, SOON).toEqual(everywhere('hop1', 'hop2'));
     });
 

@@ -11,6 +11,7 @@ import {
   egressServices,
   externalRoutes,
   multiNetworkPolicies,
+  namespaces,
   networkPolicies,
   networkQoSes,
   pods,
@@ -32,6 +33,7 @@ import type { ObjectOfKey } from './problem-objects.ts';
 
 /** Kinds whose objects are told what nodes refuse, pods of their ports alone. The others have conditions for it, or events by the node itself. */
 const TOLD: readonly ResourceKind[] = [
+  namespaces,
   services,
   networkPolicies,
   multiNetworkPolicies,
@@ -60,7 +62,14 @@ export interface ObjectStatesOptions {
   readonly store: Pick<Store, 'get' | 'patchStatus' | 'event'>;
   readonly informers: Pick<
     ClusterInformers,
-    'zones' | 'nodes' | 'egress' | 'egressIps' | 'egressServices'
+    | 'zones'
+    | 'nodes'
+    | 'namespaces'
+    | 'pods'
+    | 'services'
+    | 'egress'
+    | 'egressIps'
+    | 'egressServices'
   >;
   readonly clock: Clock;
   readonly onFailure: (failure: Failure) => void;
@@ -166,14 +175,21 @@ export class ObjectStatesController {
     const key = object.slice(kind.kind.length + 1);
     const refused = this.#zones.get(object).flatMap((zone) => refusedBy(zone).get(object) ?? []);
     const messages = [...new Set(refused)].sort().slice(0, MOST_AT_ONCE);
-    const { egress, egressIps, egressServices: services_ } = this.#options.informers;
-    const found = egress.find((objects) => objects.kind === kind)?.get(key);
+    const { informers } = this.#options;
+    const followed = [
+      informers.egressIps,
+      informers.egressServices,
+      informers.namespaces,
+      informers.pods,
+      informers.services,
+    ];
+    const found = informers.egress.find((objects) => objects.kind === kind)?.get(key);
     await this.#tell(
       object,
       REFUSED,
       messages,
       async () =>
-        [egressIps, services_].find((objects) => objects.kind === kind)?.get(key) ??
+        followed.find((objects) => objects.kind === kind)?.get(key) ??
         found ??
         (await this.#stored(kind, key, signal)),
     );
@@ -182,7 +198,7 @@ export class ObjectStatesController {
     return found && status && this.#write(kind, found, status, signal);
   }
 
-  /** The object, or what says which one it is where it can't be read: its owner needs that most. */
+  /** The object; what says which one it is where it can't be read: its owner needs that most; nothing where it is gone. */
   async #stored(
     kind: ResourceKind,
     key: ObjectKey,

@@ -131,6 +131,9 @@ export function externalRouteTables(
     indexes: { hop: ({ addresses }) => addresses },
   });
 
+  /** Those of them that BFD does not reach. It comes from no object: a `FactSource` keeps it (src/zone/bfd-sessions.ts). */
+  const deadHops = new FactTable<[address: string], { readonly hop: string }>('deadHops', recorder);
+
   function policyOf(namespace: string): RoutedNamespace | undefined {
     if (!settings.features.externalRoutes) return undefined;
     const labels = namespaces.part(namespace, 'labels');
@@ -237,6 +240,7 @@ export function externalRouteTables(
     policyHops,
     routedPods,
     watchedHops,
+    deadHops,
 
     /** What policies do not do. */
     *externalRouteProblems(): Iterable<ModelProblem> {

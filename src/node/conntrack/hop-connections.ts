@@ -69,7 +69,7 @@ export const hopConnections = feature({
   },
   rules: {
     'forget-hop': {
-      text: 'When a next hop goes, the connections that are answered by way of it are forgotten; those of other hops live.',
+      text: 'When a next hop goes, or BFD does not reach it, the connections that are answered by way of it are forgotten; those of other hops live.',
       source: 'reference/topology.md §18.3',
     },
   },
@@ -78,7 +78,8 @@ export const hopConnections = feature({
     const routed = facts.routedPods.get(...pod);
     const device = facts.own('gateway')?.bridge;
     if (routed === undefined || device === undefined) return;
-    for (const { source, address } of routed.routes) {
+    for (const { source, address, isWatched } of routed.routes) {
+      if (isWatched && facts.deadHops.get(address) !== undefined) continue;
       const columns: HopColumns = { source: withoutPrefix(source), hop: address, device };
       out.row({
         database: CONNECTIONS,

@@ -8,6 +8,7 @@ import type { KubeObject } from '../../../src/api/objects.ts';
 import type { Pod } from '../../../src/api/types.ts';
 import { definitions } from '../../../src/api/validation/catalog.ts';
 import { runCluster } from '../../../src/cluster-daemon/cluster-daemon.ts';
+import { HOST_PORTS_FIELD } from '../../../src/model/rules/host-ports.ts';
 import { resolveConfiguration } from '../../../src/settings/configuration.ts';
 import { createLogger } from '../../../src/process/logger.ts';
 import { MetricsAccess } from '../../../src/process/metrics-access.ts';
@@ -216,7 +217,20 @@ describe.skipIf(typeof started === 'string')('permissions that deploy/ grants', 
       'EgressQoS plain/default',
       'NetworkQoS plain/default',
       'AdminPolicyBasedExternalRoute by-hops',
-    ].map((object) => ({ object, message: 'it is too much' }));
+      // The last ones are gone.
+      'Namespace plain',
+      'Namespace gone',
+      'Pod plain/gone',
+      'EgressIP gone',
+      'EgressService plain/gone',
+      'EgressFirewall plain/gone',
+      'EgressQoS plain/gone',
+      'NetworkQoS plain/gone',
+      'AdminPolicyBasedExternalRoute gone',
+    ].map((object) => ({
+      object,
+      message: `${object.startsWith('Pod') ? HOST_PORTS_FIELD : 'it'} is too much`,
+    }));
     const reported = { observedAt: '2026-01-01T00:00:00Z', networks: [], problems };
     const heartbeat: KubeObject = {
       apiVersion: 'coordination.k8s.io/v1',

@@ -12,6 +12,7 @@ import type { KubeObject, ResourceKind } from '../../../src/api/objects.ts';
 import type { ZoneObjectState, ZoneProblem, ZoneStatus } from '../../../src/api/zone-status.ts';
 import { StoreError } from '../../../src/store/store.ts';
 import { admitHostPorts } from '../../../src/model/rules/host-ports.ts';
+import { namespaceKind } from '../../../src/model/read/namespaces.ts';
 import { apply, namespace, startManager } from '../../support/cluster/cluster.ts';
 import { MemoryStore } from '../../support/cluster/memory-store.ts';
 import { service } from '../../support/zone/services.ts';
@@ -104,6 +105,24 @@ test('objects of other kinds, and services that are not there, are told nothing'
   await running.settled();
   expect(told(store)).toEqual([]);
   expect(await store.get(services, 'blue/web')).toBeDefined();
+});
+
+test('a namespace is told what is not done for it, as for gateways by annotations', async () => {
+  const store = await prepared();
+  await using running = startManager(store);
+  const { checks } = namespaceKind;
+  const annotated = {
+    ...namespace('blue'),
+    metadata: {
+      name: 'blue',
+      annotations: { 'k8s.ovn.org/routing-external-gws': '172.18.0.10' },
+    },
+  };
+  const [message = ''] = checks.flatMap((check) => check(annotated) ?? []);
+  expect(message).toContain('write an AdminPolicyBasedExternalRoute');
+  for (const node of ['n1', 'n2']) await say(store, node, refused(message, 'Namespace blue'));
+  await running.settled();
+  expect(told(store)).toEqual([`Namespace blue Warning Refused: ${message}`]);
 });
 
 test('a node that says ever new things of a service fills nothing', async () => {

@@ -32,7 +32,7 @@ const zone: Zone = {
   ],
 };
 
-test('those that are not up for some seconds are problems of their policies, until they are', async () => {
+test('those that are not up for some seconds are dead, and problems of their policies, until they are up for as long', async () => {
   const statuses = new Map<string, string>([
     [HOPS[0], 'up'],
     [HOPS[1], 'down'],
@@ -58,9 +58,12 @@ test('those that are not up for some seconds are problems of their policies, unt
     (await registry.metrics()).split('\n').filter((line) => line.startsWith('heddle_next_hop_up'));
   const clock = new ManualClock();
   const ended = new AbortController();
-  const running = sessions.start(factsOf(zone), clock, ended.signal);
+  const facts = factsOf(zone);
+  const dead = (): readonly string[] => [...facts.deadHops.keys()].flat();
+  const running = sessions.start(facts, clock, ended.signal);
   await clock.advance(4000);
   expect(sessions.problems()).toEqual([]);
+  expect(dead()).toEqual([]);
   expect(await ups()).toEqual([
     `heddle_next_hop_up{hop="${HOPS[0]}"} 1`,
     `heddle_next_hop_up{hop="${HOPS[1]}"} 0`,
@@ -74,10 +77,28 @@ test('those that are not up for some seconds are problems of their policies, unt
       ) as unknown,
     },
   ]);
+  expect(dead()).toEqual([HOPS[1]]);
   statuses.set(HOPS[1], 'up');
-  await clock.advance(1000);
+  await clock.advance(4000);
+  expect(dead()).toEqual([HOPS[1]]);
+  await clock.advance(2000);
+  expect(dead()).toEqual([]);
   expect(sessions.problems()).toEqual([]);
   expect(changes).toBe(2);
+  // One that goes up and down stays what it was.
+  for (let flap = 0; flap < 10; flap += 1) {
+    statuses.set(HOPS[1], flap % 2 === 0 ? 'down' : 'up');
+    await clock.advance(3000);
+  }
+  expect(dead()).toEqual([]);
+  expect(changes).toBe(2);
+  statuses.delete(HOPS[0]);
+  statuses.set(HOPS[1], 'down');
+  await clock.advance(6000);
+  expect(dead()).toEqual([HOPS[1]]);
+  statuses.clear();
+  await clock.advance(1000);
+  expect(dead()).toEqual([]);
   ended.abort();
   await running;
 });

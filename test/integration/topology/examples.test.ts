@@ -51,12 +51,20 @@ interface Way {
 const waysOf = (folder: string): readonly Way[] =>
   [
     ...readFileSync(join(folder, 'README.md'), 'utf8').matchAll(
-      /^\| (`[^|]+) \| ([^|]+) \| (\d+) \| ((?:reached|not)[^|]*) \|$/gm,
+      /^\| (`[^|]+) \| ([^|]+) \| (\d+(?:\/udp)?) \| ((?:reached|not)[^|]*) \|$/gm,
     ),
   ].map(([, from = '', to = '', port = '', expected = '']) => {
     const plain = (text: string): string => text.replaceAll('`', '').trim();
     return { from: plain(from), to: plain(to), port, expected: plain(expected) };
   });
+
+/** Features that are off unless asked for, which the README.md says it needs. */
+const optionsOf = (folder: string): Record<string, string> =>
+  Object.fromEntries(
+    [...readFileSync(join(folder, 'README.md'), 'utf8').matchAll(/--(enable-[a-z-]+)/g)].map(
+      ([, option = '']) => [option, 'true'],
+    ),
+  );
 
 const examples = globSync(join(checkout, 'examples/*'))
   .map((folder) => ({ folder, name: basename(folder), ways: waysOf(folder) }))
@@ -64,7 +72,14 @@ const examples = globSync(join(checkout, 'examples/*'))
 
 test('there are such examples', () => {
   expect(examples.map(({ name }) => name)).toEqual(
-    expect.arrayContaining(['connect', 'network-policy', 'services', 'two-tenants']),
+    expect.arrayContaining([
+      'connect',
+      'hostport',
+      'multicast',
+      'network-policy',
+      'services',
+      'two-tenants',
+    ]),
   );
 });
 
@@ -112,12 +127,17 @@ async function portOf(zone: OvnZone, secondary: readonly string[], named: string
   return expect.unreachable(`no switch has ${found.name}`);
 }
 
+/** That of 224.0.0.251 (RFC 1112 §6.4). */
+const MULTICAST_MAC = '01:00:5e:00:00:fb';
+const isMulticast = (address: string): boolean => address.startsWith('224.');
+
 /** MAC address that the port sends to: that of a neighbour, else of the router at its switch. */
 async function nextHop(
   zone: OvnZone,
   from: Port,
   to: Pick<Port, 'address'> & Partial<Port>,
 ): Promise<string> {
+  if (isMulticast(to.address)) return MULTICAST_MAC;
   if (to.switchName === from.switchName && to.mac !== undefined) return to.mac;
   const ports = await zone.nbctl('lsp-list', from.switchName);
   for (const [, name = ''] of ports.matchAll(/\(([^)]+)\)/g)) {
@@ -141,7 +161,7 @@ describe.each(examples)('$name', ({ folder, ways }) => {
         cpSync(file, join(manifests, basename(file)));
       writeFileSync(join(manifests, 'node.json'), NODE);
       const configuration = resolveConfiguration({
-        flags: { manifests, node: 'n1', render: 'everywhere' },
+        flags: { ...optionsOf(folder), manifests, node: 'n1', render: 'everywhere' },
         environment: {},
       });
       await using rendered = await renderedZone({ ...configuration, node: 'n1' });
@@ -166,6 +186,7 @@ describe.each(examples)('$name', ({ folder, ways }) => {
         const to = /^[\d.]+$/.test(way.to)
           ? { address: way.to }
           : await portOf(ovn, secondary, way.to);
+        const [port, protocol = 'tcp'] = way.port.split('/');
         const packet = [
           `inport=="${from.name}"`,
           `eth.src==${from.mac}`,
@@ -173,7 +194,7 @@ describe.each(examples)('$name', ({ folder, ways }) => {
           `ip4.src==${from.address}`,
           `ip4.dst==${to.address}`,
           'ip.ttl==64',
-          `tcp.dst==${way.port}`,
+          `${protocol}.dst==${port}`,
         ].join(' && ');
         const steps = await ovn.trace(
           from.switchName,

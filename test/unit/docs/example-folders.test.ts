@@ -36,6 +36,12 @@ describe.each(folders.map((folder) => [basename(folder), folder]))('%s', (_name,
   });
 });
 
+test('docs/tasks.md says what each is for', () => {
+  const page = readFileSync(join(checkout, 'docs/tasks.md'), 'utf8');
+  const linked = [...page.matchAll(/\]\(\.\.\/examples\/([\w-]+)\)/g)].map(([, name = '']) => name);
+  expect([...new Set(linked)].sort()).toEqual(folders.map((folder) => basename(folder)).sort());
+});
+
 test('what docs/tasks.md tells people to apply is valid', () => {
   const page = readFileSync(join(checkout, 'docs/tasks.md'), 'utf8');
   const blocks = [...page.matchAll(/^```yaml\n(apiVersion:[^]*?)^```$/gm)].map(

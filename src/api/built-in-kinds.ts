@@ -71,6 +71,8 @@ const PARSERS: Readonly<Record<string, (object: PlainObject, reader: FieldReader
 export function parseBuiltIn(object: PlainObject): {
   readonly object: PlainObject;
   readonly errors: readonly FieldError[];
+  /** What a manifest is refused for besides: words that this release of Kubernetes does not have. */
+  readonly unlisted: readonly FieldError[];
   /** Fields that look like misspelt ones. */
   typos(): readonly FieldWarning[];
 } {
@@ -80,6 +82,7 @@ export function parseBuiltIn(object: PlainObject): {
   return {
     object: parser === undefined ? object : parser(object, reader),
     errors: reader.errors,
+    unlisted: reader.unlisted,
     typos: () => reader.typos(),
   };
 }

@@ -14,6 +14,8 @@ import { nearestName } from './validation/nearest-name.ts';
 /** Adds errors to `errors` and answers with values of known types; wrong ones are reported and left out. */
 export class FieldReader {
   readonly errors: FieldError[] = [];
+  /** What a manifest is refused for; an API server that has stored it may know more words than we do. */
+  readonly unlisted: FieldError[] = [];
   /** The maps that were looked into, where they are, and the fields that were asked for. */
   readonly #asked = new Map<
     PlainObject,
@@ -50,6 +52,19 @@ export class FieldReader {
     const value = this.#child(parent, path);
     if (value === undefined || typeof value === 'string') return value;
     return this.mismatch(path, value, 'string (put the value in quotes)');
+  }
+
+  /** One of the words that Kubernetes has for it, or none. */
+  word(parent: PlainObject, path: FieldPath, words: readonly string[]): string | undefined {
+    const text = this.text(parent, path);
+    if (text !== undefined && text !== '' && !words.includes(text))
+      this.unlisted.push({
+        type: 'NotSupported',
+        path,
+        value: text,
+        detail: `supported values: ${words.map((word) => `"${word}"`).join(', ')}`,
+      });
+    return text;
   }
 
   flag(parent: PlainObject, path: FieldPath): boolean | undefined {

@@ -229,28 +229,40 @@ const SERVED_VERSIONS: Readonly<Record<string, ResourceKind>> = {
   'k8s.ovn.org/v1alpha1 ClusterUserDefinedNetwork': clusterUserDefinedNetworks,
 };
 
-/** The kind that an object's `apiVersion` and `kind` name, in any version that we serve; undefined if unknown. */
 /** Groups of which Heddle serves all kinds that it knows. */
-const OWN_GROUPS = /^k8s\.(?:ovn\.org|cni\.cncf\.io)$/;
+const OWN_GROUPS = ['k8s.ovn.org', 'k8s.cni.cncf.io'];
 
-/** The kind of ours that is meant by one that nobody serves: of another version or group, or misspelt in a group of ours. */
+/** The core group, and those that nobody but Kubernetes has kinds in. */
+const KUBERNETES_GROUPS = /^(?:|apps|batch|extensions|policy|[a-z.]+\.k8s\.io)$/;
+
+/** Kinds that another group or version of Kubernetes has, too. */
+const ELSEWHERE_TOO: readonly ResourceKind[] = [events, leases];
+
+const groupOf = (apiVersion: string): string =>
+  apiVersion.includes('/') ? apiVersion.slice(0, apiVersion.indexOf('/')) : '';
+
+/** The kind of ours that is meant by one that nobody serves: of another version or group, or misspelt. Kinds of other groups are somebody else's. */
 export function servedKindLike(
   apiVersion: string,
   kind: string,
 ): Pick<ResourceKind, 'apiVersion' | 'kind'> | undefined {
-  const groupOf = (version: string): string => version.slice(0, version.indexOf('/'));
-  const own = resourceKinds.filter((known) => OWN_GROUPS.test(groupOf(known.apiVersion)));
-  const exact = own.find((known) => known.kind === kind);
-  if (nearestName(groupOf(apiVersion), ['k8s.ovn.org', 'k8s.cni.cncf.io']) === undefined)
-    return undefined;
+  const group = groupOf(apiVersion);
+  const isOurs = nearestName(group, OWN_GROUPS) !== undefined;
+  if (!isOurs && !KUBERNETES_GROUPS.test(group)) return undefined;
+  const all = resourceKinds.filter((known) => !ELSEWHERE_TOO.includes(known));
+  const exact = all.find((known) => known.kind === kind);
   if (exact !== undefined) return exact;
+  const near = all.filter((known) =>
+    isOurs ? OWN_GROUPS.includes(groupOf(known.apiVersion)) : groupOf(known.apiVersion) === group,
+  );
   const nearest = nearestName(
     kind,
-    own.map((known) => known.kind),
+    near.map((known) => known.kind),
   );
-  return own.find((known) => known.kind === nearest);
+  return near.find((known) => known.kind === nearest);
 }
 
+/** The kind that an object's `apiVersion` and `kind` name, in any version that we serve; undefined if unknown. */
 export function resourceKindOf(apiVersion: string, kind: string): ResourceKind | undefined {
   const served = `${apiVersion} ${kind}`;
   return (

@@ -8,10 +8,16 @@ import type { FieldPath } from './validation/field-errors.ts';
 /** Longest session affinity that Kubernetes has, in seconds: a day. */
 const LONGEST_AFFINITY = 86_400;
 
+const WORDS = {
+  type: ['ClusterIP', 'NodePort', 'LoadBalancer', 'ExternalName'],
+  externalTrafficPolicy: ['Cluster', 'Local'],
+  internalTrafficPolicy: ['Cluster', 'Local'],
+  sessionAffinity: ['None', 'ClientIP'],
+};
+
 export function service(object: PlainObject, reader: FieldReader): PlainObject {
   const spec = reader.object(object, ['spec']);
-  for (const field of ['type', 'externalTrafficPolicy', 'internalTrafficPolicy', 'sessionAffinity'])
-    reader.text(spec, ['spec', field]);
+  for (const [field, words] of Object.entries(WORDS)) reader.word(spec, ['spec', field], words);
   reader.flag(spec, ['spec', 'publishNotReadyAddresses']);
   affinityTimeout(spec, reader);
   const selector = reader.object(spec, ['spec', 'selector']);
@@ -56,16 +62,20 @@ function servicePorts(spec: PlainObject, reader: FieldReader): PlainObject[] {
     const number = reader.port(port, [...path, 'port']);
     const name = reader.text(port, [...path, 'name']);
     const nodePort = reader.optionalPort(port, [...path, 'nodePort']);
+    // Otherwise it is the name of a container's port.
+    if (typeof own(port, 'targetPort') === 'number')
+      reader.optionalPort(port, [...path, 'targetPort']);
     for (const [one, field] of [
       [`${protocol} ${number}`, 'port'],
       [`${protocol} name ${name ?? ''}`, 'name'],
     ] as const) {
+      const value = own(port, field);
       if (taken.has(one))
         reader.errors.push({
-          type: 'Duplicate',
+          ...(value === undefined
+            ? { type: 'Required', detail: 'of several ports each has a name' }
+            : { type: 'Duplicate', value, detail: '' }),
           path: [...path, field],
-          value: own(port, field),
-          detail: '',
         });
       taken.add(one);
     }
@@ -98,7 +108,7 @@ const FAMILY_OF_TYPE: ReadonlyMap<string | undefined, string> = new Map([
 ]);
 
 export function endpointSlice(object: PlainObject, reader: FieldReader): PlainObject {
-  const addressType = reader.text(object, ['addressType']);
+  const addressType = reader.word(object, ['addressType'], ['IPv4', 'IPv6', 'FQDN']);
   const family = FAMILY_OF_TYPE.get(addressType);
   const ports = reader.maps(object, ['ports']).map(([port, path]) =>
     compact({

@@ -1,6 +1,7 @@
 /** What pods ask for that the objects beside them can't give: an API server takes such a pod, and it never starts, or not as it was meant. Pure. */
 import { contains, withoutPrefix } from '../allocators/addresses.ts';
 import { complaint } from '../api/annotations/annotations.ts';
+import { bandwidth } from '../api/annotations/bandwidth-annotations.ts';
 import {
   DEFAULT_NETWORK_SELECTION,
   defaultNetworkSelection,
@@ -16,9 +17,15 @@ import { SYSTEM_NAMESPACES } from '../api/built-in-kinds.ts';
 import { parseNad } from '../api/nad/nad.ts';
 import type { NetworkObject } from '../api/nad/network-spec.ts';
 import { networkSpecOf } from '../api/nad/network-spec.ts';
-import { objectKey } from '../api/objects.ts';
+import { POLICY_FOR, policyFor } from '../api/annotations/policy-for.ts';
+import { objectKey, type KubeObject } from '../api/objects.ts';
 import { withNameLabel } from '../api/selectors.ts';
-import type { Namespace, NetworkAttachmentDefinition, Pod } from '../api/types.ts';
+import type {
+  MultiNetworkPolicy,
+  Namespace,
+  NetworkAttachmentDefinition,
+  Pod,
+} from '../api/types.ts';
 import { formatValue } from '../api/validation/field-errors.ts';
 import type { ManifestDocument } from '../api/validation/manifest.ts';
 import { nearestName } from '../api/validation/nearest-name.ts';
@@ -37,6 +44,8 @@ interface Declared {
   readonly nodes: ReadonlySet<string>;
   /** Networks by the key of their NAD; undefined for a NAD of another plugin. */
   readonly nads: ReadonlyMap<string, KnownNetwork | undefined>;
+  /** Keys of IPAMClaims. */
+  readonly claims: ReadonlySet<string>;
 }
 
 const named = (documents: readonly ManifestDocument[], kind: string): ReadonlySet<string> =>
@@ -99,13 +108,24 @@ const outsideText = (key: string, found: readonly string[], subnets: readonly st
       `annotation ${key}: ${formatValue(ip)} is in no subnet of the network: take one of ${subnets.join(', ')}`,
   );
 
-function problemsOf(pod: Pod, { namespaces, nodes, nads }: Declared): readonly string[] {
+/** Without a network or NAD of that namespace here these are not all manifests. */
+const isJudged = (
+  namespace: string,
+  namespaces: Declared['namespaces'],
+  nads: Declared['nads'],
+): boolean =>
+  namespaces.has(namespace) || [...nads.keys()].some((one) => one.startsWith(`${namespace}/`));
+
+function problemsOf(pod: Pod, declared: Declared): readonly string[] {
+  const { namespaces, nodes, nads } = declared;
   if (isWithoutNetworks(pod)) return checkPod(pod);
   const { namespace = 'default' } = pod.metadata;
   const { nodeName } = pod.spec;
   const [selections, primary] = [networkSelections(pod), defaultNetworkSelection(pod)];
   const requested = requestedPrimaryUdn(pod);
-  const torn = [selections, primary, requested, primaryUdnIpamClaim(pod)].map(complaint);
+  const torn = [selections, primary, requested, primaryUdnIpamClaim(pod), bandwidth(pod)].map(
+    complaint,
+  );
   const isNodeUnknown = nodeName !== undefined && nodes.size > 0 && !nodes.has(nodeName);
   const primaries = [...nads].filter(
     ([key, known]) => known?.isPrimary === true && key.startsWith(`${namespace}/`),
@@ -122,11 +142,8 @@ function problemsOf(pod: Pod, { namespaces, nodes, nads }: Declared): readonly s
       : []),
     ...(selections.value ?? []).flatMap(({ namespace: of, name, ips }) => {
       const key = `${of}/${name}`;
-      // Without a network or NAD of that namespace here these are not all manifests.
-      const isJudged =
-        namespaces.has(of) || [...nads.keys()].some((one) => one.startsWith(`${of}/`));
       if (!nads.has(key))
-        return isJudged
+        return isJudged(of, namespaces, nads)
           ? [
               `annotation ${NETWORKS}: there is no network or network-attachment-definition "${key}" here: ${didYouMean(key, nads.keys())}`,
             ]
@@ -152,11 +169,41 @@ function problemsOf(pod: Pod, { namespaces, nodes, nads }: Declared): readonly s
       outside(primary.value?.ips ?? [], primarySubnets),
       primarySubnets,
     ),
+    ...unknownClaims(pod, declared, [
+      primary.value?.ipamClaim ?? primaryUdnIpamClaim(pod).value,
+      ...(selections.value ?? []).map(({ ipamClaim }) => ipamClaim),
+    ]),
     ...checkPod(pod),
   ];
 }
 
-/** Each pod with a sentence for each thing that is wrong. */
+/** Claims that are not among those that are declared. */
+const unknownClaims = (
+  pod: Pod,
+  { claims }: Declared,
+  asked: readonly (string | undefined)[],
+): readonly string[] =>
+  asked.flatMap((claim) => {
+    const key = `${pod.metadata.namespace ?? 'default'}/${claim}`;
+    return claim === undefined || claims.size === 0 || claims.has(key)
+      ? []
+      : [`there is no IPAMClaim "${key}" here: ${didYouMean(key, claims)}`];
+  });
+
+/** Policies for networks that are not among those that are declared. */
+const unknownPolicyNetworks = (
+  policy: MultiNetworkPolicy,
+  { namespaces, nads }: Declared,
+): readonly string[] =>
+  (policyFor(policy).value ?? []).flatMap((key) =>
+    nads.has(key) || !isJudged(key.split('/')[0] ?? '', namespaces, nads)
+      ? []
+      : [
+          `annotation ${POLICY_FOR}: there is no network or network-attachment-definition "${key}" here: ${didYouMean(key, nads.keys())}`,
+        ],
+  );
+
+/** Each pod, and each policy for networks, with a sentence for each thing that is wrong. */
 export function podProblems(
   documents: readonly ManifestDocument[],
   settings: ClusterSettings,
@@ -165,11 +212,20 @@ export function podProblems(
     namespaces: named(documents, 'Namespace'),
     nodes: named(documents, 'Node'),
     nads: nadsOf(documents, settings),
+    claims: new Set(
+      documents
+        .filter(({ object }) => object.kind === 'IPAMClaim')
+        .map(({ object }) => objectKey(object.metadata)),
+    ),
+  };
+  const messagesOf = (object: KubeObject): readonly string[] => {
+    if (object.kind === 'Pod') return problemsOf(object as Pod, declared);
+    return object.kind === 'MultiNetworkPolicy'
+      ? unknownPolicyNetworks(object as MultiNetworkPolicy, declared)
+      : [];
   };
   return documents.flatMap((document) =>
-    document.object.kind === 'Pod'
-      ? problemsOf(document.object as Pod, declared).map((message) => ({ document, message }))
-      : [],
+    messagesOf(document.object).map((message) => ({ document, message })),
   );
 }
 

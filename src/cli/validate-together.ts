@@ -168,6 +168,34 @@ const invalidEgressIps = (documents: readonly ManifestDocument[]): ManifestError
       : [],
   );
 
+/** EgressIPs that ask for nothing, or for what another one of these files has: the one that is written first counts. */
+function uselessEgressIps(documents: readonly ManifestDocument[]): ManifestError[] {
+  const taken = new Map<string, ManifestDocument>();
+  return documents.flatMap((document) => {
+    if (document.object.kind !== 'EgressIP') return [];
+    const egressIp = document.object as EgressIP;
+    const { addresses } = requestedAddresses(egressIp);
+    const field = ['spec', 'egressIPs'];
+    if (egressIp.spec.egressIPs.length === 0)
+      return [
+        aboutField(document, field, 'asks for no address, and has no effect: write one or more'),
+      ];
+    return [...addresses.keys()].flatMap((address) => {
+      const first = taken.get(address);
+      if (first === undefined) taken.set(address, document);
+      return first === undefined
+        ? []
+        : [
+            aboutField(
+              document,
+              field,
+              `${REFUSED}: ${address} is asked for by ${describeObject(first.object)} (${placeOf(first)}); write another one`,
+            ),
+          ];
+    });
+  });
+}
+
 /** Primary networks that can't share a namespace that is declared beside them; the one that is written first counts. */
 function conflictingPrimaries(documents: readonly ManifestDocument[]): ManifestError[] {
   const namespaces = documents
@@ -363,6 +391,7 @@ export function checkTogether(
       ...senselessSelectors(documents),
       ...unreadable(documents, settings),
       ...invalidEgressIps(documents),
+      ...uselessEgressIps(documents),
       ...hostBits(documents),
       ...withoutRoom(documents),
       ...unknownNamespaces(documents).map(({ document, message }) =>

@@ -151,6 +151,16 @@ const withoutNamespace = ({ kind, object, written }: Manifest['documents'][numbe
       ];
 };
 
+/** An API server drops it, and so do we: who wrote it meant another kind, maybe. */
+const droppedNamespace = ({ kind, object, written }: Manifest['documents'][number]): string[] => {
+  const metadata = isPlainObject(written) ? own(written, 'metadata') : undefined;
+  return kind.namespaced || !isPlainObject(metadata) || own(metadata, 'namespace') === undefined
+    ? []
+    : [
+        `${kind.kind} ${object.metadata.name}: metadata.namespace is dropped: objects of this kind are in no namespace; take it out`,
+      ];
+};
+
 /** Kinds and versions of our groups that nobody serves, and that look like one that is. */
 const misspelt = ({ unknownKinds }: Manifest): readonly ManifestError[] =>
   unknownKinds.flatMap(({ apiVersion, kind, object, ...position }) => {
@@ -213,6 +223,7 @@ function examine(paths: readonly string[], options: Options, command: Command): 
     notes: [
       ...errors.filter(isAboutRules).map(({ object = '' }) => `${object}: ${RULES_LATER}`),
       ...documents.flatMap(withoutNamespace),
+      ...documents.flatMap(droppedNamespace),
       ...together.connections.map(previewText),
       ...(old === undefined ? [ONLY_ON_UPDATE] : []),
       ...(old?.problems ?? []).map((problem) => `--old: ${problem}`),

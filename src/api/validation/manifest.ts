@@ -1,5 +1,5 @@
 /** Reads the text of a manifest: YAML or JSON, any number of documents, lists nested in any depth. Takes text, does no I/O. */
-import type { Document, Node as YamlNode, Scalar } from 'yaml';
+import type { Document, Node as YamlNode, Scalar, ScalarTag } from 'yaml';
 import { isAlias, isMap, isScalar, isSeq, LineCounter, parseAllDocuments, visit } from 'yaml';
 import { hasStatusSubresource } from './catalog.ts';
 import type { FieldError, FieldPath } from './field-errors.ts';
@@ -329,6 +329,14 @@ function hostileShape(root: unknown): string | undefined {
   return walk(root, 0);
 }
 
+/** Plain `yes`, `no`, `on` and `off` are booleans for kubectl, which reads YAML 1.1: what is meant as a text has to be in quotes. */
+const KUBECTL_BOOLEAN: ScalarTag = {
+  tag: 'tag:yaml.org,2002:bool',
+  default: true,
+  test: /^(?:[yY]|[yY]es|YES|[oO]n|ON|[nN]|[nN]o|NO|[oO]ff|OFF)$/,
+  resolve: (text) => /^(?:y|on)/i.test(text),
+};
+
 /**
  * The objects of a manifest, each validated as an API server would. One bad document, object or field does not keep
  * the others from being read. With `previous`, updates are checked too. Never throws.
@@ -360,6 +368,7 @@ export function parseManifest(
       prettyErrors: false,
       merge: true,
       stringKeys: true,
+      customTags: (tags) => [KUBECTL_BOOLEAN, ...tags],
       logLevel: 'silent',
     });
     for (const document of documents) reader.read(document);

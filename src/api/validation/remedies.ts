@@ -105,6 +105,8 @@ const REMEDIES: readonly (readonly [RegExp, Remedy])[] = [
   [/^macVRF and ipVRF must use/, 'write another vni in one of them'],
   [/^at least one of (\w+) or (\w+)/, (_, [a, b]) => `add ${a} or ${b}`],
   [/^vlan access config is required/, 'add vlan.access with an id, or take vlan out'],
+  [/^must have at most 1 item$/, 'keep one of them'],
+  [/\bdnsName in body should match/, 'write a name such as www.example.com or *.example.com'],
   [/^(\S+)(?: field)? is required/, (_, [field]) => `add ${field}`],
   [/^(\S+)(?: field)? is forbidden/, (_, [field]) => `take ${field} out`],
 ];
@@ -121,14 +123,36 @@ function nearestValue({ detail, value }: FieldError): string | undefined {
   return listed === undefined ? undefined : `write ${listed.join(', ')}`;
 }
 
+/** A value in the type that is wanted, where it is one but for its spelling. */
+function typeRemedy(value: unknown, detail: string): string | undefined {
+  const [, wanted = ''] = /must be of type (\w+):/.exec(detail) ?? [];
+  switch (wanted) {
+    case 'cidr':
+      return cidrRemedy(value);
+    case 'array':
+      return isPlainObject(value) ? 'write "-" before each item' : 'write it as a list: [ … ]';
+    case 'integer':
+      return typeof value === 'string' && /^\d+$/.test(value)
+        ? `write ${value} without quotes`
+        : 'write a whole number';
+    case 'boolean':
+      return 'write true or false, without quotes';
+    case 'string':
+      return typeof value === 'number' || typeof value === 'boolean'
+        ? 'put it in quotes'
+        : 'write a text';
+    case 'object':
+      return 'write a map: its fields below it, or in { … }';
+    default:
+      return undefined;
+  }
+}
+
 /** What to do; undefined where the error says it. */
 export function remedyOf(error: FieldError): string | undefined {
   const { type, value, detail } = error;
   if (type === 'NotSupported' || LISTED.test(detail)) return nearestValue(error);
-  if (type === 'TypeInvalid')
-    return /must be of type array/.test(detail) && !isPlainObject(value)
-      ? 'write it as a list: [ … ]'
-      : undefined;
+  if (type === 'TypeInvalid') return typeRemedy(value, detail);
   for (const [pattern, remedy] of REMEDIES) {
     const match = pattern.exec(detail);
     if (match !== null) return typeof remedy === 'string' ? remedy : remedy(value, match.slice(1));

@@ -3,10 +3,11 @@ import { checkAdminPolicy, isAdminKind } from './admin-policies.ts';
 import { parseBuiltIn } from '../built-in-kinds.ts';
 import { schemaOf } from './catalog.ts';
 import { convertObject, flatPath, V1, V1ALPHA1 } from '../conversion/conversion.ts';
-import type { FieldError, FieldWarning } from './field-errors.ts';
-import { resourceKindOf } from '../kinds.ts';
+import { unknownField, type FieldError, type FieldWarning } from './field-errors.ts';
+import { resourceKindOf, resourceKinds } from '../kinds.ts';
 import { checkMetadata } from './metadata.ts';
 import type { KubeObject, ResourceKind } from '../objects.ts';
+import { nearestName } from './nearest-name.ts';
 import { checkNetworkPolicy } from './network-policies.ts';
 import { judgeStructure } from './ratcheting.ts';
 import { checkRules } from './rules.ts';
@@ -165,17 +166,29 @@ function checkBuiltIn(value: PlainObject, kind: ResourceKind): Checked {
   const parsed = parseBuiltIn(value);
   return {
     object: { ...parsed.object, metadata },
-    errors: [...metadataErrors, ...parsed.errors],
+    errors: [...metadataErrors, ...parsed.errors, ...parsed.unlisted],
     tolerated: [],
-    warnings: [...warnings, ...parsed.typos()],
+    warnings: [...warnings, ...misspeltMetadata(value), ...parsed.typos()],
   };
 }
 
-function invalidType(value: unknown, field: 'apiVersion' | 'kind'): FieldError[] {
+/** `metdata`, of which an API server says no more than that there is no name. */
+const misspeltMetadata = (value: PlainObject): FieldWarning[] =>
+  Object.hasOwn(value, 'metadata')
+    ? []
+    : Object.keys(value)
+        .filter((key) => nearestName(key, ['metadata']) !== undefined)
+        .map((key) => unknownField([key], ['metadata']));
+
+function invalidType(object: PlainObject, field: 'apiVersion' | 'kind'): FieldError[] {
+  const value = own(object, field);
   if (typeof value === 'string' && value !== '') return [];
+  const known = resourceKinds.find(({ kind }) => kind === own(object, 'kind'));
   const detail =
     field === 'apiVersion'
-      ? `for networks write ${V1}, or ${V1ALPHA1} for the flat shape`
+      ? known === undefined || known.apiVersion === V1
+        ? `for networks write ${V1}, or ${V1ALPHA1} for the flat shape`
+        : `write ${known.apiVersion}`
       : 'say what the object is, for example UserDefinedNetwork';
   return value === undefined || value === null || value === ''
     ? [{ type: 'Required', path: [field], detail }]
@@ -194,7 +207,7 @@ export function validateObject(value: unknown, old?: unknown): Validation {
     return { kind: 'invalid', errors: [error], warnings: [] };
   }
   const [apiVersion, kindName] = [own(value, 'apiVersion'), own(value, 'kind')];
-  const missing = [...invalidType(apiVersion, 'apiVersion'), ...invalidType(kindName, 'kind')];
+  const missing = [...invalidType(value, 'apiVersion'), ...invalidType(value, 'kind')];
   if (typeof apiVersion !== 'string' || typeof kindName !== 'string' || missing.length > 0) {
     return { kind: 'invalid', errors: missing, warnings: [] };
   }

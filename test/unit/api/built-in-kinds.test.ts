@@ -109,6 +109,21 @@ describe('a Service', () => {
       },
       'spec.ports[1].name: Duplicate value: "a"',
     ],
+    [
+      { ports: [{ name: 'a', port: 80 }, { port: 81 }, { port: 82 }] },
+      'spec.ports[2].name: Required value: of several ports each has a name',
+    ],
+    [
+      { ports: [{ port: 80, targetPort: 99_999 }] },
+      'spec.ports[0].targetPort: Invalid value: 99999: must be a port',
+    ],
+    [
+      { type: 'nodeport' },
+      'spec.type: Unsupported value: "nodeport": supported values: "ClusterIP", "NodePort"',
+    ],
+    [{ externalTrafficPolicy: 'local' }, 'spec.externalTrafficPolicy: Unsupported value: "local"'],
+    [{ internalTrafficPolicy: 'Node' }, 'spec.internalTrafficPolicy: Unsupported value: "Node"'],
+    [{ sessionAffinity: 'clientIP' }, 'spec.sessionAffinity: Unsupported value: "clientIP"'],
     [{ externalIPs: ['x'] }, 'spec.externalIPs[0]: Invalid value: "x": must be an IP address'],
     [
       { externalTrafficPolicy: 5 },
@@ -175,6 +190,7 @@ describe('an EndpointSlice', () => {
       { endpoints: [{ targetRef: [] }] },
       'endpoints[0].targetRef: Invalid value: []: must be a map',
     ],
+    [{ addressType: 'ipv6' }, 'addressType: Unsupported value: "ipv6": supported values: "IPv4"'],
     [{ ports: [{ port: 65536 }] }, 'ports[0].port: Invalid value: 65536: must be a port'],
   ])('is refused with %j', (rest, message) => {
     const [problem, ...others] = problemsOf(slice(rest));

@@ -27,6 +27,11 @@ const invalid = (value: unknown, detail: string): FieldError => ({
   detail,
 });
 
+const ofType = (value: unknown, wanted: string, actual: string): FieldError => ({
+  ...invalid(value, `spec.a in body must be of type ${wanted}: "${actual}"`),
+  type: 'TypeInvalid',
+});
+
 describe('what to do about an error', () => {
   test('every rule of our definitions has it', () => {
     const messages = new Set(
@@ -73,6 +78,22 @@ describe('what to do about an error', () => {
     [invalid('allow', PATTERN), 'did you mean "Allow"?'],
     [invalid('no', PATTERN), 'write Allow, Deny'],
     [invalid('mine', "metadata.name in body should match '^default$'"), 'write default'],
+    [ofType('24', 'integer', 'string'), 'write 24 without quotes'],
+    [ofType('10M', 'integer', 'string'), 'write a whole number'],
+    [ofType('yes', 'boolean', 'string'), 'write true or false, without quotes'],
+    [ofType(5, 'string', 'integer'), 'put it in quotes'],
+    [ofType({ a: 1 }, 'array', 'object'), 'write "-" before each item'],
+    [ofType('a', 'array', 'string'), 'write it as a list: [ … ]'],
+    [ofType([], 'object', 'array'), 'write a map: its fields below it, or in { … }'],
+    [
+      ofType('10.0.0.1', 'cidr', '10.0.0.1'),
+      'write an address and the length of its prefix, such as 10.100.0.0/16 or fd00:100::/64',
+    ],
+    [{ ...invalid(2, 'must have at most 1 item'), type: 'TooMany' }, 'keep one of them'],
+    [
+      invalid('http://a/', "spec.egress[0].to.dnsName in body should match '^(x)$'"),
+      'write a name such as www.example.com or *.example.com',
+    ],
   ])('%j: %s', (error, remedy) => {
     expect(remedyOf(error)).toBe(remedy);
   });

@@ -5,6 +5,7 @@ import {
   networkAttachmentDefinitions,
   nodes,
   pods,
+  services,
 } from '../../../src/api/kinds.ts';
 import type { ResourceKind } from '../../../src/api/objects.ts';
 import { readStored } from '../../../src/api/validation/stored-object.ts';
@@ -47,4 +48,12 @@ test.each([
     value: { ...read, metadata: { name: 'a' } },
   });
   expect(JSON.stringify(reading)).not.toContain('null');
+});
+
+test('a word of a later Kubernetes is taken as it is stored', () => {
+  const spec = { type: 'Mesh', internalTrafficPolicy: 'Node', ports: [{ port: 80 }] };
+  expect(readStored(services, withNulls(services, { spec }))).toMatchObject({
+    kind: 'value',
+    value: { spec: { type: 'Mesh', internalTrafficPolicy: 'Node' } },
+  });
 });

@@ -35,6 +35,28 @@ describe('objects that are each valid', () => {
     expect(together(labelled, net)).toEqual({ errors: [], warnings: [] });
   });
 
+  test('EgressIPs that ask for what another one has, or for nothing, have no effect', () => {
+    const egressIp = (name: string, addresses: string): string =>
+      `\napiVersion: k8s.ovn.org/v1\nkind: EgressIP\nmetadata: { name: ${name} }\nspec: { egressIPs: [${addresses}], namespaceSelector: {} }\n`;
+    expect(
+      together(egressIp('a', '"fd00::1"'), egressIp('b', '"fd00:0::1"'), egressIp('c', ''))
+        .warnings,
+    ).toEqual([
+      'net.yaml:10:9: EgressIP b: spec.egressIPs: the cluster manager would refuse it: fd00::1 is asked for by EgressIP a (net.yaml:2); write another one',
+      'net.yaml:15:9: EgressIP c: spec.egressIPs: asks for no address, and has no effect: write one or more',
+    ]);
+  });
+
+  test('a policy for a network that is not there says so', () => {
+    const policy = `\napiVersion: k8s.cni.cncf.io/v1beta1\nkind: MultiNetworkPolicy\nmetadata: { name: p, namespace: blue, annotations: { k8s.v1.cni.cncf.io/policy-for: 'lna, green/lan' } }\nspec: { podSelector: {} }\n`;
+    const lan = network('lan', '{ role: Secondary, subnets: [10.9.0.0/24] }');
+    expect(together(lan, policy).warnings).toEqual([
+      expect.stringContaining(
+        'annotation k8s.v1.cni.cncf.io/policy-for: there is no network or network-attachment-definition "blue/lna" here: did you mean "blue/lan"?',
+      ),
+    ]);
+  });
+
   describe('pods', () => {
     const NODE = '\napiVersion: v1\nkind: Node\nmetadata: { name: n1 }\n';
     const declared = [
@@ -56,6 +78,18 @@ describe('objects that are each valid', () => {
       ['a network that is not there', podOf(networks('lna')), 'did you mean "blue/lan"?'],
       ['their primary network', podOf(networks('main')), 'is a primary network'],
       ['what is no JSON', podOf(networks('[{')), 'is not valid JSON'],
+      [
+        'a claim that is not there',
+        `\napiVersion: k8s.cni.cncf.io/v1alpha1\nkind: IPAMClaim\nmetadata: { name: db, namespace: blue }\nspec: { network: blue_main, interface: ovn-udn1 }\n---\n${podOf(
+          '{ k8s.ovn.org/primary-udn-ipamclaim: bd }',
+        )}`,
+        'there is no IPAMClaim "blue/bd" here: did you mean "blue/db"?',
+      ],
+      [
+        'a bandwidth that is none',
+        podOf('{ kubernetes.io/ingress-bandwidth: fast }'),
+        'annotation kubernetes.io/ingress-bandwidth: must be a quantity, is "fast"',
+      ],
       ['a node that is not there', podOf('{}', 'n2'), 'spec.nodeName: there is no node "n2" here'],
       ['a namespace that is not there', podOf('{}', 'n1', 'bluee'), 'did you mean "blue"?'],
       [
@@ -448,19 +482,63 @@ describe('heddle validate', () => {
       of('k8s.ovn.org/v2', 'UserDefinedNetwork') +
         of('k8s.ovn.org/v1', 'UserDefindNetwork') +
         of('k8s.ovn.com/v1', 'UserDefinedNetwork') +
-        of('apps/v1', 'Deployment'),
+        of('v1', 'UserDefinedNetwork') +
+        of('apps/v1', 'Deployment') +
+        of('events.k8s.io/v1', 'Event') +
+        of('projectcalico.org/v3', 'NetworkPolicy'),
     );
     const told = stdout.match(/^error .*$/gm) ?? [];
     expect(told.map((line) => line.slice(line.indexOf(' in ')))).toEqual(
-      ['k8s.ovn.org/v2', 'k8s.ovn.org/v1', 'k8s.ovn.com/v1'].map(
+      ['k8s.ovn.org/v2', 'k8s.ovn.org/v1', 'k8s.ovn.com/v1', 'v1'].map(
         (version) => ` in ${version}: did you mean kind UserDefinedNetwork in k8s.ovn.org/v1?`,
       ),
     );
     expect(stdout.match(/^skipped .*$/gm)).toEqual([
       'skipped 1 object of kind Deployment (apps/v1), which Heddle does not use',
+      'skipped 1 object of kind Event (events.k8s.io/v1), which Heddle does not use',
+      'skipped 1 object of kind NetworkPolicy (projectcalico.org/v3), which Heddle does not use',
     ]);
     expect(status).toBe(1);
     expect(run(['-']).stdout).toMatch(/^warning <stdin>:1:1: holds no object$/m);
+  });
+
+  test.each([
+    ['networking.k8s.io/v1', 'NetworkPolcy', 'NetworkPolicy in networking.k8s.io/v1'],
+    ['discovery.k8s.io/v1beta1', 'EndpointSlice', 'EndpointSlice in discovery.k8s.io/v1'],
+    ['v1', 'Namespce', 'Namespace in v1'],
+    ['apps/v1', 'Pod', 'Pod in v1'],
+  ])('%s knows no %s', (apiVersion, kind, meant) => {
+    const { status, stdout } = run(
+      ['-'],
+      `apiVersion: ${apiVersion}\nkind: ${kind}\nmetadata: { name: a }\n`,
+    );
+    expect(stdout).toContain(
+      `nobody serves kind ${kind} in ${apiVersion}: did you mean kind ${meant}?`,
+    );
+    expect(status).toBe(1);
+  });
+
+  test.each([
+    [
+      'apiVersion: v1\nkind: Namespace\nmetdata: { name: a }',
+      'metdata: unknown field: did you mean "metadata"?',
+      1,
+    ],
+    ['kind: Namespace\nmetadata: { name: a }', 'apiVersion: Required value: write v1', 1],
+    [
+      'apiVersion: v1\nkind: Namespace\nmetadata: { name: a, annotations: { k8s.ovn.org/multicast-enabled: yes } }',
+      'Invalid value: true: must be a string (put the value in quotes)',
+      1,
+    ],
+    [
+      'apiVersion: v1\nkind: Node\nmetadata: { name: a, namespace: b }',
+      'note Node a: metadata.namespace is dropped: objects of this kind are in no namespace; take it out',
+      0,
+    ],
+  ])('%j: %s', (text, told, code) => {
+    const { status, stdout } = run(['-'], text);
+    expect(stdout).toContain(told);
+    expect(status).toBe(code);
   });
 
   test('checks an update when it is given what is stored', () => {

@@ -1,6 +1,6 @@
 /** `heddle graph`: the logical topology of a node as a picture. */
 import { statSync } from 'node:fs';
-import { mkdir, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Option, type Command } from 'commander';
 import { nearestName } from '../api/validation/nearest-name.ts';
@@ -12,6 +12,7 @@ import { svgText } from '../graph/svg.ts';
 import { joinedBy, partOf, topologyGraph, type TopologyGraph } from '../graph/topology-graph.ts';
 import type { RenderedZone } from '../zone/rendered-zone.ts';
 import { fileNames } from '../graph/file-names.ts';
+import { makeFolder } from '../store/make-folder.ts';
 import { INVENT_NODES, zoneOf } from './invented-zone.ts';
 import { addSettings } from './options.ts';
 import { EXIT, printLines, report, reportComplaints, reportProblems } from './output.ts';
@@ -109,7 +110,7 @@ async function writeAll(
   format: string,
   folder: string,
 ): Promise<void> {
-  await mkdir(folder, { recursive: true });
+  makeFolder(folder);
   const files = fileNames(graph.networks.map(({ network }) => network));
   const end = format === 'mermaid' ? 'mmd' : format;
   const linkOf = (network: string): string => `${files.get(network)}.${end}`;

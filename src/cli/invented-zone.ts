@@ -15,7 +15,14 @@ export const INVENT_NODES = [
 export async function zoneOf(command: Command): Promise<RenderedZone> {
   const { inventNodes } = command.opts<{ inventNodes?: string | true }>();
   const configuration = configurationOf(command);
-  if (inventNodes === undefined) return renderedZone(needed(configuration, 'node'));
+  if (inventNodes === undefined) {
+    if (configuration.manifests !== undefined && configuration.node === undefined)
+      throw new ConfigurationError(
+        '--node',
+        'is not set: name a Node of the manifests, or have what they lack made up: --invent-nodes',
+      );
+    return renderedZone(needed(configuration, 'node'));
+  }
   const count = inventNodes === true ? 1 : Number(inventNodes);
   if (!Number.isInteger(count) || count < 1 || count > MOST_NODES)
     throw new ConfigurationError(

@@ -56,7 +56,18 @@ export async function commandFor(called: string): Promise<Command> {
   if (VERSION_FLAGS.includes(called)) return program;
   const modules = await Promise.all(loaders.map((load) => load()));
   for (const { register } of new Set(modules)) register(program);
+  leadToHelp(program);
   return program;
+}
+
+/** A wrong command line is answered with where its own flags are. */
+function leadToHelp(parent: Command, path = parent.name()): void {
+  for (const command of parent.commands) {
+    const full = `${path} ${command.name()}`;
+    const what = command.commands.length > 0 ? 'the commands' : 'its flags';
+    command.showHelpAfterError(`(${full} --help lists ${what})`);
+    leadToHelp(command, full);
+  }
 }
 
 /** As `kubectl heddle` it asks the API server that kubectl asks. */

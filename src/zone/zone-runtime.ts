@@ -11,6 +11,7 @@ import type { ReplicaView } from 'ovsdb-client-ts';
 import { egressFirewallName } from '../topology/rows/address-sets.ts';
 import { chassisId } from '../api/annotations/node-annotations.ts';
 import { egressIPs, nodes, pods } from '../api/kinds.ts';
+import { nearestName } from '../api/validation/nearest-name.ts';
 import { LEASES, NODE_LEASES } from '../api/node-lease.ts';
 import type { ZoneAppliedObject, ZoneProblem } from '../api/zone-status.ts';
 import { podPort } from '../model/rules/names.ts';
@@ -429,7 +430,10 @@ export class ZoneRuntime implements AsyncDisposable {
     const { node, manifests } = this.configuration;
     const object = `Node ${node}`;
     const found = this.#problemsOfModel().find((problem) => problem.object === object);
-    const where = `no Node of this name in ${manifests ?? 'the cluster'}; add it or correct the name`;
+    const nearest = nearestName(node, this.informers.of(nodes).keys());
+    const remedy =
+      nearest === undefined ? 'add it or correct the name' : `did you mean ${nearest}?`;
+    const where = `no Node of this name in ${manifests ?? 'the cluster'}; ${remedy}`;
     if (found === undefined && manifests !== undefined)
       throw new ConfigurationError(`--node ${node}`, where);
     throw new NotReadyError(

@@ -3,7 +3,6 @@ import {
   closeSync,
   existsSync,
   fsyncSync,
-  mkdirSync,
   openSync,
   readFileSync,
   renameSync,
@@ -13,6 +12,7 @@ import {
 import { dirname, join } from 'node:path';
 import { errorText } from '../../api/error-text.ts';
 import { ConfigurationError } from '../../process/configuration-error.ts';
+import { makeFolder } from '../../store/make-folder.ts';
 import { conflist, CONFLIST_NAME, PLUGIN_MARK, PLUGIN_NAMES, shimScript } from './shim.ts';
 
 /** Writes the plugin, which asks on `socket`. Throws ConfigurationError. */
@@ -49,18 +49,6 @@ export function removePlugin(binDir: string): void {
 }
 
 const isOurs = (path: string): boolean => readFileSync(path, 'utf8').startsWith(PLUGIN_MARK);
-
-/** Node's own way of it never ends where a folder can't be made, as in /proc. */
-function makeFolder(path: string): void {
-  if (existsSync(path)) return;
-  makeFolder(dirname(path));
-  try {
-    mkdirSync(path);
-  } catch (error) {
-    // Another process was faster.
-    if (!existsSync(path)) throw error;
-  }
-}
 
 /** At each moment there is the old file or the new one, as a whole; an equal one stays. */
 function replace(path: string, text: string | Buffer, mode: number, flag: string): void {

@@ -1,10 +1,11 @@
-import { mkdir, open, readdir, rename, rm, rmdir, stat, writeFile } from 'node:fs/promises';
+import { open, readdir, rename, rm, rmdir, stat, writeFile } from 'node:fs/promises';
 import { randomUUID } from 'node:crypto';
 import { dirname, join } from 'node:path';
 import type { Clock } from '../clock.ts';
 import { FileLock } from './file-lock.ts';
 import { FileTree, type TreeChanges } from './file-tree.ts';
 import { isJsonObject } from '../json.ts';
+import { makeFolder } from '../make-folder.ts';
 import type { ObjectRecord } from './object-record.ts';
 import { fileNameOf } from './record-path.ts';
 import { StoreError, type Leadership } from '../store.ts';
@@ -77,9 +78,9 @@ export class StateDirectory implements RecordStorage {
 
   static async open(root: string, clock: Clock): Promise<StateDirectory> {
     try {
-      await mkdir(join(root, 'objects'), { recursive: true });
-      await mkdir(join(root, 'leases'), { recursive: true });
-      await mkdir(join(root, 'unfinished'), { recursive: true });
+      makeFolder(join(root, 'objects'));
+      makeFolder(join(root, 'leases'));
+      makeFolder(join(root, 'unfinished'));
       await removeOld(join(root, 'unfinished'), clock.now() - ABANDONED);
     } catch (error) {
       throw new StoreError(
@@ -270,7 +271,7 @@ async function renameInto(from: string, to: string): Promise<void> {
       return;
     } catch (error) {
       if (attempt > 3 || !isMissing(error)) throw error;
-      await mkdir(dirname(to), { recursive: true });
+      makeFolder(dirname(to));
     }
 }
 

@@ -259,7 +259,9 @@ spec: { nodeName: ovn-wroker }
     );
     const unknown = await bed.heddle.run('apply', '--node', 'ovn-wroker', '--no-wait');
     ended(unknown, 64);
-    expect(unknown.stderr).toMatch(/--node ovn-wroker: no Node of this name/);
+    expect(unknown.stderr).toMatch(
+      /--node ovn-wroker: no Node of this name in .*; did you mean ovn-worker\?/,
+    );
   });
 
   test('without a data plane the wait ends with what was waited for', async () => {

@@ -1,0 +1,30 @@
+/** Command lines that are wrong: what is said, with which exit code, and that there is an end. */
+import { spawnSync } from 'node:child_process';
+import { expect, test } from 'vitest';
+import { checkout, program } from '../../../src/lab/paths.ts';
+
+test.each<readonly [string, string]>([
+  ['plna', '(Did you mean plan?)\n(heddle --help lists the commands)'],
+  ['plan --nodes n1', '(Did you mean --node?)\n(heddle plan --help lists its flags)'],
+  ['cni instal', '(Did you mean install?)\n(heddle cni --help lists the commands)'],
+  ['lab up --nodes -1', '(heddle lab up --help lists its flags)'],
+  ['cni install --bin-dir bin', 'write the whole path, which begins with "/"'],
+  [
+    'render --manifests examples/two-tenants',
+    '--node: is not set: name a Node of the manifests, or have what they lack made up: --invent-nodes',
+  ],
+  [
+    'cluster --manifests examples/two-tenants --state /proc/x',
+    "state directory /proc/x can't be created: mkdir /proc/x: no such file or directory",
+  ],
+])('heddle %s', (line, told) => {
+  const { status, stderr } = spawnSync(process.execPath, [program, ...line.split(' ')], {
+    cwd: checkout,
+    encoding: 'utf8',
+    // One that hangs in the kernel's hands heeds no other.
+    killSignal: 'SIGKILL',
+    timeout: 30_000,
+  });
+  expect(stderr).toContain(told);
+  expect(status).toBe(64);
+});

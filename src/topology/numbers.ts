@@ -29,8 +29,9 @@ export const ROUTER_ADVERTISEMENT = {
 export const LAYER2_ROUTER_PORT = 32767;
 export const LAYER2_HOST_PORT = 1;
 
-/** The address by which OVN answers DHCP, and the seconds that an answer holds (reference/topology.md §14). */
+/** The addresses by which OVN answers DHCP, and the seconds that an answer holds (reference/topology.md §14). */
 export const DHCP_SERVER = '169.254.1.1';
+export const DHCPV6_SERVER = 'fe80::1';
 export const DHCP_LEASE_TIME = 3500;
 
 /** The meter of ACLs that log. */
@@ -87,6 +88,7 @@ export const ACL_DEFAULT_DENY = 1000;
 export const ACL_DEFAULT_ALLOW = 1001;
 export const ACL_POD_SERVERS_DROP = 1050;
 export const ACL_POD_SERVERS_PASS = 1051;
+export const ACL_DHCP_CLIENTS = 1052;
 /** Of the first rule; each further one has one less (reference/topology.md §18.2). */
 export const ACL_FIREWALL = 10_000;
 export const ACL_MULTICAST_DENY = 1011;

@@ -12,7 +12,7 @@ import { DEFAULT_NAD_KEY } from '../../api/nad/nad-key.ts';
 import { pods } from '../../api/kinds.ts';
 import type { Pod } from '../../api/types.ts';
 import type { HostNetworkPod, NamedPort, PodFacts, PodInterface } from '../model.ts';
-import { machineOf, machineTexts } from '../rules/virtual-machines.ts';
+import { machineOf, machineTexts, unnamedMachine } from '../rules/virtual-machines.ts';
 import {
   readNetworkRequests,
   SELECTED_PRIMARY,
@@ -22,7 +22,7 @@ import { gatewayPodPart } from './external-routes.ts';
 import { hostPortsPart } from './host-ports.ts';
 import type { ObjectKind, ObjectPart } from './object-kind.ts';
 import { optional, type ObjectReading, reading } from './reading.ts';
-import { unheeded, withoutDhcp } from './unheeded.ts';
+import { unheeded } from './unheeded.ts';
 
 /** A pod as selectors see it; undefined for one without ports. */
 function readPod(pod: Pod): PodFacts | undefined {
@@ -109,7 +109,7 @@ const CHECKS: readonly ((pod: Pod) => string | undefined)[] = [
     'k8s.ovn.org/routing-network': NO_GATEWAYS,
     'k8s.ovn.org/bfd-enabled': NO_GATEWAYS,
   }),
-  withoutDhcp,
+  unnamedMachine,
   (pod) => complaint(openDefaultPorts(pod)),
 ];
 

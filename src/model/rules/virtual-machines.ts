@@ -1,24 +1,38 @@
 /** Virtual machines of KubeVirt, which move from one pod to another and keep their addresses (reference/topology.md §14). Pure. */
 import { annotationOf } from '../../api/annotations/annotations.ts';
 import type { Pod } from '../../api/types.ts';
+import { isDnsSubdomain } from '../../api/validation/metadata.ts';
 import type { Attachment, VirtualMachine } from '../model.ts';
 
-/** The label by which pods of KubeVirt name their virtual machine. */
-const MACHINE_NAME = 'vm.kubevirt.io/name';
+/** The label of a pod of KubeVirt, whose value is what it runs. */
+const KUBEVIRT = 'kubevirt.io';
+const LAUNCHER = 'virt-launcher';
+/** The annotation that names the machine. Label `vm.kubevirt.io/name` is its host name, which two machines may have. */
+const MACHINE = 'kubevirt.io/domain';
 /** When the machine was seen running in the pod that it moved to. */
 const ARRIVED = 'kubevirt.io/migration-target-ready-timestamp';
 
-const nameOf = ({ metadata: { labels = {} } }: Pod): string | undefined =>
-  Object.hasOwn(labels, MACHINE_NAME) ? labels[MACHINE_NAME] : undefined;
+const isLauncher = ({ metadata: { labels = {} } }: Pod): boolean =>
+  Object.hasOwn(labels, KUBEVIRT) && labels[KUBEVIRT] === LAUNCHER;
 
 export function machineOf(pod: Pod): VirtualMachine | undefined {
-  const name = nameOf(pod);
-  if (name === undefined || name === '') return undefined;
+  const name = annotationOf(pod, MACHINE);
+  if (!isLauncher(pod) || name === undefined || !isDnsSubdomain(name)) return undefined;
   return { name, hasArrived: (annotationOf(pod, ARRIVED) ?? '') !== '' };
 }
 
+/** What is wrong with a pod of KubeVirt that does not say which machine it runs. */
+export function unnamedMachine(pod: Pod): string | undefined {
+  if (!isLauncher(pod) || machineOf(pod) !== undefined) return undefined;
+  const name = annotationOf(pod, MACHINE);
+  const what =
+    name === undefined ? 'is missing' : `${JSON.stringify(name)} is no name of an object`;
+  return `it has label ${KUBEVIRT}=${LAUNCHER}, and annotation ${MACHINE} ${what}: it is taken for a pod without a virtual machine, whose addresses do not move and which DHCP does not answer; set the annotation to the name of its VirtualMachineInstance, as KubeVirt does`;
+}
+
 export const machineTexts = (pod: Pod): readonly unknown[] => [
-  nameOf(pod),
+  isLauncher(pod),
+  annotationOf(pod, MACHINE),
   annotationOf(pod, ARRIVED),
 ];
 
@@ -47,3 +61,9 @@ export function isOpenWhileMoving(
   if (isOlder(other, self)) return self.machine?.hasArrived === true;
   return other.machine?.hasArrived === true ? false : undefined;
 }
+
+/** Whether DHCP answers the machine in this pod. Of several pods of one machine it is the open one's, else the oldest one's. */
+export const isAnsweredHere = (self: PodOfMachine, others: readonly PodOfMachine[]): boolean =>
+  others.length === 1
+    ? isOpenWhileMoving(self, others) !== false
+    : others.every((other) => isOlder(self, other));

@@ -20,7 +20,7 @@ import {
   sharedRanges,
   type PodRanges,
 } from '../rules/pod-ranges.ts';
-import { isOpenWhileMoving } from '../rules/virtual-machines.ts';
+import { isAnsweredHere, isOpenWhileMoving } from '../rules/virtual-machines.ts';
 import type { NamespaceTables } from './namespaces.ts';
 import type { NetworkTables } from './networks.ts';
 import type { NodeTables } from './nodes.ts';
@@ -182,20 +182,26 @@ export function attachmentTables(
     return mac === undefined ? ranges : { ...ranges, reservedMacs: [...ranges.reservedMacs, mac] };
   }
 
+  /** Interfaces of other pods of the same machine on the same network. */
+  const otherPodsOf = (attachment: Attachment): readonly Attachment[] =>
+    machineKeys(attachment)
+      .flatMap((machine) => [
+        ...attachments.by('machine', ...machine),
+        ...remoteAttachments.by('machine', ...machine),
+      ])
+      .filter(({ pod }) => pod !== attachment.pod);
+
   return {
     attachments,
     remoteAttachments,
 
     /** Whether the interface is the open one of a virtual machine that moves; undefined where OVN need not be told. */
-    isOpenWhileMoving(attachment: Attachment): boolean | undefined {
-      const others = machineKeys(attachment)
-        .flatMap((machine) => [
-          ...attachments.by('machine', ...machine),
-          ...remoteAttachments.by('machine', ...machine),
-        ])
-        .filter(({ pod }) => pod !== attachment.pod);
-      return isOpenWhileMoving(attachment, others);
-    },
+    isOpenWhileMoving: (attachment: Attachment): boolean | undefined =>
+      isOpenWhileMoving(attachment, otherPodsOf(attachment)),
+
+    /** Whether DHCP answers the virtual machine in this pod. */
+    isAnsweredHere: (attachment: Attachment): boolean =>
+      isAnsweredHere(attachment, otherPodsOf(attachment)),
 
     /** What pods of this node say and may not; nodes report their own. */
     *attachmentProblems(): Iterable<ModelProblem> {

@@ -160,6 +160,12 @@ export function serviceTables(
     services,
     serviceNetworks,
 
+    /** Where pods ask for names, as the setting says; none while the service that it names is not known. */
+    dnsServers: (): readonly string[] =>
+      typeof settings.dnsServers === 'string'
+        ? (declaredServices.get(settings.dnsServers)?.facts.clusterIps ?? [])
+        : settings.dnsServers,
+
     /**
      * Another service with a cluster IP and port of that one, on another network of the connection: of the two the connection shares
      * the one that comes first by its name.

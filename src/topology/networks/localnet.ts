@@ -53,7 +53,7 @@ export const localnetNetwork = feature({
       },
       holds('Logical_Switch', localnetSwitch(prefix), 'ports'),
     );
-    addDhcpOptions(rows.by('dhcp'), network);
+    addDhcpOptions(rows.by('dhcp'), network, localnetSwitch(prefix));
     addPodServerAcls(rows.by('pod-servers'), network, localnetSwitch(prefix), localnetPort(prefix));
   },
 });

@@ -1,4 +1,4 @@
-/** What OVN answers pods of an OVNSecondaryNetwork that ask for their address by DHCP (reference/topology.md §22). */
+/** What OVN answers who asks for its address by DHCP: pods of an OVNSecondaryNetwork (reference/topology.md §22). */
 
 import { macOf } from '../../allocators/addresses.ts';
 import type { TableClaim } from '../../desired/rows.ts';
@@ -6,12 +6,13 @@ import type { Network } from '../../model/model.ts';
 import { servedSubnets, type ServedSubnet } from '../../model/rules/flat-networks.ts';
 import { controllerOf } from '../../model/rules/names.ts';
 import { idKey } from '../rows/found.ts';
-import { DHCP_LEASE_TIME, DHCP_SERVER } from '../numbers.ts';
+import { ACL_CLAIM, addAcl } from '../rows/acls.ts';
+import { ACL_DHCP_CLIENTS, DHCP_LEASE_TIME, DHCP_SERVER, TIER_ISOLATION } from '../numbers.ts';
 import { objectIds, OBJECT_ID } from '../rows/object-ids.ts';
-import { NORTHBOUND, type Rows } from '../rows/unit-rows.ts';
+import { holds, NORTHBOUND, type Rows } from '../rows/unit-rows.ts';
 import type { NetworkPart } from './part.ts';
 
-const DHCP_CLAIM: TableClaim = {
+export const DHCP_CLAIM: TableClaim = {
   database: NORTHBOUND,
   table: 'DHCP_Options',
   keyOf: idKey,
@@ -38,13 +39,49 @@ export const dhcpOptions: NetworkPart = {
       source: 'reference/topology.md §22',
     },
   },
-  claims: [DHCP_CLAIM],
-  build: (rows, { network }) => addDhcpOptions(rows.by('dhcp'), network),
+  claims: [DHCP_CLAIM, ACL_CLAIM],
+  build: (rows, { names, network }) => addDhcpOptions(rows.by('dhcp'), network, names.nodeSwitch),
 };
 
+/** What a client sends to servers: an offer, or a lease that it has, is asked for from port 68, or by IPv6 from 546. */
+const TO_SERVERS =
+  '((ip4 && udp.src == 68 && udp.dst == 67) || (ip6 && udp.src == 546 && udp.dst == 547))';
+
+/**
+ * Clients ask whatever policies say: OVN looks at these before it answers. In the tier before all of them; `port` alone may ask, or all of the
+ * switch.
+ */
+export function addDhcpClientAcl(
+  rows: Rows,
+  { controller, name }: { readonly controller: string; readonly name: string },
+  logicalSwitch: string,
+  port?: string,
+): void {
+  addAcl(
+    rows,
+    {
+      ids: objectIds(controller, 'DhcpClients', { name }),
+      direction: 'Egress',
+      tier: TIER_ISOLATION,
+      afterLoadBalancing: true,
+      priority: ACL_DHCP_CLIENTS,
+      action: 'allow',
+      match: port === undefined ? TO_SERVERS : `inport == "${port}" && ${TO_SERVERS}`,
+    },
+    holds('Logical_Switch', logicalSwitch, 'acls'),
+  );
+}
+
 /** The rows of a network of any topology. */
-export function addDhcpOptions(rows: Rows, network: Network): void {
-  for (const served of servedSubnets(network)) {
+export function addDhcpOptions(rows: Rows, network: Network, logicalSwitch: string): void {
+  const all = servedSubnets(network);
+  if (all.length > 0)
+    addDhcpClientAcl(
+      rows,
+      { controller: controllerOf(network.name), name: logicalSwitch },
+      logicalSwitch,
+    );
+  for (const served of all) {
     const ids = idsOf(network, served);
     rows.keyed('DHCP_Options', ids[OBJECT_ID], {
       cidr: served.cidr,

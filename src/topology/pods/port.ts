@@ -11,7 +11,7 @@ import { ACL_CLAIM } from '../rows/acls.ts';
 import { addOpenPortAcls } from '../isolation/open-ports.ts';
 import { reroutesOf } from '../egress/egress-ip.ts';
 import { serviceReroutesOf } from '../egress/egress-service.ts';
-import { dhcpKeys } from '../parts/dhcp.ts';
+import { DHCP_CLAIM, dhcpKeys } from '../parts/dhcp.ts';
 import {
   adminPortGroup,
   closedPortGroup,
@@ -22,6 +22,7 @@ import {
 } from '../rows/port-groups.ts';
 import { holds, Rows } from '../rows/unit-rows.ts';
 import { SWITCH_PORT_CLAIM } from '../rows/switch-rows.ts';
+import { addMachineDhcp } from './machine-dhcp.ts';
 import { addPodPort, checkedPort, POD_RANK } from './port-row.ts';
 
 export const podPorts = feature({
@@ -39,12 +40,16 @@ export const podPorts = feature({
       text: 'Of a virtual machine that moves from one pod to another only one port is open, and has its addresses.',
       source: 'reference/topology.md §14',
     },
+    dhcp: {
+      text: 'OVN itself answers a virtual machine on a primary Layer2 network that asks for its address by DHCP, whatever policies say: with address, gateway, DNS servers, host name and MTU.',
+      source: 'reference/topology.md §14',
+    },
     'open-ports': {
       text: 'Ports that a pod opened on the default network can be reached there, although its primary network is another one.',
       source: 'reference/topology.md §17.1',
     },
   },
-  claims: [SWITCH_PORT_CLAIM, ACL_CLAIM],
+  claims: [SWITCH_PORT_CLAIM, ACL_CLAIM, DHCP_CLAIM],
   build(facts, args, out) {
     const attachment = facts.attachments.get(...args);
     if (attachment === undefined) return;
@@ -59,6 +64,7 @@ export const podPorts = feature({
         `a tunnel id of pod ${attachment.namespace}/${attachment.pod} on network ${network}`,
       );
     const rows = Rows.northbound(out, `Pod ${attachment.namespace}/${attachment.pod}`);
+    const machineDhcp = addMachineDhcp(rows.by('dhcp'), facts, attachment, port);
     addPodPort(
       rows.by('port'),
       port,
@@ -67,7 +73,7 @@ export const podPorts = feature({
         topology,
         isOpen: facts.isOpenWhileMoving(attachment),
         mostConnections: facts.settings.podConnections,
-        dhcp: dhcpOf(facts, network),
+        dhcp: new Map([...dhcpOf(facts, network), ...machineDhcp]),
         needs: [
           ...reroutesOf(facts.egressPorts.get(...args)),
           ...serviceReroutesOf(facts, facts.egressServicePorts.get(...args)),

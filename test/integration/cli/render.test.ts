@@ -177,7 +177,9 @@ test('OVNSecondaryNetworks are rendered where pods are on them, a port for each 
     .filter(({ key }) => /plain|secondary_/.test(key))
     .map(({ table, key }) => `${table} ${key}`);
   expect(rows.toSorted()).toEqual([
+    'ACL secondary_plain_overlay-network-controller:DhcpClients:secondary_plain_overlay_ovn_layer2_switch',
     'ACL secondary_plain_overlay-network-controller:PodServers:secondary_plain_overlay_ovn_layer2_switch:drop',
+    'ACL secondary_plain_underlay-network-controller:DhcpClients:secondary_plain_underlay_ovn_localnet_switch',
     'ACL secondary_plain_underlay-network-controller:PodServers:secondary_plain_underlay_ovn_localnet_switch:drop',
     'ACL secondary_plain_underlay-network-controller:PodServers:secondary_plain_underlay_ovn_localnet_switch:pass',
     'DHCP_Options secondary_plain_overlay-network-controller:OVNSecondaryNetwork:secondary_plain_overlay:fd20.60../64',

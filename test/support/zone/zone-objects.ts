@@ -264,17 +264,19 @@ export class ZoneObjects {
     const bare = podWith(`${namespace}/${name}`, node, networks, `uid-${random.below(2)}`) as Pod;
     const selection =
       other.role === 'secondary' ? { 'k8s.v1.cni.cncf.io/networks': other.nads[0] ?? '' } : {};
+    const isMachine = random.is(0.2);
     const made: Pod = {
       ...bare,
       metadata: {
         ...bare.metadata,
         labels: {
           ...randomLabels(random),
-          ...(random.is(0.2) ? { 'vm.kubevirt.io/name': 'machine' } : {}),
+          ...(isMachine ? { 'kubevirt.io': 'virt-launcher' } : {}),
         },
         annotations: {
           ...bare.metadata.annotations,
           ...selection,
+          ...(isMachine ? { 'kubevirt.io/domain': 'machine' } : {}),
           ...(random.is(0.3)
             ? { 'kubevirt.io/migration-target-ready-timestamp': '2026-01-01T00:00:00Z' }
             : {}),

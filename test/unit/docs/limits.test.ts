@@ -10,7 +10,6 @@ import { zoneFacts } from '../../../src/model/zone/zone.ts';
 import { ObjectIntake } from '../../../src/model/zone/intake.ts';
 import { whyNotRendered } from '../../../src/model/rules/rendering.ts';
 import { DEFAULT_SETTINGS } from '../../../src/model/settings.ts';
-import { pod } from '../../support/zone/pods.ts';
 import { adminPolicy } from '../../support/zone/policed-zone.ts';
 import { builtUnits } from '../../support/zone/built-rows.ts';
 import { egressFirewall } from '../../../src/topology/egress/firewall.ts';
@@ -57,13 +56,6 @@ const annotated = (kind: string, annotation: string, value = 'x'): KubeObject =>
 const toldOf = (kind: string, annotation: string, value?: string): string[] =>
   problemsOf(annotated(kind, annotation, value)).filter((message) => message.includes(annotation));
 
-const machine = (): KubeObject => {
-  const made = pod('a/vm', 'w1', [
-    { nadKey: 'a/net', address: '10.9.0.3/16', role: 'primary', tunnelId: 12 },
-  ]);
-  return { ...made, metadata: { ...made.metadata, labels: { 'vm.kubevirt.io/name': 'vm' } } };
-};
-
 /** What is said, by the beginning of the row. */
 /** Nodes forward nothing that pods ask DNS. */
 function withoutForwarding() {
@@ -88,8 +80,6 @@ const SAID: Readonly<Record<string, () => readonly (string | undefined)[]>> = {
       toldOf('Pod', `k8s.ovn.org/${name}`),
     ),
   ],
-  'DHCP for virtual machines': () =>
-    problemsOf(machine()).filter((message) => message.includes('DHCP')),
   'EgressServices that name a routing table by its name': () => [routingTable('blue').problem],
   'EgressServices of primary networks': () => [whyNotOnPrimary({ table: 1200 })],
   'EgressFirewalls with wildcards': () =>
@@ -134,11 +124,4 @@ test('every limit that is tested is in the table', () => {
 
 test('annotations that mean nothing unusual are no problem', () => {
   expect(toldOf('Node', 'k8s.ovn.org/layer2-topology-version', '2.0')).toEqual([]);
-  const plain = machine();
-  const { labels: _labels, ...metadata } = plain.metadata as {
-    labels?: unknown;
-  } & KubeObject['metadata'];
-  expect(problemsOf({ ...plain, metadata }).filter((message) => message.includes('DHCP'))).toEqual(
-    [],
-  );
 });

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Node } from '../../../../src/api/types.ts';
-import { otherLayout, unheeded, withoutDhcp } from '../../../../src/model/read/unheeded.ts';
-import { pod } from '../../../support/zone/pods.ts';
+import { otherLayout, unheeded } from '../../../../src/model/read/unheeded.ts';
 
 const annotated = (annotations: Readonly<Record<string, string>>) =>
   ({ apiVersion: 'v1', kind: 'Node', metadata: { name: 'n1', annotations }, spec: {} }) as Node;
@@ -28,19 +27,4 @@ test('a node with another layout of Layer2 networks is told so; one that says no
   expect(layout()).toBeUndefined();
   expect(layout('2.0')).toBeUndefined();
   expect(layout('1.0')).toContain('"1.0"');
-});
-
-test('a virtual machine on a primary Layer2 network is told that nobody answers it by DHCP', () => {
-  const machine = (nadKey: string, tunnelId: number | undefined, labels: object) => {
-    const network = { nadKey, address: '10.0.0.3/16', role: 'primary' as const };
-    const made = pod('blue/vm', 'n1', [
-      tunnelId === undefined ? network : { ...network, tunnelId },
-    ]);
-    return { ...made, metadata: { ...made.metadata, labels } } as never;
-  };
-  const labels = { 'vm.kubevirt.io/name': 'vm' };
-  expect(withoutDhcp(machine('blue/net', 10, labels))).toContain('DHCP');
-  expect(withoutDhcp(machine('blue/net', 10, {}))).toBeUndefined();
-  expect(withoutDhcp(machine('blue/net', undefined, labels))).toBeUndefined();
-  expect(withoutDhcp(machine('default', 10, labels))).toBeUndefined();
 });

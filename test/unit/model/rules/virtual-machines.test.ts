@@ -1,23 +1,49 @@
 import { describe, expect, test } from 'vitest';
 import type { Pod } from '../../../../src/api/types.ts';
 import {
+  isAnsweredHere,
   isOpenWhileMoving,
   isSameMachine,
   machineOf,
+  unnamedMachine,
   type PodOfMachine,
 } from '../../../../src/model/rules/virtual-machines.ts';
 
 const pod = (labels: Record<string, string>, annotations: Record<string, string> = {}): Pod =>
   ({ metadata: { name: 'p', namespace: 'blue', labels, annotations }, spec: {} }) as Pod;
-const NAME = 'vm.kubevirt.io/name';
+const LAUNCHER = { 'kubevirt.io': 'virt-launcher' };
+const MACHINE = 'kubevirt.io/domain';
 const ARRIVED = 'kubevirt.io/migration-target-ready-timestamp';
 
 describe('a pod of a virtual machine (reference/topology.md §14)', () => {
-  test('names it by a label, and says by an annotation that it has arrived', () => {
-    expect(machineOf(pod({ [NAME]: 'vm' }))).toEqual({ name: 'vm', hasArrived: false });
-    expect(machineOf(pod({ [NAME]: 'vm' }, { [ARRIVED]: 'now' }))?.hasArrived).toBe(true);
-    expect(machineOf(pod({}))).toBeUndefined();
-    expect(machineOf(pod({ [NAME]: '' }))).toBeUndefined();
+  test("is one of KubeVirt's, names the machine by an annotation, and says by another one that it has arrived", () => {
+    expect(machineOf(pod(LAUNCHER, { [MACHINE]: 'vm' }))).toEqual({
+      name: 'vm',
+      hasArrived: false,
+    });
+    expect(machineOf(pod(LAUNCHER, { [MACHINE]: 'vm', [ARRIVED]: 'now' }))?.hasArrived).toBe(true);
+    expect(unnamedMachine(pod(LAUNCHER, { [MACHINE]: 'vm' }))).toBeUndefined();
+  });
+
+  test('is none by the label with the host name, which a tenant may write on any two pods and two machines may have', () => {
+    const label = { 'vm.kubevirt.io/name': 'vm' };
+    expect(machineOf(pod(label))).toBeUndefined();
+    expect(machineOf(pod(label, { [MACHINE]: 'vm' }))).toBeUndefined();
+    const [one, other] = ['one', 'other'].map((name) =>
+      machineOf(pod({ ...LAUNCHER, ...label }, { [MACHINE]: name })),
+    );
+    expect(one?.name).not.toBe(other?.name);
+  });
+
+  test.each([
+    ['without the annotation', undefined, 'is missing'],
+    ['with an empty one', '', '"" is no name'],
+    ['with one that is no name', 'a"; drop', '"a\\"; drop" is no name'],
+  ])('%s is told so', (_what, name, message) => {
+    const launcher = pod(LAUNCHER, name === undefined ? {} : { [MACHINE]: name });
+    expect(machineOf(launcher)).toBeUndefined();
+    expect(unnamedMachine(launcher)).toContain(`annotation ${MACHINE} ${message}`);
+    expect(unnamedMachine(pod({}, name === undefined ? {} : { [MACHINE]: name }))).toBeUndefined();
   });
 });
 
@@ -54,5 +80,20 @@ describe('a machine that moves', () => {
   test('in one pod, or in more than two, does not move', () => {
     expect(isOpenWhileMoving(from, [])).toBeUndefined();
     expect(isOpenWhileMoving(to, [from, { ...to, pod: 'c' }])).toBeUndefined();
+  });
+
+  test('is answered by DHCP in one pod: the open one, and of more than two in the oldest', () => {
+    expect([isAnsweredHere(from, []), isAnsweredHere(from, [to])]).toEqual([true, true]);
+    expect([isAnsweredHere(to, [from]), isAnsweredHere(arrived, [from])]).toEqual([false, true]);
+    expect(isAnsweredHere(from, [arrived])).toBe(false);
+    const third = { ...arrived, pod: 'c' };
+    expect(
+      [from, arrived, third].map((self) =>
+        isAnsweredHere(
+          self,
+          [from, arrived, third].filter((one) => one !== self),
+        ),
+      ),
+    ).toEqual([true, false, false]);
   });
 });

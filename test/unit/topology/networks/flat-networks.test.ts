@@ -44,6 +44,7 @@ const underlayPod: Attachment = {
 describe('the network of an OVNSecondaryNetwork (reference/topology.md §22)', () => {
   test('with an IPv6 subnet has a router that announces subnet and MTU, and an answer to DHCP for each of its ports', () => {
     expect(texts(zoneOf(overlay, overlayPod))).toEqual([
+      'ACL secondary_blue_overlay-network-controller:DhcpClients:SWITCH action=allow direction=from-lport external_ids={k/id=secondary_blue_overlay-network-controller:DhcpClients:SWITCH k/name=SWITCH k/owner-controller=secondary_blue_overlay-network-controller k/owner-type=DhcpClients} match=((ip4 && udp.src == 68 && udp.dst == 67) || (ip6 && udp.src == 546 && udp.dst == 547)) options={apply-after-lb=true} priority=1052 tier=0 < Logical_Switch/SWITCH.acls',
       'ACL secondary_blue_overlay-network-controller:PodServers:SWITCH:drop action=drop direction=from-lport external_ids={k/id=secondary_blue_overlay-network-controller:PodServers:SWITCH:drop k/name=SWITCH k/owner-controller=secondary_blue_overlay-network-controller k/owner-type=PodServers type=drop} match=udp.dst == {68, 546} options={apply-after-lb=true} priority=1050 tier=0 < Logical_Switch/SWITCH.acls',
       'DHCP_Options DHCP cidr=fd20:60::/64 external_ids={k/cidr=fd20.60../64 k/id=DHCP k/name=secondary_blue_overlay k/owner-controller=secondary_blue_overlay-network-controller k/owner-type=OVNSecondaryNetwork} options={server_id=0a:58:a9:fe:01:01}',
       'Load_Balancer_Group P_clusterLBGroup < Logical_Switch/SWITCH.load_balancer_group',
@@ -59,6 +60,7 @@ describe('the network of an OVNSecondaryNetwork (reference/topology.md §22)', (
 
   test('with an IPv4 subnet has no router; the answer to DHCP tells the MTU', () => {
     expect(texts(zoneOf(overlay4, pod4))).toEqual([
+      'ACL secondary_blue_overlay-network-controller:DhcpClients:SWITCH action=allow direction=from-lport external_ids={k/id=secondary_blue_overlay-network-controller:DhcpClients:SWITCH k/name=SWITCH k/owner-controller=secondary_blue_overlay-network-controller k/owner-type=DhcpClients} match=((ip4 && udp.src == 68 && udp.dst == 67) || (ip6 && udp.src == 546 && udp.dst == 547)) options={apply-after-lb=true} priority=1052 tier=0 < Logical_Switch/SWITCH.acls',
       'ACL secondary_blue_overlay-network-controller:PodServers:SWITCH:drop action=drop direction=from-lport external_ids={k/id=secondary_blue_overlay-network-controller:PodServers:SWITCH:drop k/name=SWITCH k/owner-controller=secondary_blue_overlay-network-controller k/owner-type=PodServers type=drop} match=udp.dst == {68, 546} options={apply-after-lb=true} priority=1050 tier=0 < Logical_Switch/SWITCH.acls',
       'DHCP_Options DHCP cidr=10.60.0.0/16 external_ids={k/cidr=10.60.0.0/16 k/id=DHCP k/name=secondary_blue_overlay k/owner-controller=secondary_blue_overlay-network-controller k/owner-type=OVNSecondaryNetwork} options={lease_time=3500 mtu=1300 server_id=169.254.1.1 server_mac=0a:58:a9:fe:01:01}',
       'Load_Balancer_Group P_clusterLBGroup < Logical_Switch/SWITCH.load_balancer_group',
@@ -70,12 +72,13 @@ describe('the network of an OVNSecondaryNetwork (reference/topology.md §22)', (
   });
 
   test('on the underlay has that answer too, and leaves routers to the underlay', () => {
-    expect(texts(zoneOf(underlay, underlayPod)).slice(2, 3)).toEqual([
+    expect(texts(zoneOf(underlay, underlayPod)).slice(3, 4)).toEqual([
       'DHCP_Options DHCP cidr=10.70.0.0/16 external_ids={k/cidr=10.70.0.0/16 k/id=DHCP k/name=secondary_blue_underlay k/owner-controller=secondary_blue_underlay-network-controller k/owner-type=OVNSecondaryNetwork} options={lease_time=3500 mtu=1300 server_id=169.254.1.1 server_mac=0a:58:a9:fe:01:01}',
     ]);
     const six = { ...underlay, subnets: overlay.subnets };
     const rows = rowsOf(zoneOf(six, { ...underlayPod, addresses: ['fd20:60::5/64'] }), UNITS);
     expect(rows.map(({ table }) => table).sort()).toEqual([
+      'ACL',
       'ACL',
       'ACL',
       'DHCP_Options',

@@ -117,13 +117,15 @@ describe('a virtual machine that moves', () => {
   });
 });
 
-test('pods say by label and annotation which machine they run, and whether it has arrived', () => {
+test("pods say which machine they run, and whether it has arrived, as KubeVirt's do", () => {
   const pod = (labels: Record<string, string>, annotations: Record<string, string> = {}): Pod => {
     const made = policedPod('a/b', { address: '10.244.0.9/24', labels });
     return { ...made, metadata: { ...made.metadata, annotations } };
   };
+  const launcher = { 'kubevirt.io': 'virt-launcher' };
+  const domain = { 'kubevirt.io/domain': 'vm' };
   const arrived = { 'kubevirt.io/migration-target-ready-timestamp': '2026-01-01T00:00:00Z' };
-  expect(machineOf(pod({ 'vm.kubevirt.io/name': 'vm' }))).toEqual(machine);
-  expect(machineOf(pod({ 'vm.kubevirt.io/name': 'vm' }, arrived))).toEqual(HAS_ARRIVED);
-  expect(machineOf(pod({ app: 'web' }, arrived))).toBeUndefined();
+  expect(machineOf(pod(launcher, domain))).toEqual(machine);
+  expect(machineOf(pod(launcher, { ...domain, ...arrived }))).toEqual(HAS_ARRIVED);
+  expect(machineOf(pod({ app: 'web' }, { ...domain, ...arrived }))).toBeUndefined();
 });

@@ -20,6 +20,8 @@ export interface EgressHealthTimes {
   readonly gap: number;
   /** What a node learned of others counts this long. */
   readonly recent: number;
+  /** Before a manager takes a node for gone it has heard each of the others that it counts on within this time: their answer acknowledged, the next one, and its way. */
+  readonly heard: number;
 }
 
 /** `timeout`: how long a node may be silent (egressip-reachability-total-timeout). */
@@ -30,6 +32,7 @@ export const egressHealthTimes = (timeout: number): EgressHealthTimes => ({
   unasked: 0.6 * timeout,
   gap: 0.3 * timeout,
   recent: 0.5 * timeout,
+  heard: 0.9 * timeout,
 });
 
 /** A node that may have addresses no more has none of them after this time. */
@@ -54,29 +57,68 @@ export function healthAddresses(node: Node): readonly string[] {
 
 /** What another node answered of itself. */
 export interface NodeAge {
-  /** Of its last answer that was acknowledged, when it was asked. */
+  /** Of its last answer that was acknowledged, when it answered. */
   readonly age: number;
   /** When it was asked. */
   readonly at: number;
+  /** When its answer came. */
+  readonly got: number;
+}
+
+/** The egress nodes, as one of them sees them. */
+export interface EgressNodeVotes {
+  /** It is one itself. */
+  readonly isCounted: boolean;
+  /** What others answered; undefined of one that never did. */
+  readonly others: readonly (NodeAge | undefined)[];
+}
+
+/** When the oldest was asked of those by whom it is known that most egress nodes are not heard, itself among them; undefined where that is not known. */
+function unheardSince(
+  now: number,
+  { isCounted, others }: EgressNodeVotes,
+  { unasked, recent }: EgressHealthTimes,
+  heardBefore: number,
+): number | undefined {
+  const own = isCounted ? 1 : 0;
+  const unheard = others.filter(
+    (other) =>
+      other !== undefined &&
+      other.age >= unasked &&
+      now - other.at <= recent &&
+      // One that started meanwhile does not know what was before.
+      (other.age === Infinity ? Infinity : other.got - other.age) <= heardBefore,
+  );
+  if (2 * (own + unheard.length) <= own + others.length) return undefined;
+  return Math.min(now, ...unheard.map((other) => other?.at ?? now));
 }
 
 /**
- * Whether a node keeps its addresses. One that a manager has heard does. One that none has heard does while most egress nodes are no more heard than it is: then there
- * is no manager that could give the addresses to others, as one does so only while at least half of them are heard.
+ * Until when nobody can be given a node's addresses, on its clock; undefined when that is over. One that a manager has heard keeps them. One that none has heard does
+ * while most egress nodes are no more heard than it is: then there is no manager that could give the addresses to others, as one does so only while it
+ * has heard at least half of them for as long as a lease lasts.
  */
-export function keepsAddresses(
+export function keptUntil(
   age: number,
   now: number,
-  {
-    isCounted,
-    others,
-  }: { readonly isCounted: boolean; readonly others: readonly (NodeAge | undefined)[] },
-  { lease, unasked, recent }: EgressHealthTimes,
-): boolean {
-  if (age < lease) return true;
-  const own = isCounted ? 1 : 0;
-  const unheard = others.filter(
-    (other) => other !== undefined && other.age >= unasked && now - other.at <= recent,
-  ).length;
-  return 2 * (own + unheard) > own + others.length;
+  votes: EgressNodeVotes,
+  times: EgressHealthTimes,
+): number | undefined {
+  if (age < times.lease) return now - age + times.gone;
+  const since = unheardSince(now, votes, times, Infinity);
+  return since === undefined ? undefined : since + times.lease;
+}
+
+/**
+ * The same for a node that has let go, as it heard nothing for a while: it may have its addresses again where most egress nodes were heard by nobody from when it
+ * could still keep them (`until`, of `keptUntil`) until now, and there was no manager in between.
+ */
+export function keptAgainUntil(
+  until: number,
+  now: number,
+  votes: EgressNodeVotes,
+  times: EgressHealthTimes,
+): number | undefined {
+  const since = unheardSince(now, votes, times, until - times.heard);
+  return since === undefined ? undefined : since + times.lease;
 }

@@ -5,8 +5,10 @@ import type { ZoneProblem } from '../../api/zone-status.ts';
 import {
   egressHealthTimes,
   healthAddresses,
-  keepsAddresses,
+  keptAgainUntil,
+  keptUntil,
   type EgressHealthTimes,
+  type EgressNodeVotes,
   type NodeAge,
 } from '../../model/rules/egress-health.ts';
 import { egressNodeSelectors, isEgressNode } from '../../model/rules/egress-node-selectors.ts';
@@ -50,7 +52,7 @@ interface Peer {
 }
 
 /** Of the lease: others are asked when so much of it is over, and again after this much. */
-const ASK_AT = 0.85;
+const ASK_AT = 0.6;
 const ASK_AGAIN = 0.25;
 /** Milliseconds for which the address of a management port that comes up is not missed. */
 const MISSED_AFTER = 10_000;
@@ -62,6 +64,8 @@ export class EgressLeaseSource implements FactSource {
   readonly #servers = new Map<string, Disposable>();
   readonly #peers = new Map<string, Peer>();
   #askedAt = -Infinity;
+  /** Until then nobody could be given what this node has, as far as it was known; of a node that a manager has heard since it started. */
+  #keptUntil: number | undefined;
   #unserved: { readonly since: number; readonly why: string } | undefined;
   #problems: readonly ZoneProblem[] = [];
 
@@ -132,36 +136,37 @@ export class EgressLeaseSource implements FactSource {
     return { token: this.#lease.token(now), age: this.#lease.age(now) };
   }
 
-  /** What others say lets a node keep what it has, never have it again: a manager alone knows what it gave to others meanwhile. */
+  /** What others say lets a node keep what it has, and have it again where nobody can have been given it meanwhile. A manager alone gives it more. */
   #stateNow(facts: ZoneFacts, clock: Clock, running: number, now: number): EgressLeaseState {
     const before = facts.egressLease.peek()?.state ?? 'unknown';
-    if (this.#lease.age(now) < this.#times.lease) {
-      this.#isKept(facts, clock, now);
-      return 'held';
+    const age = this.#lease.age(now);
+    const votes = this.#votes(facts, clock, now);
+    if (before === 'lost' && age >= this.#times.lease) {
+      if (this.#keptUntil === undefined) return 'lost';
+      const until = keptAgainUntil(this.#keptUntil, now, votes, this.#times);
+      this.#keptUntil = until ?? this.#keptUntil;
+      return until === undefined ? 'lost' : 'held';
     }
+    const until = keptUntil(age, now, votes, this.#times);
+    const state = age < this.#times.lease ? 'held' : before;
+    if (state === 'held') this.#keptUntil = until ?? this.#keptUntil;
     // A manager that is there has asked by then.
     const isEarly = before === 'unknown' && running < 2 * this.#times.lease;
-    return this.#isKept(facts, clock, now) || isEarly ? before : 'lost';
+    return until !== undefined || isEarly ? state : 'lost';
   }
 
-  #isKept(facts: ZoneFacts, clock: Clock, now: number): boolean {
+  #votes(facts: ZoneFacts, clock: Clock, now: number): EgressNodeVotes {
     const { node, nodes, egressIps } = this.#options;
-    const age = this.#lease.age(now);
-    if (age < ASK_AT * this.#times.lease) return true;
+    if (this.#lease.age(now) < ASK_AT * this.#times.lease) return { isCounted: false, others: [] };
     const selectors = egressNodeSelectors(egressIps.list());
     const counted = nodes.list().filter((one) => isEgressNode(one, selectors));
     const others = counted.filter(({ metadata }) => metadata.name !== node);
     // Without addresses there is nothing to keep.
     if (facts.egressIps.keysBy('here').length > 0) this.#ask(others, clock, now);
-    return keepsAddresses(
-      age,
-      now,
-      {
-        isCounted: others.length < counted.length,
-        others: others.map(({ metadata }) => this.#peers.get(metadata.name)?.seen),
-      },
-      this.#times,
-    );
+    return {
+      isCounted: others.length < counted.length,
+      others: others.map(({ metadata }) => this.#peers.get(metadata.name)?.seen),
+    };
   }
 
   /** Asks all others how long they have not been heard; what they say is there at one of the next looks. */
@@ -185,14 +190,15 @@ export class EgressLeaseSource implements FactSource {
         peer = { addresses: addresses.join(), asked, seen: undefined };
         this.#peers.set(name, peer);
       }
-      void this.#askOne(peer, clock.monotonic());
+      void this.#askOne(peer, clock);
     }
   }
 
-  async #askOne(peer: Peer, at: number): Promise<void> {
+  async #askOne(peer: Peer, clock: Clock): Promise<void> {
+    const at = clock.monotonic();
     const answer = await peer.asked.check(undefined, this.#times.recent);
     if (answer.kind === 'serving' && answer.metadata !== undefined)
-      peer.seen = { age: answer.metadata.age, at };
+      peer.seen = { age: answer.metadata.age, at, got: clock.monotonic() };
   }
 
   /** True if it is another than before. */

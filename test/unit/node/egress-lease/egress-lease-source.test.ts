@@ -55,7 +55,7 @@ const here = (name: string): EgressIp =>
 class Network implements AsyncDisposable {
   readonly clock = new ManualClock();
   readonly facts = new Map<string, ZoneFacts>();
-  readonly reachability: EgressReachability;
+  reachability: EgressReachability;
   /** `a>b`: what a sends to b gets lost. */
   readonly cut = new Set<string>();
   /** Daemons that do not run. */
@@ -65,7 +65,8 @@ class Network implements AsyncDisposable {
   readonly taken = new Set<string>();
   readonly #answers = new Map<string, (seen: string | undefined) => HealthMetadata>();
   readonly #stop = new AbortController();
-  readonly #stopManager = new AbortController();
+  #stopManager = new AbortController();
+  readonly #makeManager: () => EgressReachability;
   readonly #running: Promise<void>[] = [];
   readonly #names: readonly string[];
 
@@ -103,25 +104,35 @@ class Network implements AsyncDisposable {
       });
       this.#running.push(source.start(facts, this.clock, this.#stop.signal));
     }
-    this.reachability = new EgressReachability({
-      timeout: TIMEOUT,
-      connect: connect(MANAGER),
-      nodes: view,
-      isEgressNode: () => true,
-      isAskedToo: () => false,
-      mayAcknowledge: (name) => !this.taken.has(name),
-      clock: this.clock,
-      log: silent,
-      onChange: () => {
-        for (const name of this.#names)
-          if (this.reachability.of(name) === 'gone') this.taken.add(name);
-      },
-    });
+    this.#makeManager = () =>
+      new EgressReachability({
+        timeout: TIMEOUT,
+        connect: connect(MANAGER),
+        nodes: view,
+        isEgressNode: () => true,
+        isAskedToo: () => false,
+        mayAcknowledge: (name) => !this.taken.has(name),
+        clock: this.clock,
+        log: silent,
+        onChange: () => {
+          for (const name of this.#names)
+            if (this.reachability.of(name) === 'gone') this.taken.add(name);
+        },
+      });
+    this.reachability = this.#makeManager();
     this.reachability.follow(this.#stopManager.signal);
   }
 
   stopManager(): void {
     this.#stopManager.abort();
+  }
+
+  /** Another one, which knows of nodes only what was given to others. */
+  startManager(): void {
+    this.#stopManager.abort();
+    this.#stopManager = new AbortController();
+    this.reachability = this.#makeManager();
+    this.reachability.follow(this.#stopManager.signal);
   }
 
   #after(milliseconds: number): Promise<void> {
@@ -147,6 +158,10 @@ class Network implements AsyncDisposable {
       return { kind: 'serving', metadata };
     };
     return Promise.race([answered(), late]);
+  }
+
+  leases(): readonly (string | undefined)[] {
+    return this.#names.map((name) => this.facts.get(name)?.egressLease.peek()?.state);
   }
 
   /** Of each node, whether it may have addresses and what the manager takes it for. */
@@ -213,6 +228,39 @@ test('without a manager every node keeps what it has, without a gap', async () =
   }
 });
 
+/** The nodes don't hear each other for a while, as on a machine that is short of processors. */
+async function deaf(network: Network, milliseconds: number): Promise<void> {
+  for (const from of network.facts.keys())
+    for (const to of network.facts.keys()) network.cut.add(`${from}>${to}`);
+  await network.clock.advance(milliseconds);
+  network.cut.clear();
+}
+
+test('nodes that had to let go without a manager, as they did not hear each other, have their addresses again once they do', async () => {
+  for (const begin of [0, 500, 900, 20_000]) {
+    await using network = new Network(3);
+    await network.clock.advance(3000);
+    network.stopManager();
+    await network.clock.advance(begin);
+    await deaf(network, 3000);
+    expect(network.leases()).toEqual(Array(3).fill('lost'));
+    await network.clock.advance(700);
+    expect(network.leases()).toEqual(Array(3).fill('held'));
+  }
+});
+
+test('a node whose addresses were given to others before the manager went has none again', async () => {
+  await using network = new Network(3);
+  await network.clock.advance(3000);
+  network.isolate('n2');
+  await network.clock.advance(2000);
+  expect([...network.taken]).toEqual(['n2']);
+  network.stopManager();
+  network.cut.clear();
+  await network.clock.advance(30_000);
+  expect(network.leases()).toEqual(['held', 'held', 'lost']);
+});
+
 test('a node that answers while its answers are lost lets its addresses go, too', async () => {
   await using network = new Network(3);
   await network.clock.advance(3000);
@@ -263,6 +311,7 @@ test(
               fc.record({ kind: fc.constant('cut' as const), from: fc.nat(5), to: fc.nat(5) }),
               fc.record({ kind: fc.constant('heal' as const) }),
               fc.record({ kind: fc.constant('known' as const) }),
+              fc.record({ kind: fc.constant('manager' as const), starts: fc.boolean() }),
               fc.record({
                 kind: fc.constant('latency' as const),
                 latency: fc.integer({ min: 1, max: 120 }),
@@ -281,6 +330,9 @@ test(
               network.cut.add(`${called(change.from)}>${called(change.to)}`);
             else if (change.kind === 'heal') network.cut.clear();
             else if (change.kind === 'known') network.taken.clear();
+            else if (change.kind === 'manager')
+              if (change.starts) network.startManager();
+              else network.stopManager();
             else network.latency = change.latency;
             for (let at = 0; at < after + LETTING_GO; at += 50) {
               await network.clock.advance(50);

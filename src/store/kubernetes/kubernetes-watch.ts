@@ -132,6 +132,15 @@ interface KnownObject {
   readonly resourceVersion: string | undefined;
 }
 
+const NUMBER = /^\d+$/;
+
+/** Versions of Kubernetes are numbers that grow; others are not compared. */
+const isBefore = (version: unknown, known: string): boolean =>
+  typeof version === 'string' &&
+  NUMBER.test(version) &&
+  NUMBER.test(known) &&
+  BigInt(version) < BigInt(known);
+
 /** Lists, then watches, and begins again where it must; delivers each change once. */
 export class ListWatch<T extends KubeObject> {
   readonly #kind: ResourceKind<T>;
@@ -164,6 +173,7 @@ export class ListWatch<T extends KubeObject> {
     while (!signal.aborted) {
       let asked = 0;
       try {
+        if (this.#isStalled) await this.#checkVersion(signal);
         if (this.#version === undefined) await this.#list(signal);
         const began = clock.monotonic();
         await this.#watch(signal);
@@ -205,6 +215,27 @@ export class ListWatch<T extends KubeObject> {
     this.#isStalled = true;
     this.#deliver({ type: 'stalled', error: asStoreError(error) });
     return error instanceof ApiError ? (error.retryAfter ?? 0) : 0;
+  }
+
+  /**
+   * A server whose etcd was restored from a backup counts its versions from there: it takes a watch from one that it has yet to reach, and says nothing until
+   * it has. So what is known is read anew then, and known versions say nothing: another content may have the same one.
+   */
+  async #checkVersion(signal: AbortSignal): Promise<void> {
+    if (this.#version === undefined) return;
+    const { client, selection } = this.#options;
+    const { metadata } = await client.send({
+      method: 'GET',
+      path: collectionPath(this.#kind, selection.namespace),
+      query: { ...selectors(selection), limit: '1' },
+      signal,
+      about: this.#kind.plural,
+    });
+    const { resourceVersion } = isJsonObject(metadata) ? metadata : {};
+    if (!isBefore(resourceVersion, this.#version)) return;
+    this.#version = undefined;
+    for (const [key, { uid }] of this.#known)
+      this.#known.set(key, { uid, resourceVersion: undefined });
   }
 
   async #list(signal: AbortSignal): Promise<void> {

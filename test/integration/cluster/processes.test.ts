@@ -2,7 +2,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { namespaces, networkAttachmentDefinitions, nodes } from '../../../src/api/kinds.ts';
+import {
+  namespaces,
+  networkAttachmentDefinitions,
+  nodes,
+  userDefinedNetworks,
+} from '../../../src/api/kinds.ts';
+import { objectKey, type KubeObject } from '../../../src/api/objects.ts';
+import type { Store } from '../../../src/store/store.ts';
 import { CNI_TYPE } from '../../../src/api/nad/nad-config.ts';
 import { networkId } from '../../../src/api/annotations/network-annotations.ts';
 import { nodeId } from '../../../src/api/annotations/node-annotations.ts';
@@ -48,6 +55,12 @@ const QUICK = [
   '--ha-election-retry-period=1',
 ];
 const WAIT = { timeout: 30_000, interval: 100 };
+
+/** Ids of networks, by their NADs. */
+const given = async (store: Store): Promise<readonly string[]> =>
+  (await store.list(networkAttachmentDefinitions))
+    .map((nad) => `${objectKey(nad.metadata)} ${networkId(nad).value}`)
+    .sort();
 
 const started = await startKubeApi();
 if (typeof started === 'string')
@@ -118,6 +131,30 @@ describe.skipIf(typeof started === 'string')('cluster managers as processes', ()
     await networks(3, 3);
     await expect.poll(allocated, WAIT).toBe(6);
     await checkNothingTwice(objects);
+  }, 120_000);
+
+  test('an etcd that is put back to a backup under a manager that runs: networks are as they were then, what is new gets what nobody has', async () => {
+    await using process = manager();
+    await someHolder();
+    await apply(objects, ...NODES.map((name) => node(name)));
+    await networks(0, 4);
+    await expect.poll(allocated, WAIT).toBe(4);
+    const before = await given(objects);
+    await api.backup();
+    // What the backup does not know has ids now, one of them that of a network which the backup does know.
+    const [udn] = await objects.list(userDefinedNetworks);
+    await objects.delete(userDefinedNetworks, objectKey((udn as KubeObject).metadata));
+    await expect.poll(allocated, WAIT).toBe(3);
+    await networks(10, 4);
+    await expect.poll(allocated, WAIT).toBe(7);
+    await api.restore();
+    await expect.poll(holder, WAIT).not.toBe('');
+    await expect.poll(() => given(objects), WAIT).toEqual(before);
+    await networks(20, 4);
+    await expect.poll(allocated, WAIT).toBe(8);
+    await checkNothingTwice(objects);
+    expect(await given(objects)).toEqual(expect.arrayContaining([...before]));
+    expect(await process.end('SIGTERM')).toBe(0);
   }, 120_000);
 
   describe('a leader that loses its lease in the middle of its work', () => {

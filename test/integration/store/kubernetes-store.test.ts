@@ -21,6 +21,8 @@ const WRITER = { fieldManager: 'test' };
 const WATCH_TIMING = { backoff: { first: 20, longest: 200 } };
 const LEASE_TIMING = { lease: 3000, renew: 2000, retry: 100 };
 
+const SOON = { timeout: 20_000, interval: 100 };
+
 const started = await startKubeApi();
 if (typeof started === 'string')
   console.warn(`the Kubernetes store is not tested against a real API server: ${started}`);
@@ -53,6 +55,47 @@ describe.skipIf(typeof started === 'string')('Kubernetes store', () => {
         await Promise.all(stores.map((store) => store.close()));
       },
     };
+  });
+
+  test('objects that go back to a backup are followed: what it does not know goes, what was deleted since is there again', async () => {
+    const name = await freshNamespace();
+    const path = `/apis/example.org/v1/namespaces/${name}/widgets`;
+    const create = (widget: string, size: number): Promise<{ status: number }> =>
+      api.call('POST', path, {
+        apiVersion: 'example.org/v1',
+        kind: 'Widget',
+        metadata: { name: widget, namespace: name },
+        spec: { size },
+      });
+    for (const [widget, size] of [
+      ['kept', 1],
+      ['changed', 2],
+      ['deleted', 3],
+    ] as const)
+      expect((await create(widget, size)).status).toBe(201);
+    await api.backup();
+    const store = openStore();
+    const informers = new Informers({ store, log: silent });
+    const followed = informers.of(widgets);
+    const stop = new AbortController();
+    const running = informers.run(stop.signal);
+    const sizes = (): readonly string[] =>
+      followed
+        .inNamespace(name)
+        .map(({ metadata, spec }) => `${metadata.name} ${spec.size}`)
+        .sort();
+    await expect.poll(sizes, SOON).toEqual(['changed 2', 'deleted 3', 'kept 1']);
+    await api.call('PATCH', `${path}/changed`, { spec: { size: 20 } });
+    await api.call('DELETE', `${path}/deleted`);
+    for (let size = 4; size < 40; size += 1) await create(`new-${size}`, size);
+    await expect.poll(() => sizes().length, SOON).toBe(38);
+    await api.restore();
+    await expect.poll(sizes, SOON).toEqual(['changed 2', 'deleted 3', 'kept 1']);
+    await create('after', 5);
+    await expect.poll(sizes, SOON).toEqual(['after 5', 'changed 2', 'deleted 3', 'kept 1']);
+    stop.abort();
+    await running;
+    await store.close();
   });
 
   test('a kind whose definition is not there is not installed, also while the server starts, and is followed once it is', async () => {

@@ -1,7 +1,7 @@
 /** A real Kubernetes API server (lab/kube-mini) on loopback, with an etcd of its own. */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { readFile, rm, writeFile } from 'node:fs/promises';
+import { cp, readFile, rm, writeFile } from 'node:fs/promises';
 import { request } from 'node:https';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
@@ -45,6 +45,10 @@ export interface KubeApi extends AsyncDisposable {
   stop(): Promise<void>;
   /** Starts it again on the same port and data. */
   start(): Promise<void>;
+  /** Keeps what etcd has at this moment, beside what a backup before kept. The server is away for it. */
+  backup(): Promise<void>;
+  /** Puts the last backup in the place of what etcd has: objects and the number of the last version are as they were then. */
+  restore(): Promise<void>;
   /** Forgets old versions, so that watches from them end with 410. */
   compact(): Promise<void>;
 }
@@ -125,19 +129,24 @@ export async function startKubeApi(): Promise<KubeApi | string> {
   const [etcdPort, peerPort, port] = [await freePort(), await freePort(), await freePort()];
   const etcdUrl = `http://127.0.0.1:${etcdPort}`;
   const peerUrl = `http://127.0.0.1:${peerPort}`;
-  const etcd = new Program(
-    found.etcd,
-    etcdArguments({ folder: join(folder, 'etcd'), client: etcdUrl, peer: peerUrl }),
-  );
+  const [data, kept] = [join(folder, 'etcd'), join(folder, 'etcd.backup')];
+  const startEtcd = async (): Promise<Program> => {
+    const program = new Program(
+      found.etcd,
+      etcdArguments({ folder: data, client: etcdUrl, peer: peerUrl }),
+    );
+    await until(
+      'an answer of etcd',
+      async () => (await fetch(`${etcdUrl}/health`)).ok,
+      starting(() => program.output),
+    );
+    return program;
+  };
+  let etcd = await startEtcd();
   const etcdPost = async (path: string, body: object): Promise<Record<string, unknown>> => {
     const answer = await fetch(`${etcdUrl}${path}`, { method: 'POST', body: JSON.stringify(body) });
     return (await answer.json()) as Record<string, unknown>;
   };
-  await until(
-    'an answer of etcd',
-    async () => (await fetch(`${etcdUrl}/health`)).ok,
-    starting(() => etcd.output),
-  );
 
   const url = `https://127.0.0.1:${port}`;
   const pki = join(folder, 'pki');
@@ -177,6 +186,14 @@ export async function startKubeApi(): Promise<KubeApi | string> {
     );
   };
   await start();
+  /** With both programs away. */
+  const whileAway = async (change: () => Promise<void>): Promise<void> => {
+    await server?.kill();
+    await etcd.kill();
+    await change();
+    etcd = await startEtcd();
+    await start();
+  };
   const writeKubeconfig = async (name: string, server: string, token: string): Promise<string> => {
     const file = join(folder, name);
     await writeFile(file, kubeconfigText({ server, ca, token }));
@@ -215,6 +232,16 @@ export async function startKubeApi(): Promise<KubeApi | string> {
           );
       }
     },
+    backup: () =>
+      whileAway(async () => {
+        await rm(kept, { recursive: true, force: true });
+        await cp(data, kept, { recursive: true });
+      }),
+    restore: () =>
+      whileAway(async () => {
+        await rm(data, { recursive: true });
+        await cp(kept, data, { recursive: true });
+      }),
     async compact() {
       const { header } = await etcdPost('/v3/kv/range', { key: 'AA==' });
       const { revision } = header as { revision: string };

@@ -88,6 +88,67 @@ describe('a watch that again and again', () => {
   });
 });
 
+test('after a failure everything is read anew where the server has gone back behind what is known, and nothing else', async () => {
+  const { clock } = notingClock();
+  const podOf = (name: string, node: string): object => ({
+    metadata: { namespace: 'a', name, uid: name, resourceVersion: '7' },
+    spec: { nodeName: node },
+  });
+  const lists = [
+    { metadata: { resourceVersion: '10' }, items: [podOf('x', 'n1'), podOf('y', 'n1')] },
+    // The first failure: it is where it was, or further.
+    { metadata: { resourceVersion: '11' }, items: [podOf('x', 'n1')] },
+    // The second one: a backup. One of them is another one with the same version, as seldom as that is.
+    { metadata: { resourceVersion: '9' }, items: [podOf('x', 'n2')] },
+    { metadata: { resourceVersion: '9' }, items: [podOf('x', 'n2')] },
+  ];
+  let watches = 0;
+  await using api = await startApiStub({
+    clock,
+    onWatch: (response) => {
+      watches += 1;
+      if (watches > 2) return false;
+      response.writeHead(500).end('{}');
+      return true;
+    },
+  });
+  api.answers.set('/api/v1/pods', () => ({ status: 200, body: lists.shift() }));
+  const seen: string[] = [];
+  const stop = new AbortController();
+  const watching = api.store.watch(
+    pods,
+    (event) =>
+      seen.push(
+        'object' in event
+          ? `${event.type} ${event.object.metadata.name} ${event.object.spec?.nodeName}`
+          : event.type,
+      ),
+    stop.signal,
+  );
+  await expect.poll(() => watches).toBe(3);
+  expect(seen).toEqual([
+    'added x n1',
+    'added y n1',
+    'synced',
+    'stalled',
+    'stalled',
+    'modified x n2',
+    'deleted y undefined',
+    'synced',
+  ]);
+  expect(api.asked.map(({ searchParams }) => searchParams.get('resourceVersion'))).toEqual([
+    null,
+    '10',
+    null,
+    '10',
+    null,
+    null,
+    '9',
+  ]);
+  stop.abort();
+  await watching;
+});
+
 test('a list whose token expires is asked for once more, in one piece', async () => {
   let asked = 0;
   await using api = await startApiStub();

@@ -60,6 +60,12 @@ export interface ObjectView<T extends KubeObject> {
   onChange(handler: (change: Change<T>) => void): () => void;
 }
 
+/** By the clock that is shown, and by that which goes forward only; milliseconds. */
+interface StalledSince {
+  readonly now: number;
+  readonly monotonic: number;
+}
+
 const DEFAULT_SYNC_LIMIT = 60_000;
 
 /** Keys by value: an object that changes nowhere but in its version is found as it is now. */
@@ -145,6 +151,7 @@ export class Informer<T extends KubeObject> implements ObjectView<T> {
   #isSynced = false;
   #isInstalled = true;
   #stalled: StoreError | undefined;
+  #stalledSince: StalledSince | undefined;
 
   constructor(kind: ResourceKind<T>, options: InformerOptions<T>) {
     this.kind = kind;
@@ -163,9 +170,11 @@ export class Informer<T extends KubeObject> implements ObjectView<T> {
         (event) => {
           if (event.type === 'stalled') {
             this.#stalled = event.error;
+            this.#stalledSince ??= { now: this.#clock.now(), monotonic: this.#clock.monotonic() };
             this.#mayBeMissing(event.error);
           } else {
             this.#stalled = undefined;
+            this.#stalledSince = undefined;
             this.#isInstalled = true;
           }
           if (event.type === 'synced') {
@@ -217,6 +226,11 @@ export class Informer<T extends KubeObject> implements ObjectView<T> {
   /** Why the source can't be read at the moment, if so. */
   get stalled(): StoreError | undefined {
     return this.#stalled;
+  }
+
+  /** Since when that is so. */
+  get stalledSince(): StalledSince | undefined {
+    return this.#stalledSince;
   }
 
   /**

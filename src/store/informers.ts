@@ -26,6 +26,15 @@ export interface ObjectProblem {
   readonly message: string;
 }
 
+/** Objects that can't be read any more: what is known of them may be old. */
+export interface Unreadable {
+  /** Milliseconds since the epoch. */
+  readonly since: number;
+  /** How long that is ago. */
+  readonly milliseconds: number;
+  readonly why: string;
+}
+
 type AnyInformer = Informer<KubeObject>;
 
 /** Milliseconds after which it is looked whether what is awaited has been overtaken. */
@@ -130,6 +139,23 @@ export class Informers {
     return this.#all(kinds)
       .filter(({ isSynced }) => !isSynced)
       .map(({ kind, stalled }) => stalled?.message ?? `${kind.plural} are not read yet`);
+  }
+
+  /** Since when and why a kind can't be read that was read before: the one of which that is longest so. */
+  unreadable(): Unreadable | undefined {
+    const { clock = systemClock } = this.#options;
+    const found = this.#every().flatMap(({ isSynced, isInstalled, stalled, stalledSince }) =>
+      !isSynced || !isInstalled || stalled === undefined || stalledSince === undefined
+        ? []
+        : [
+            {
+              since: stalledSince.now,
+              milliseconds: clock.monotonic() - stalledSince.monotonic,
+              why: stalled.message,
+            },
+          ],
+    );
+    return found.sort((a, b) => b.milliseconds - a.milliseconds)[0];
   }
 
   /** Objects of any kind whose newest version can't be used, or was not worked in, as `Kind namespace/name`, with the reason. */

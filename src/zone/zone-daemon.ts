@@ -8,7 +8,7 @@ import type { Logger } from '../process/logger.ts';
 import { runLoops } from '../process/loop.ts';
 import { registerLoops } from '../process/loop-metrics.ts';
 import { registerBuild } from '../process/build-metrics.ts';
-import { registerUnhandled } from '../process/unhandled-metrics.ts';
+import { registerUnhandled, registerUnreadable } from '../process/unhandled-metrics.ts';
 import { MetricsAccess } from '../process/metrics-access.ts';
 import { objectSource } from '../settings/object-store.ts';
 import { registerBfdSessions } from './bfd-metrics.ts';
@@ -64,6 +64,7 @@ export async function runZone(
     () => runtime.informers.unhandled(),
     () => runtime.controller.unread(),
   );
+  registerUnreadable(metrics.registry, () => runtime.informers.unreadable()?.milliseconds ?? 0);
   registerBfdSessions(metrics.registry, () => runtime.bfdSessions.all);
   registerConnections(metrics.registry, () => runtime.connectionTables?.usages ?? []);
   await using cni = await serveZoneCni(runtime, log);

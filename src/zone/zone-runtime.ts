@@ -16,7 +16,7 @@ import { LEASES, NODE_LEASES } from '../api/node-lease.ts';
 import type { ZoneAppliedObject, ZoneProblem } from '../api/zone-status.ts';
 import { podPort } from '../model/rules/names.ts';
 import { zoneFacts, type ZoneFacts } from '../model/zone/zone.ts';
-import { systemClock } from '../store/clock.ts';
+import { systemClock, timestamp } from '../store/clock.ts';
 import type { DropLimit } from '../store/event-writer.ts';
 import { Informers } from '../store/informers.ts';
 import type { Store } from '../store/store.ts';
@@ -103,6 +103,9 @@ export interface RuntimeOptions {
   /** Called when the host may be another than it should be. */
   readonly onHostWork?: () => void;
 }
+
+/** Milliseconds for which an API server may restart before it is a problem. */
+const UNREADABLE_AFTER = 30_000;
 
 /** What the database has of a name in rules. */
 function addressesIn(
@@ -598,6 +601,7 @@ export class ZoneRuntime implements AsyncDisposable {
   /** Everything that is wrong with some object, each once, from allocation to rows. */
   problems(): readonly ZoneProblem[] {
     return distinctProblems([
+      ...this.#problemsOfSource(),
       ...this.#problemsOfModel(),
       ...this.#allocations.problems(),
       ...(this.#keepers?.problems() ?? []),
@@ -614,6 +618,13 @@ export class ZoneRuntime implements AsyncDisposable {
     for (const { namespace, pod, nadKey } of this.facts.attachments.all())
       if (podPort(nadKey, namespace, pod) === port) return `Pod ${namespace}/${pod}`;
     return undefined;
+  }
+
+  #problemsOfSource(): readonly ZoneProblem[] {
+    const unreadable = this.informers.unreadable();
+    if (unreadable === undefined || unreadable.milliseconds < UNREADABLE_AFTER) return [];
+    const message = `objects can't be read since ${timestamp(unreadable.since)}: ${unreadable.why}; networks and pods go on as they are, and what changes meanwhile comes into force when they can be read again`;
+    return [{ object: `Node ${this.configuration.node}`, message }];
   }
 
   #problemsOfModel(): readonly ZoneProblem[] {

@@ -47,6 +47,40 @@ function byHand(): {
   };
 }
 
+test('says for how long and why objects have not been readable that were read before', async () => {
+  const sent = new Map<string, (event: WatchEvent<KubeObject>) => void>();
+  const watch: Store['watch'] = (kind, handler, signal) => {
+    sent.set(kind.kind, handler as unknown as (event: WatchEvent<KubeObject>) => void);
+    return new Promise((resolve) => signal.addEventListener('abort', () => resolve()));
+  };
+  const clock = new ManualClock(Date.parse('2026-01-01T12:00:00Z'));
+  const store = delegatingStore(new MemoryStore(), { watch });
+  const informers = new Informers({ store, log: silent, clock });
+  for (const kind of [pods, nodes, namespaces]) informers.of<KubeObject>(kind);
+  const stop = new AbortController();
+  const running = informers.run(stop.signal);
+  const stall = (kind: string, why: string): void =>
+    sent.get(kind)?.({ type: 'stalled', error: new StoreError('unavailable', why) });
+  // One that was never read is told of by who waits for it.
+  stall('Namespace', 'namespaces: refused');
+  sent.get('Pod')?.({ type: 'synced' });
+  sent.get('Node')?.({ type: 'synced' });
+  expect(informers.unreadable()).toBeUndefined();
+  stall('Pod', 'pods: refused');
+  await clock.advance(10_000);
+  stall('Node', 'nodes: refused');
+  stall('Pod', 'pods: timed out');
+  await clock.advance(5000);
+  const since = Date.parse('2026-01-01T12:00:00Z');
+  expect(informers.unreadable()).toEqual({ since, milliseconds: 15_000, why: 'pods: timed out' });
+  sent.get('Pod')?.({ type: 'synced' });
+  expect(informers.unreadable()?.why).toBe('nodes: refused');
+  sent.get('Node')?.({ type: 'synced' });
+  expect(informers.unreadable()).toBeUndefined();
+  stop.abort();
+  await running;
+});
+
 describe('what was written is read back', () => {
   const start = (): ReturnType<typeof byHand> & { informers: Informers; signal: AbortSignal } => {
     const hand = byHand();

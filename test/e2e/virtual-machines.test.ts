@@ -1,0 +1,209 @@
+/**
+ * A virtual machine of KubeVirt on a primary Layer2 network: DHCP behind policies, and a move between nodes. A double of KubeVirt: a namespace behind
+ * the pod is the guest.
+ */
+import { rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { stringify } from 'yaml';
+import { outputInside, runInside } from '../../src/lab/exec.ts';
+import { attachedPods } from '../../src/lab/pods.ts';
+import { whileStreaming, type Streamed } from '../support/host/streams.ts';
+import {
+  askByDhcp,
+  askByDhcp6,
+  announceGuest,
+  prepareGuest,
+  runGuest,
+  startGuest,
+  type Launcher,
+} from '../support/lab/guests.ts';
+import { namespace, network } from '../support/lab/host-tenants.ts';
+import { testLab, whyNoLab, type TestLab } from '../support/lab/lab.ts';
+import { Tenants } from '../support/lab/tenants.ts';
+import { ownFolder } from '../support/run/left-behind.ts';
+
+const SPACE = 'vms';
+const MACHINE = 'vm.one';
+const GUEST = 'guest';
+const NAD = `${SPACE}/flat`;
+const ARRIVED = { 'kubevirt.io/migration-target-ready-timestamp': '2026-01-01T00:00:00Z' };
+
+const flat = (): object => {
+  const made = network(SPACE, 'flat', 'Layer2', ['10.80.0.0/16', 'fd80::/64']) as {
+    spec: { layer2: object };
+  };
+  const layer2 = { ...made.spec.layer2, ipam: { lifecycle: 'Persistent' } };
+  return { ...made, spec: { ...made.spec, layer2 } };
+};
+const pod = (
+  name: string,
+  nodeName: string,
+  annotations: object = {},
+  labels: object = {},
+  more: object = {},
+): object => ({
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: { namespace: SPACE, name, annotations, labels, ...more },
+  spec: { nodeName, containers: [{ name: 'compute', image: 'compute' }] },
+});
+const launcher = (name: string, nodeName: string, day: number, annotations: object = {}): object =>
+  pod(
+    name,
+    nodeName,
+    {
+      'kubevirt.io/domain': MACHINE,
+      'k8s.ovn.org/primary-udn-ipamclaim': 'vm.one.flat',
+      ...annotations,
+    },
+    { 'kubevirt.io': 'virt-launcher', 'vm.kubevirt.io/name': 'vm', app: 'machine' },
+    { creationTimestamp: `2026-01-0${day}T00:00:00Z` },
+  );
+const claim = {
+  apiVersion: 'k8s.cni.cncf.io/v1alpha1',
+  kind: 'IPAMClaim',
+  metadata: { namespace: SPACE, name: 'vm.one.flat' },
+  spec: { network: 'vms_flat', interface: 'ovn-udn1' },
+};
+const DNS = ['172.16.1.10', 'fd00:10:96::a'];
+const kubeSystem = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'kube-system' } };
+const dns = {
+  apiVersion: 'v1',
+  kind: 'Service',
+  metadata: { namespace: 'kube-system', name: 'kube-dns' },
+  spec: {
+    clusterIP: DNS[0],
+    clusterIPs: DNS,
+    ipFamilies: ['IPv4', 'IPv6'],
+    ipFamilyPolicy: 'RequireDualStack',
+    ports: [{ name: 'dns', port: 53, protocol: 'UDP', targetPort: 53 }],
+  },
+};
+/** Nothing leaves the machine's pods but to the partner. */
+const closed = {
+  apiVersion: 'networking.k8s.io/v1',
+  kind: 'NetworkPolicy',
+  metadata: { namespace: SPACE, name: 'closed' },
+  spec: {
+    podSelector: { matchLabels: { app: 'machine' } },
+    policyTypes: ['Egress'],
+    egress: [{ to: [{ podSelector: { matchLabels: { app: 'partner' } } }] }],
+  },
+};
+
+describe.skipIf(whyNoLab !== undefined)(
+  `a virtual machine${whyNoLab === undefined ? '' : ` (${whyNoLab})`}`,
+  () => {
+    const folder = ownFolder('heddle-machines');
+    let lab: TestLab;
+    let tenants: Tenants;
+    const declare = (file: string, ...objects: readonly object[]): void =>
+      writeFileSync(
+        join(tenants.manifests, file),
+        objects.map((object) => stringify(object)).join('---\n'),
+      );
+    const end = (name: string): Launcher & { readonly addresses: readonly string[] } => {
+      const found = attachedPods(lab.record).find((one) => one.name === `${SPACE}/${name}`);
+      const link = found?.interfaces.find(({ nadKey }) => nadKey === NAD);
+      if (found === undefined || link === undefined) throw new Error(`${name} is not attached`);
+      const { device, mac, addresses } = link;
+      return { namespace: found.namespace, device, mac, addresses };
+    };
+    const addressOf = (name: string): string => end(name).addresses[0]?.split('/')[0] ?? '';
+    /** `enabled` of the ports of the machine's pods on the databases of nodes, where they are known. */
+    const enabled = async (node: string): Promise<Record<string, string>> => {
+      const found: Record<string, string> = {};
+      for (const name of ['a', 'b']) {
+        const port = `${SPACE}.flat_${SPACE}_${name}`;
+        const argv = ['on', node, 'ovn-nbctl', '--if-exists', 'get', 'Logical_Switch_Port', port];
+        const { stdout } = await runInside(lab.record, [...argv, 'enabled']);
+        if (stdout.trim() !== '') found[name] = stdout.trim();
+      }
+      return found;
+    };
+
+    beforeAll(async () => {
+      writeFileSync(
+        join(folder, 'objects.yaml'),
+        [namespace(SPACE), kubeSystem, dns, flat(), closed, claim]
+          .map((object) => stringify(object))
+          .join('---\n'),
+      );
+      lab = await testLab('e2e-machines', { nodes: 2, families: 'dual' });
+      tenants = new Tenants(lab.record, { folder });
+      declare('partner.yaml', pod('partner', 'n2', {}, { app: 'partner' }));
+      declare('a.yaml', launcher('a', 'n1', 1));
+      await tenants.start();
+    });
+    afterAll(async () => {
+      rmSync(folder, { recursive: true });
+      await lab[Symbol.asyncDispose]();
+    });
+
+    test('is told by DHCP what its pod has, gateway, DNS, name, MTU and lease, though a policy lets nothing out', async () => {
+      await startGuest(lab.record, GUEST, end('a').mac);
+      await prepareGuest(lab.record, GUEST, end('a'));
+      await runGuest(lab.record, GUEST, end('a'));
+      expect(await askByDhcp(lab.record, GUEST)).toMatchObject({
+        ip: addressOf('a'),
+        router: '10.80.0.1',
+        dns: DNS[0],
+        hostname: MACHINE,
+        mtu: '1400',
+        lease: '3500',
+        serverid: '169.254.1.1',
+      });
+      const { mac, addresses } = end('a');
+      expect(await askByDhcp6(lab.record, GUEST, mac)).toMatchObject({
+        ip: addresses[1]?.split('/')[0],
+        dns: DNS[1],
+        isManaged: true,
+      });
+    });
+
+    test('moves to another node with its connections, and is answered for in one place', async () => {
+      declare('b.yaml', launcher('b', 'n2', 2));
+      await tenants.settle();
+      expect([end('b').mac, end('b').addresses]).toEqual([end('a').mac, end('a').addresses]);
+      expect(await enabled('n2')).toMatchObject({ b: 'false' });
+      await prepareGuest(lab.record, GUEST, end('b'));
+      const [streamed] = await whileStreaming(
+        lab.record,
+        [{ from: GUEST, to: 'partner', address: addressOf('partner') }],
+        async () => {
+          await runGuest(lab.record, GUEST, end('b'), end('a'));
+          declare('b.yaml', launcher('b', 'n2', 2, ARRIVED));
+          await announceGuest(lab.record, GUEST, addressOf('a'));
+          await expect
+            .poll(() => enabled('n1'), { timeout: 30_000 })
+            .toMatchObject({ a: 'false', b: 'true' });
+          await outputInside(lab.record, ['sleep', '2']);
+        },
+        (who) => (who === GUEST ? ['ip', 'netns', 'exec', who] : ['pod', `${SPACE}/${who}`]),
+      );
+      process.stderr.write(`a machine that moved lost ${lossOf(streamed)}\n`);
+      expect(streamed).toMatchObject({ broken: 0 });
+      expect(streamed?.answers).toBeGreaterThan(10);
+      // The lease is kept where it is now.
+      expect(await askByDhcp(lab.record, GUEST)).toMatchObject({ ip: addressOf('b') });
+    });
+
+    test('goes on as before once the pod that it left has gone', async () => {
+      rmSync(join(tenants.manifests, 'a.yaml'));
+      await tenants.settle();
+      await expect.poll(() => enabled('n2'), { timeout: 30_000 }).toEqual({ b: '[]' });
+      const argv = [
+        'ip',
+        'netns',
+        'exec',
+        GUEST,
+        ...`ping -c 2 -W 2 ${addressOf('partner')}`.split(' '),
+      ];
+      expect((await runInside(lab.record, argv)).code).toBe(0);
+    });
+  },
+);
+
+const lossOf = (streamed: Streamed | undefined): string =>
+  `${streamed?.lost} of ${(streamed?.echoes ?? 0) + (streamed?.lost ?? 0)} echoes, one every 20 ms, ${streamed?.lostDatagrams} datagrams, one every 50 ms`;

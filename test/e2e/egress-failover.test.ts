@@ -7,6 +7,7 @@ import { probe, type Endpoint } from '../../src/lab/connectivity.ts';
 import { outputInside } from '../../src/lab/exec.ts';
 import { manifestsFolder, OUTSIDE } from '../../src/lab/node-facts.ts';
 import { serveOutward } from '../../src/lab/outward.ts';
+import { stateFolder } from '../../src/lab/paths.ts';
 import { SERVER_PORT } from '../../src/lab/pods.ts';
 import { whileSendingDatagrams } from '../support/lab/datagram-streams.ts';
 import { stopDaemon } from '../support/lab/lab-daemons.ts';
@@ -96,6 +97,22 @@ describe.skipIf(whyNoLab !== undefined)(
       }
       return found.toSorted((a, b) => a.at - b.at);
     };
+    /** The address was never at both nodes since the watch began. */
+    const expectOneHolder = async (first: NodeName): Promise<void> => {
+      const holders = new Set<string | undefined>([first]);
+      for (const { what } of await moves()) {
+        const [node, verb] = what.split(' ');
+        if (verb === 'came') holders.add(node);
+        else holders.delete(node);
+        expect(holders.size).toBeLessThan(2);
+      }
+    };
+    /** Whether the manager has written down that a node is to be ready for the address. */
+    const isPrepared = (): boolean =>
+      readFileSync(
+        join(stateFolder(lab.record.name), 'state/objects/egressips.k8s.ovn.org/fixed.json'),
+        'utf8',
+      ).includes('prepare');
     const has = async (node: NodeName): Promise<boolean> =>
       (await on(node, 'ip', '-o', 'addr')).includes(`${EGRESS}/32`);
     /** Nobody asks the second node, nor does it ask anybody, for its health; all else goes on. */
@@ -202,15 +219,31 @@ describe.skipIf(whyNoLab !== undefined)(
         ends.map(({ pod: key }) => [key, []]),
       );
       expect(streams.every(({ sent }) => sent > 100)).toBe(true);
-      // Never at both.
-      const holders = new Set<string | undefined>(['n2']);
-      for (const { what } of await moves()) {
-        const [node, verb] = what.split(' ');
-        if (verb === 'came') holders.add(node);
-        else holders.delete(node);
-        expect(holders.size).toBeLessThan(2);
-      }
+      await expectOneHolder('n2');
       label(...NODES);
+    });
+
+    test('while the manager is killed in the middle of a move no packet leaves with another address, and the next one brings it to its place', async () => {
+      await expect.poll(() => has('n2'), SOON).toBe(true);
+      await watch();
+      expect(isPrepared()).toBe(false);
+      const asked = ends.map(({ namespace }) => ({ from: namespace, to: OUTSIDE.v4 }));
+      const { streams, sources } = await whileSendingDatagrams(lab.record, asked, 2, async () => {
+        write(NODES, ['n2']);
+        await expect.poll(isPrepared, { ...SOON, interval: 5 }).toBe(true);
+        await stopDaemon(lab.record, 'n1', 'kill');
+        await tenants.start();
+        await expect.poll(() => has('n1'), SOON).toBe(true);
+        await expect.poll(() => has('n2'), SOON).toBe(false);
+      });
+      expect(Object.keys(sources)).toEqual([EGRESS]);
+      expect(streams.every(({ sent }) => sent > 100)).toBe(true);
+      await expectOneHolder('n2');
+      // The daemon of the first node manages the cluster again.
+      await stopDaemon(lab.record, 'n2');
+      await tenants.start();
+      label(...NODES);
+      await atSecond();
     });
 
     test('a node that the manager does not reach lets its address go before the other one has it, and gets it no more', async () => {

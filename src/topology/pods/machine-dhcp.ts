@@ -1,8 +1,9 @@
-/** What OVN answers the virtual machine in a pod of a primary Layer2 network that asks for its address (reference/topology.md §14). */
+/** What OVN answers a virtual machine on a Layer2 or localnet network that asks for its address (reference/topology.md §14). */
 
 import { familyOf, macOf, type Family } from '../../allocators/addresses.ts';
 import type { Attachment } from '../../model/model.ts';
-import { controllerOf, podSwitch } from '../../model/rules/names.ts';
+import { isServed } from '../../model/rules/flat-networks.ts';
+import { controllerOf, isDefault, podSwitch } from '../../model/rules/names.ts';
 import { layer2Ranges } from '../../model/rules/network-addresses.ts';
 import type { ZoneFacts } from '../../model/zone/zone.ts';
 import { addDhcpClientAcl } from '../parts/dhcp.ts';
@@ -14,7 +15,7 @@ const NONE: ReadonlyMap<Family, string> = new Map();
 
 /**
  * Adds the rows by which the machine in the pod behind `port` is answered, and returns their keys by family; none for pods without a machine, and
- * for the one of two pods between which a machine moves whose port is closed.
+ * for the one of two pods between which a machine moves whose port is closed. Ways out and names are told on primary networks alone: others have none.
  */
 export function addMachineDhcp(
   rows: Rows,
@@ -23,15 +24,22 @@ export function addMachineDhcp(
   port: string,
 ): ReadonlyMap<Family, string> {
   const { machine, network: name, namespace, role } = attachment;
-  if (machine === undefined || role !== 'primary') return NONE;
+  if (machine === undefined || isDefault({ name }) || isServed(name)) return NONE;
   const network = facts.rendered.get(name);
-  if (network?.topology !== 'layer2' || !facts.isAnsweredHere(attachment)) return NONE;
+  if (network === undefined || network.topology === 'layer3') return NONE;
+  if (!facts.isAnsweredHere(attachment)) return NONE;
   const families = new Set(attachment.addresses.map(familyOf));
-  const ranges = layer2Ranges(network).filter(({ family }) => families.has(family));
+  const isPrimary = role === 'primary';
+  const gateways = new Map(
+    isPrimary ? layer2Ranges(network).map(({ family, gateway }) => [family, gateway]) : [],
+  );
   const controller = controllerOf(name);
-  const servers = facts.dnsServers();
+  const servers = isPrimary ? facts.dnsServers() : [];
   const keys = new Map<Family, string>();
-  for (const { family, cidr, gateway } of ranges) {
+  for (const { cidr } of network.subnets) {
+    const family = familyOf(cidr);
+    if (!families.has(family)) continue;
+    const router = gateways.get(family);
     const ids = objectIds(controller, 'VirtualMachine', {
       name: `${namespace}/${machine.name}`,
       'k8s.ovn.org/cidr': cidr.replaceAll(':', '.'),
@@ -46,7 +54,7 @@ export function addMachineDhcp(
               hostname: `"${machine.name}"`,
               lease_time: String(DHCP_LEASE_TIME),
               mtu: String(network.mtu),
-              router: gateway,
+              ...(router === undefined ? {} : { router }),
               server_id: DHCP_SERVER,
               server_mac: macOf(DHCP_SERVER),
             }

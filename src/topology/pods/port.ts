@@ -41,7 +41,7 @@ export const podPorts = feature({
       source: 'reference/topology.md §14',
     },
     dhcp: {
-      text: 'OVN itself answers a virtual machine on a primary Layer2 network that asks for its address by DHCP, whatever policies say: with address, gateway, DNS servers, host name and MTU.',
+      text: 'OVN itself answers a virtual machine on a Layer2 or localnet network that asks for its address by DHCP, whatever policies say.',
       source: 'reference/topology.md §14',
     },
     'open-ports': {

@@ -3,7 +3,15 @@ import { macOf } from '../../../../src/allocators/addresses.ts';
 import type { Attachment } from '../../../../src/model/model.ts';
 import { dhcpList } from '../../../../src/topology/pods/machine-dhcp.ts';
 import { builtUnits } from '../../../support/zone/built-rows.ts';
-import { exampleZone, factsOf, yellow, yellowPod, type Zone } from '../../../support/zone/zones.ts';
+import {
+  exampleZone,
+  factsOf,
+  layer2Secondary,
+  localnet,
+  yellow,
+  yellowPod,
+  type Zone,
+} from '../../../support/zone/zones.ts';
 
 const zone: Zone = {
   ...exampleZone,
@@ -24,7 +32,7 @@ const target: Attachment = {
   tunnelId: 11,
 };
 
-describe('a virtual machine on a primary Layer2 network that asks by DHCP', () => {
+describe('a virtual machine that asks by DHCP', () => {
   const { networks, ...rest } = zone;
   const dual = (more: Partial<Zone> = {}): Zone => ({
     ...rest,
@@ -44,7 +52,7 @@ describe('a virtual machine on a primary Layer2 network that asks by DHCP', () =
       .filter((row) => row.table === table)
       .map(({ columns }): Readonly<Record<string, unknown>> => columns);
 
-  test('is told address, gateway, DNS servers, host name, MTU and how long that holds', () => {
+  test('on a primary Layer2 network is told address, gateway, DNS servers, host name, MTU and how long that holds', () => {
     const rows = ofTable(dual(), 'DHCP_Options');
     expect(rows.map(({ cidr, options }) => ({ cidr, options }))).toEqual([
       {
@@ -68,6 +76,28 @@ describe('a virtual machine on a primary Layer2 network that asks by DHCP', () =
     expect(Object.keys(port ?? {})).toEqual(
       expect.arrayContaining(['dhcpv4_options', 'dhcpv6_options']),
     );
+  });
+
+  test.each([
+    [layer2Secondary, '10.40.0.3/16'],
+    [localnet, '10.50.1.3/16'],
+  ])('on a secondary network is told no way out and no DNS servers', (network, address) => {
+    const [nadKey = ''] = network.nads;
+    const attachment: Attachment = {
+      ...source,
+      namespace: 'blue',
+      network: network.name,
+      nadKey,
+      role: 'secondary',
+      addresses: [address],
+    };
+    const rows = ofTable(
+      { ...zone, networks: [network], attachments: [attachment] },
+      'DHCP_Options',
+    );
+    expect(rows.map(({ options }) => Object.keys(options as object).sort())).toEqual([
+      ['hostname', 'lease_time', 'mtu', 'server_id', 'server_mac'],
+    ]);
   });
 
   test('may ask whatever policies say, and nobody else may by that', () => {

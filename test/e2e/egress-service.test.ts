@@ -260,8 +260,7 @@ describe.skipIf(whyNoLab !== undefined).each(CASES)(
       await cutHealth(lab.record, 'n2');
       await leaveBy('n1');
       await healHealth(lab.record, 'n2');
-      // In local gateway mode the host knows by a mark what is to leave as its service, which the userspace datapath loses on the way there.
-      if (mode === 'shared') expect(await wrong()).toBe(0);
+      expect(await wrong()).toBe(0);
       rmSync(join(tenants.manifests, 'slices.yaml'));
     });
 

@@ -9,7 +9,7 @@ import { egressServiceObject, type EgressServicePlace } from '../../model/zone/e
 import type { ZoneFacts } from '../../model/zone/zone.ts';
 import { HostRows } from '../host-rows.ts';
 import { SERVICE_NETWORKS, SERVICE_SNAT, SERVICE_SOURCES } from '../nftables/egress.ts';
-import { SERVICE_PODS } from '../nftables/management-port-forward.ts';
+import { ELSEWHERE, SERVICE_PODS } from '../nftables/management-port-forward.ts';
 import { concatenated, NftRows } from '../nftables/nft-rows.ts';
 import { ofFamily } from '../nftables/ruleset.ts';
 import { RULE_EGRESS_SERVICE } from '../numbers.ts';
@@ -55,6 +55,10 @@ export const egressServicePodsOnHost = (settings: HostSettings): Feature<ZoneFac
         text: 'Where the network says the address, it leaves with that of the device that it leaves by.',
         source: 'reference/egress.md §4.3',
       },
+      elsewhere: {
+        text: 'In local gateway mode one that leaves by another node, or by none, does not leave as this one.',
+        source: 'reference/egress.md §4.3',
+      },
       table: {
         text: 'What it sends is routed by the table that the EgressService names.',
         source: 'reference/node.md §2.4',
@@ -65,14 +69,22 @@ export const egressServicePodsOnHost = (settings: HostSettings): Feature<ZoneFac
       const port = facts.egressServicePorts.get(...key);
       if (port?.network !== DEFAULT_NETWORK) return;
       const place = placeHere(facts, port.service, settings);
-      if (place === undefined || (place.host === EVERY_HOST && !port.isOwn)) return;
+      if (place?.host === EVERY_HOST && !port.isOwn) return;
       const object = egressServiceObject(port.service);
       const families = clusterFamilies(facts.settings);
+      const mayLeave = port.isOwn && facts.own('gateway')?.mode === 'local';
       for (const address of port.addresses) {
         const family = familyOf(address);
         if (!families.includes(family)) continue;
-        const source = place.sources.find((one) => familyOf(one) === family);
-        if (source === undefined && place.host !== EVERY_HOST) continue;
+        const source = place?.sources.find((one) => familyOf(one) === family);
+        if (place === undefined || (source === undefined && place.host !== EVERY_HOST)) {
+          if (mayLeave)
+            new NftRows(out, object, 'elsewhere').element({
+              set: ofFamily(ELSEWHERE, family),
+              element: address,
+            });
+          continue;
+        }
         const rows = new NftRows(out, object, source === undefined ? 'network' : 'source');
         rows.element({ set: ofFamily(SERVICE_PODS, family), element: address });
         if (source === undefined)

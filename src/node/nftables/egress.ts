@@ -6,7 +6,7 @@ import type { CardExit } from '../../model/zone/egress-ips.ts';
 import type { ZoneFacts } from '../../model/zone/zone.ts';
 import { DEFAULT_NETWORK } from '../../model/read/networks.ts';
 import { clusterFamilies } from '../../model/rules/network-addresses.ts';
-import { FORWARDED, SERVICE_PODS } from './management-port-forward.ts';
+import { ELSEWHERE, FORWARDED, SERVICE_PODS } from './management-port-forward.ts';
 import { concatenated, ipWord, NftRows, quoted } from './nft-rows.ts';
 import { ofFamily } from './ruleset.ts';
 import { MARK_SECONDARY_EGRESS, MARK_TO_NODE_ADDRESS } from '../numbers.ts';
@@ -168,6 +168,31 @@ export const egressCardPod = feature({
     if (egressIp === undefined) return;
     const rows = new NftRows(out, `EgressIP ${egressIp}`, 'egress-pod');
     for (const exit of facts.cardExitsOf(...key)) addExit(rows, exit);
+  },
+});
+
+/** A pod of this node that does not leave as the node: in local gateway mode all that pods send could pass the host. */
+export const egressPodElsewhere = feature({
+  name: 'nft/egress-pod-elsewhere',
+  over: ({ egressPorts }: ZoneFacts) => egressPorts,
+  objects(facts, key) {
+    const egressIp = facts.egressPorts.peek(...key)?.egressIp;
+    return egressIp === undefined ? undefined : [`EgressIP ${egressIp}`];
+  },
+  rules: {
+    'egress-elsewhere': {
+      text: 'A pod with an EgressIP is known by its address, wherever its egress address is.',
+      source: 'reference/egress.md §1.13',
+    },
+  },
+  claims: [],
+  build(facts, key, out) {
+    const port = facts.egressPorts.get(...key);
+    if (port?.isOwn !== true || port.network !== DEFAULT_NETWORK) return;
+    if (facts.own('gateway')?.mode !== 'local') return;
+    const rows = new NftRows(out, `EgressIP ${port.egressIp}`, 'egress-elsewhere');
+    for (const element of port.addresses)
+      rows.element({ set: ofFamily(ELSEWHERE, familyOf(element)), element });
   },
 });
 

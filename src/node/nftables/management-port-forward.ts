@@ -15,6 +15,7 @@ import { clusterFamilies, hasGateway } from '../../model/rules/network-addresses
 import { MANAGEMENT_DEVICES, managementDevice } from '../names.ts';
 import { forwardedDns } from '../networks/dns-forwarder.ts';
 import { concatenated, ipWord, NftRows, quoted } from './nft-rows.ts';
+import { OTHER_ADDRESSES } from './node-addresses.ts';
 import { ofFamily } from './ruleset.ts';
 import {
   DEFAULT_NETWORK_ID,
@@ -28,6 +29,8 @@ import { SETTINGS } from '../../desired/rows.ts';
 const CHAIN = 'mgmtport-forward';
 /** Pods of EgressServices that leave by this host. */
 export const SERVICE_PODS = 'egress-service-pods';
+/** Pods of this node that leave by their EgressIP or EgressService, and not as the node. */
+export const ELSEWHERE = 'egress-elsewhere';
 /** Addresses that networks have on the host, by its ports on them. */
 const OWN = 'udn-forwarded';
 /** Pods that the host forwards from, each with the network card. */
@@ -92,6 +95,10 @@ export const managementPortForward: Feature<ZoneFacts> = {
       text: 'In shared gateway mode the host forwards from the default network what is for a service by a node port or external address, replies to what it translated, and what egress sends to nodes: pods leave by their gateway router.',
       source: 'reference/node.md §3.9',
     },
+    'egress-elsewhere': {
+      text: 'In local gateway mode pods with an EgressIP or EgressService reach nodes by this host, and else what that brings here: they never leave as the node, whatever OVN has yet to learn, and also where their marks are lost on the way to the host.',
+      source: 'reference/egress.md §1.13, §4.3',
+    },
     'egress-cards': {
       text: 'What a pod with an egress address on a network card sends is forwarded by that card alone.',
       source: 'reference/egress.md §1.11, §1.13, G3',
@@ -149,6 +156,15 @@ export const managementPortForward: Feature<ZoneFacts> = {
     add(services, `${FROM_DEFAULT} meta mark ${MARK_EGRESS_SERVICE} drop`);
     const { mode } = facts.own('gateway') ?? {};
     if (mode === 'local') {
+      const elsewhere = new NftRows(out, SETTINGS, 'egress-elsewhere');
+      for (const family of families) {
+        const ip = ipWord(family);
+        elsewhere.set(ELSEWHERE, family);
+        add(
+          elsewhere,
+          `${FROM_DEFAULT} ct direction original ${ip} saddr @${ofFamily(ELSEWHERE, family)} ${ip} daddr != @${ofFamily(OTHER_ADDRESSES, family)} drop`,
+        );
+      }
       const own = facts.subnetsOn(DEFAULT_NETWORK, facts.nodeName);
       for (const cidr of own)
         add(services, `${FROM_DEFAULT} ${ipWord(familyOf(cidr))} saddr ${cidr} accept`);

@@ -7,6 +7,7 @@ import {
   egressCardNetworks,
   egressCardPod,
   egressChains,
+  egressPodElsewhere,
 } from './egress.ts';
 import { hostPortElements } from './host-ports.ts';
 import { hostNetworkPods, hostPodChains, networkHostPods } from './host-network-pods.ts';
@@ -39,6 +40,7 @@ export const nftFeatures: readonly Feature<ZoneFacts>[] = [
   hostPortElements,
   egressChains,
   egressCardPod,
+  egressPodElsewhere,
   egressCardNetworks,
   egressAddressElements,
 ];

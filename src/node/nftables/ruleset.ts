@@ -354,6 +354,11 @@ export const SETS = {
     type: ['address'],
     meaning: 'those that leave with the address of the network that they leave by',
   },
+  'egress-elsewhere': {
+    type: ['address'],
+    meaning:
+      'local gateway mode: pods of this node behind EgressIPs and EgressServices, which its host lets out to nodes alone, unless another set has them',
+  },
   'egress-ip-snat': {
     type: ['address', 'ifname'],
     value: ['address'],

@@ -106,6 +106,18 @@ describe('a card with egress addresses', () => {
     expect(keysOf(units, 'sysctl')).toContain('net/ipv4/conf/all/src_valid_mark : 1');
   });
 
+  test('does not make up for its node there: in local gateway mode its pods are kept from leaving as the node', () => {
+    const elsewhere = (units: ReturnType<typeof hostWith>): readonly string[] =>
+      keysOf(units, 'element').filter((key) => key.startsWith('egress-elsewhere'));
+    expect(elsewhere(hostWith({ mode: 'local' }))).toEqual([`egress-elsewhere-v4 ${from}`]);
+    // Also while the card is not there.
+    const gone = { ...CARD, networks: [] };
+    expect(elsewhere(hostWith({ mode: 'local', card: gone }))).toEqual([
+      `egress-elsewhere-v4 ${from}`,
+    ]);
+    expect(elsewhere(hostWith())).toEqual([]);
+  });
+
   test('whose table would be that of a network leads nobody out, and says so', () => {
     const units = hostWith({ settings: { ...HOST_SETTINGS, routingTables: 1007 } });
     expect(keysOf(units, 'route')).toEqual([]);

@@ -3,7 +3,12 @@ import type { DesiredRow } from '../../../../src/desired/rows.ts';
 import type { EgressServiceFacts } from '../../../../src/model/read/egress-services.ts';
 import { hostUnits } from '../../../support/host/host-units.ts';
 import { service, withServices } from '../../../support/zone/services.ts';
-import { bluePodDefault, exampleZone, type Zone } from '../../../support/zone/zones.ts';
+import {
+  bluePodDefault,
+  exampleZone,
+  inLocalMode,
+  type Zone,
+} from '../../../support/zone/zones.ts';
 
 const own = {
   ...bluePodDefault,
@@ -84,6 +89,15 @@ test('pods of all nodes leave the chosen one with the last address of the load b
 test('by the other node, or by none, nothing of them leaves here', () => {
   for (const host of ['ovn-worker2', ''])
     expect(rowsOf(zoneWith({ host, isHere: false }))).toEqual([]);
+});
+
+test('in local gateway mode pods of this node that leave elsewhere, or nowhere, are kept from leaving as the node', () => {
+  for (const host of ['ovn-worker2', ''])
+    expect(elementsOf(inLocalMode(zoneWith({ host, isHere: false })))).toEqual([
+      'egress-elsewhere-v4 10.244.0.3',
+    ]);
+  const here = elementsOf(inLocalMode(zoneWith({})));
+  expect(here.filter((element) => element.startsWith('egress-elsewhere'))).toEqual([]);
 });
 
 test('by its network each node lets its own pods leave, with no address of the service', () => {

@@ -183,6 +183,8 @@ describe("the host's ports on networks", () => {
       'ip saddr 169.254.39.16-169.254.58.151 ip saddr . oifname != @egress-ip-forwarded-v4 drop',
       'ip6 saddr fd69::2710-fd69::3a97 ip6 saddr . oifname != @egress-ip-forwarded-v6 drop',
       ...EGRESS_SERVICES,
+      'iifname "ovn-k8s-mp0" ct direction original ip saddr @egress-elsewhere-v4 ip daddr != @remote-node-ips-v4 drop',
+      'iifname "ovn-k8s-mp0" ct direction original ip6 saddr @egress-elsewhere-v6 ip6 daddr != @remote-node-ips-v6 drop',
       // Nothing of other nodes' pods but what EgressServices bring.
       'iifname "ovn-k8s-mp0" ip saddr 10.244.0.0/24 accept',
       'iifname "ovn-k8s-mp0" ip6 saddr fd00:10:244::/64 accept',

@@ -23,6 +23,14 @@ const ZONES = '/apis/k8s.ovn.org/v1alpha1/zonestatuses';
 const LEASES = '/apis/coordination.k8s.io/v1/namespaces/heddle/leases';
 const NADS = '/apis/k8s.cni.cncf.io/v1/namespaces/blue/network-attachment-definitions';
 
+const SECONDARIES = '/apis/k8s.ovn.org/v1alpha1/namespaces/blue/ovnsecondarynetworks';
+
+const secondary = (name: string, hasExternalConnectivity: boolean): object => ({
+  apiVersion: 'k8s.ovn.org/v1alpha1',
+  kind: 'OVNSecondaryNetwork',
+  metadata: { name },
+  spec: { subnet: '10.70.0.0/24', hasExternalConnectivity },
+});
 const annotations = (values: Record<string, string | null>): object => ({
   metadata: {
     annotations: Object.fromEntries(
@@ -80,6 +88,7 @@ const foreignRoles = [
         resources: ['network-attachment-definitions'],
         verbs: ['create'],
       },
+      { apiGroups: ['k8s.ovn.org'], resources: ['ovnsecondarynetworks'], verbs: ['create'] },
     ],
     user: { kind: 'ServiceAccount', name: 'anna', namespace: 'blue' },
   },
@@ -431,6 +440,16 @@ describe.skipIf(typeof started === 'string')('an API server with deploy/ install
       serviceWith({ name: 'outside' }, ['198.51.100.12']),
       ADMITTED,
     ],
+    ['makes a network for pods', TENANT, 'POST', SECONDARIES, secondary('pods', false), ADMITTED],
+    [
+      'makes a network on the underlay',
+      TENANT,
+      'POST',
+      SECONDARIES,
+      secondary('underlay', true),
+      'only who may create ClusterUserDefinedNetworks sets it',
+    ],
+    ['makes one there', ADMIN, 'POST', SECONDARIES, secondary('underlay', true), ADMITTED],
     ['makes a NAD of ours', ADMIN, 'POST', NADS, nad('ovn-k8s-cni-overlay'), ADMITTED],
     ['says what a node is', ADMIN, 'PATCH', `${NODES}/n2/status`, annotations(FACTS), ADMITTED],
     [

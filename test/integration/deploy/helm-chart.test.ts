@@ -250,6 +250,20 @@ describe.skipIf(typeof tools === 'string')('the Helm chart', () => {
     });
   });
 
+  test("adds what tenants may do to Kubernetes' own roles where that is wanted", async () => {
+    const labels = async (values?: Values): Promise<readonly unknown[]> => {
+      const objects = await rendered(values);
+      return ['editor', 'viewer'].map(
+        (who) => one(objects, `ClusterRole heddle-network-${who}`).metadata.labels,
+      );
+    };
+    expect(await labels()).toEqual([undefined, undefined]);
+    expect(await labels({ tenants: { aggregate: true } })).toEqual([
+      { 'rbac.authorization.k8s.io/aggregate-to-edit': 'true' },
+      { 'rbac.authorization.k8s.io/aggregate-to-view': 'true' },
+    ]);
+  });
+
   test('brings what kubectl apply -k deploy/monitoring brings, where it is wanted', async () => {
     const kustomization = await applied(join(DEPLOY, 'monitoring'));
     const without = await rendered();

@@ -552,7 +552,7 @@ describe('permissions', () => {
     const resources = named<Role>('ClusterRole', 'heddle-network-editor').rules.flatMap(
       (rule) => rule.resources,
     );
-    expect(resources).toEqual(['userdefinednetworks']);
+    expect(resources).toEqual(['userdefinednetworks', 'ovnsecondarynetworks', 'ipamclaims']);
     expect(
       manifests.filter(({ kind }) => kind.endsWith('Binding')).map(({ metadata }) => metadata.name),
     ).not.toContain('heddle-network-editor');

@@ -264,6 +264,16 @@ describe.skipIf(typeof tools === 'string')('the Helm chart', () => {
     ]);
   });
 
+  test('ranks requests as kubectl apply -k deploy/request-priority does, where it is wanted', async () => {
+    const kustomization = await applied(join(DEPLOY, 'request-priority'));
+    const kinds = async (values: Values): Promise<KubeObject[]> =>
+      [...(await rendered(values)).values()]
+        .filter(({ kind }) => kind === 'FlowSchema')
+        .sort((a, b) => a.metadata.name.localeCompare(b.metadata.name));
+    expect(await kinds({ requestPriority: true })).toEqual([...kustomization.values()]);
+    expect(await kinds({})).toEqual([]);
+  });
+
   test('brings what kubectl apply -k deploy/monitoring brings, where it is wanted', async () => {
     const kustomization = await applied(join(DEPLOY, 'monitoring'));
     const without = await rendered();

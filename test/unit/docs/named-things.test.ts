@@ -177,7 +177,7 @@ test('what is run in a container is there', () => {
 
 /** Of Kubernetes itself. */
 const BUILT_IN =
-  /^(?:pods?|po|nodes?|netpol|networkpolic(?:y|ies)|svc|services?|endpointslices|events?|leases?|deploy\w*|daemonsets?|namespaces?|ns)$/;
+  /^(?:pods?|po|nodes?|netpol|networkpolic(?:y|ies)|svc|services?|endpointslices|events?|leases?|deploy\w*|daemonsets?|flowschemas|namespaces?|ns)$/;
 
 test('kubectl gets kinds that are there', () => {
   const ours = new Set(

@@ -55,7 +55,7 @@ export function overviewOf(
   const boxes: Box[] = [];
   for (const group of groups.values())
     if (group.length < FEWEST_ALIKE) boxes.push(...group.map((one) => boxOf(one, linkOf)));
-    else boxes.push(boxOfAlike(group));
+    else boxes.push(boxOfAlike(group, linkOf));
   const seen = new Set<string>();
   const lines = ends.flatMap(([from, to]): readonly Line[] => {
     if (from === undefined || to === undefined) return [];
@@ -86,9 +86,14 @@ function boxOf(one: NetworkOf, linkOf: (network: string) => string | undefined):
   };
 }
 
-function boxOfAlike(group: readonly NetworkOf[]): Box {
+/** Leads to the picture of the first: the others look like that. */
+function boxOfAlike(
+  group: readonly NetworkOf[],
+  linkOf: (network: string) => string | undefined,
+): Box {
   const names = group.map(({ network }) => network);
   const [first] = group as [NetworkOf];
+  const link = linkOf(first.network);
   const more = (shown: number): string =>
     names.length > shown ? `, and ${names.length - shown} more` : '';
   return {
@@ -101,5 +106,6 @@ function boxOfAlike(group: readonly NetworkOf[]): Box {
       `each: ${numbersText(first)}`,
     ],
     tooltip: names.slice(0, IN_TOOLTIP).join(', ') + more(IN_TOOLTIP),
+    ...(link === undefined ? {} : { link }),
   };
 }

@@ -83,7 +83,7 @@ test('a network is one box with its subnets and numbers, and those that are alik
       'net3',
       'and 8 more',
       'each: 2 pods, 1 switch, 1 router, 1 ACL',
-      '-',
+      'net0.svg',
     ],
     ['other', '10.1.0.1/24', '2 pods, 1 switch, 1 router, 1 ACL', 'other.svg'],
   ]);

@@ -38,6 +38,7 @@ import { OBJECT_ID, objectIds, SERVICE_ELSEWHERE, SERVICE_ID } from '../rows/obj
 import { policyKey } from '../rows/row-keys.ts';
 import { POLICY_CLAIM } from '../rows/router-rows.ts';
 import { QOS_CLAIM } from '../rows/switch-rows.ts';
+import { repliesOut } from '../parts/egress-ip-base.ts';
 import { holds, Rows } from '../rows/unit-rows.ts';
 import { nextHop } from './egress-ip.ts';
 
@@ -207,7 +208,7 @@ function addKeptWays(
     {
       direction: 'from-lport',
       priority: QOS_EGRESS_IP_REPLY,
-      match: `${fromPod(address)} && ct.trk && ct.rpl`,
+      match: repliesOut(address, family, network.subnets),
       action: new Map([['mark', MARK_EGRESS_REPLY]]),
       external_ids: ids,
     },

@@ -1,6 +1,7 @@
 /** What EgressIP and EgressService need on every primary network before any pod uses it (reference/topology.md §18.1, reference/egress.md §1.13). */
 
 import { familyOf, type Family } from '../../allocators/addresses.ts';
+import type { SubnetEntry } from '../../api/nad/network-config.ts';
 import { RowReference } from '../../desired/rows.ts';
 import { DEFAULT_CONTROLLER, layer3Names } from '../../model/rules/names.ts';
 import {
@@ -34,6 +35,19 @@ import {
 } from '../rows/router-rows.ts';
 import { holds, type Rows } from '../rows/unit-rows.ts';
 import { QOS_CLAIM } from '../rows/switch-rows.ts';
+
+/**
+ * Replies of these pods that may have to leave. Those to pods of the network have their way without a mark, and with one Open vSwitch's userspace datapath
+ * finds no way for their tunnels.
+ */
+export function repliesOut(pods: string, family: Family, subnets: readonly SubnetEntry[]): string {
+  const ip = protocolOf(family);
+  const inside = subnets.map(({ cidr }) => cidr).filter((cidr) => familyOf(cidr) === family);
+  return [
+    `${ip}.src == ${pods} && ct.trk && ct.rpl`,
+    ...inside.map((cidr) => `${ip}.dst != ${cidr}`),
+  ].join(' && ');
+}
 
 const protocolOf = (family: Family): 'ip4' | 'ip6' => (family === 'v4' ? 'ip4' : 'ip6');
 
@@ -166,7 +180,7 @@ function addReplyMark(rows: Rows, onNode: NetworkOnNode, family: Family): void {
     {
       direction: 'from-lport',
       priority: QOS_EGRESS_IP_REPLY,
-      match: `${protocolOf(family)}.src == $${served.name} && ct.trk && ct.rpl`,
+      match: repliesOut(`$${served.name}`, family, onNode.network.subnets),
       action: new Map([['mark', MARK_EGRESS_REPLY]]),
       external_ids: ids,
     },

@@ -6,7 +6,7 @@ const { plain, network, shared } = OWN;
 
 /**
  * Who asks: `editor` has Kubernetes' role `edit` and `heddle-network-editor` in his namespaces; `more` has besides what some clusters add:
- * EndpointSlices, Endpoints, NADs, IPAMClaims with their status, and the status of pods.
+ * EndpointSlices, Endpoints, NADs, the status of IPAMClaims, and that of pods.
  */
 export type Asker = 'editor' | 'more';
 
@@ -434,6 +434,18 @@ export async function attempts(victims: Victims): Promise<readonly Attempt[]> {
       NO_ROLE,
     ],
     ['makes an EgressIP', 'POST', cluster('egressips'), {}, NO_ROLE],
+    [
+      'makes a network on the underlay of the nodes',
+      'POST',
+      group('k8s.ovn.org/v1alpha1')(plain, 'ovnsecondarynetworks'),
+      ofKind(
+        'k8s.ovn.org/v1alpha1',
+        'OVNSecondaryNetwork',
+        { spec: { subnet: '10.70.0.0/24', hasExternalConnectivity: true } },
+        { name: 'underlay' },
+      ),
+      'only who may create ClusterUserDefinedNetworks sets it',
+    ],
     [
       'makes an AdminNetworkPolicy',
       'POST',

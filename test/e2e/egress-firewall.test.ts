@@ -1,4 +1,4 @@
-/** What EgressFirewalls let pods send out of their networks, with packets: on the default network and on primary ones of both layers, of both families. */
+/** What EgressFirewalls let pods send out of their networks, with packets: on the default network, on primary ones of both layers, and on both of a namespace, of both families. */
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -16,11 +16,16 @@ import { nodeAddresses } from '../support/lab/matrix-tenants.ts';
 import { ownFolder } from '../support/run/left-behind.ts';
 import {
   manifestsText,
+  PLACES as places,
+  podAt,
   podOn,
+  podOnSecond,
+  secondNetwork,
   SPACES as spaces,
   spaceObjects,
   webService,
   webSlice,
+  type Place,
   type Space,
 } from '../support/lab/network-spaces.ts';
 import { Tenants } from '../support/lab/tenants.ts';
@@ -73,6 +78,9 @@ const objects = spaces.flatMap((namespace, index) => [
   webService(namespace, 'far', { clusterIp: clusterIp(namespace), nodePort: NODE_PORT + index }),
 ]);
 objects.push(
+  secondNetwork,
+  podOnSecond('n1', 'near'),
+  podOnSecond('n2', 'far'),
   { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'kube-system' } },
   dnsService,
 );
@@ -96,6 +104,9 @@ const ALL: readonly Asked[] = [
   'service',
 ];
 const INSIDE: readonly Asked[] = ['pod4', 'pod6', 'service'];
+/** The service of a namespace is for pods of its first network. */
+const askedAt = (place: Place, asked: readonly Asked[]): readonly Asked[] =>
+  place === 'second' ? asked.filter((one) => one !== 'service') : asked;
 
 describe.skipIf(whyNoLab !== undefined)(
   `egress firewalls${whyNoLab === undefined ? '' : ` (${whyNoLab})`}`,
@@ -105,12 +116,12 @@ describe.skipIf(whyNoLab !== undefined)(
     let tenants: Tenants;
     let ends: ReadonlyMap<string, Endpoint>;
 
-    const end = (space: Space, name: string): Endpoint =>
-      ends.get(`${space}/${name}`) ?? expect.unreachable(`${space}/${name} has no address`);
+    const end = (place: Place, name: string): Endpoint =>
+      ends.get(podAt(place, name)) ?? expect.unreachable(`${podAt(place, name)} has no address`);
 
-    const probeOf = (space: Space, asked: Asked): Probe => {
-      const { namespace: from } = end(space, 'near');
-      const [v4 = '', v6 = ''] = end(space, 'far').addresses;
+    const probeOf = (place: Place, asked: Asked): Probe => {
+      const { namespace: from } = end(place, 'near');
+      const [v4 = '', v6 = ''] = end(place, 'far').addresses;
       const on = { from, port: SERVER_PORT, ping: false };
       switch (asked) {
         case 'outside tcp4':
@@ -126,29 +137,31 @@ describe.skipIf(whyNoLab !== undefined)(
         case 'pod6':
           return { ...on, to: v6 };
         case 'service':
-          return { ...on, to: clusterIp(space), port: 80 };
+          return { ...on, to: clusterIp(place as Space), port: 80 };
       }
     };
 
-    /** What is answered to the pod `near` of each namespace. */
+    /** What is answered to the pod `near` of each network. */
     const answered = async (): Promise<Readonly<Record<string, readonly Asked[]>>> => {
-      const asked = spaces.flatMap((space) => ALL.map((one) => [space, one] as const));
+      const asked = places.flatMap((place) =>
+        askedAt(place, ALL).map((one) => [place, one] as const),
+      );
       const results = await probe(
         lab.record,
-        asked.map(([space, one]) => probeOf(space, one)),
+        asked.map(([place, one]) => probeOf(place, one)),
         SECONDS,
       );
       return Object.fromEntries(
-        spaces.map((space) => [
-          space,
+        places.map((place) => [
+          place,
           asked.flatMap(([of, one], index) =>
-            of === space && results[index]?.answer !== null ? [one] : [],
+            of === place && results[index]?.answer !== null ? [one] : [],
           ),
         ]),
       );
     };
     const everywhere = (expected: readonly Asked[]): Readonly<Record<string, readonly Asked[]>> =>
-      Object.fromEntries(spaces.map((space) => [space, expected]));
+      Object.fromEntries(places.map((place) => [place, askedAt(place, expected)]));
 
     /** What the DNS server answers. */
     const dnsFile = join(stateFolder('e2e-firewalls'), 'dns.json');
@@ -398,8 +411,8 @@ describe.skipIf(whyNoLab !== undefined)(
         write(RULES);
         await expect.poll(problems, SOON).toContain('rule about *.apps.example.org');
         const found = await answered();
-        for (const space of spaces.filter((one) => one !== 'plain'))
-          expect(found[space]).toEqual(INSIDE);
+        for (const place of places.filter((one) => one !== 'plain'))
+          expect(found[place]).toEqual(askedAt(place, INSIDE));
       });
     });
 

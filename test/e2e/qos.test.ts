@@ -1,4 +1,4 @@
-/** Marks and rates of EgressQoS and NetworkQoS, read from packets where they arrive: on the default network, on primary ones of both layers and on a localnet one. */
+/** Marks and rates of EgressQoS and NetworkQoS, read from packets where they arrive: on the default network, on primary ones of both layers, on both of a namespace, and on a localnet one. */
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -12,9 +12,14 @@ import { testLab, whyNoLab, type TestLab } from '../support/lab/lab.ts';
 import { arrivalsOf, marksOf, type MarkedWay } from '../support/lab/marked-packets.ts';
 import {
   manifestsText,
+  PLACES as places,
+  podAt,
   podOn,
+  podOnSecond,
+  secondNetwork,
   SPACES as spaces,
   spaceObjects,
+  type Place,
   type Space,
 } from '../support/lab/network-spaces.ts';
 import { Tenants } from '../support/lab/tenants.ts';
@@ -35,6 +40,9 @@ const objects = [
     podOn('n1', namespace, 'near', onLan(namespace)),
     podOn('n2', namespace, 'far', onLan(namespace)),
   ]),
+  secondNetwork,
+  podOnSecond('n1', 'near'),
+  podOnSecond('n2', 'far'),
   {
     apiVersion: 'k8s.ovn.org/v1alpha1',
     kind: 'OVNSecondaryNetwork',
@@ -71,30 +79,30 @@ describe.skipIf(whyNoLab !== undefined)(
     let tenants: Tenants;
     let ends: ReadonlyMap<string, Endpoint>;
 
-    const end = (space: Space, name: string): Endpoint =>
-      ends.get(`${space}/${name}`) ?? expect.unreachable(`${space}/${name} has no address`);
-    const way = (space: Space, from: 'near' | 'far', target: Target, port = PORT): MarkedWay => {
-      const other = end(space, from === 'near' ? 'far' : 'near');
+    const end = (place: Place, name: string): Endpoint =>
+      ends.get(podAt(place, name)) ?? expect.unreachable(`${podAt(place, name)} has no address`);
+    const way = (place: Place, from: 'near' | 'far', target: Target, port = PORT): MarkedWay => {
+      const other = end(place, from === 'near' ? 'far' : 'near');
       const [v4 = '', v6 = ''] = other.addresses;
-      const places: Readonly<Record<Target, readonly [at: string, address: string]>> = {
+      const targets: Readonly<Record<Target, readonly [at: string, address: string]>> = {
         outside4: ['ext', OUTSIDE.v4],
         outside6: ['ext', OUTSIDE.v6],
         pod4: [other.namespace, v4],
         pod6: [other.namespace, v6],
       };
-      const [at, address] = places[target];
-      return { from: end(space, from).namespace, at, to: address, port };
+      const [at, address] = targets[target];
+      return { from: end(place, from).namespace, at, to: address, port };
     };
-    /** Marks of what `near` sends to each target, and then of what `far` sends outside, by namespace. */
+    /** Marks of what `near` sends to each target, and then of what `far` sends outside, by where they are. */
     const marks = async (port = PORT): Promise<Readonly<Record<string, unknown>>> => {
-      const ways = spaces.flatMap((space) => [
-        ...NEAR.map((target) => way(space, 'near', target, port)),
-        way(space, 'far', 'outside4', port),
+      const ways = places.flatMap((place) => [
+        ...NEAR.map((target) => way(place, 'near', target, port)),
+        way(place, 'far', 'outside4', port),
       ]);
       const found = await marksOf(lab.record, ways, SECONDS);
       const each = NEAR.length + 1;
       return Object.fromEntries(
-        spaces.map((space, index) => [space, found.slice(each * index, each * (index + 1))]),
+        places.map((place, index) => [place, found.slice(each * index, each * (index + 1))]),
       );
     };
     /** On a Layer2 network what goes to another node's pod leaves the switch there, where its sender is not known. */
@@ -104,6 +112,7 @@ describe.skipIf(whyNoLab !== undefined)(
       plain: [outside4, outside6, pod4, pod6, far],
       routed: [outside4, outside6, pod4, pod6, far],
       flat: [outside4, outside6, 0, 0, far],
+      second: [outside4, outside6, 0, 0, far],
     });
     const file = (name: string): string => join(tenants.manifests, `${name}.yaml`);
     const write = (name: string, all: readonly object[]): void =>
@@ -128,7 +137,7 @@ describe.skipIf(whyNoLab !== undefined)(
           await tenants.settle();
           const pods = attachedPods(lab.record);
           return (
-            pods.length === 2 * spaces.length &&
+            pods.length === 2 * places.length &&
             pods.every(({ interfaces }) => interfaces.length === 2)
           );
         },

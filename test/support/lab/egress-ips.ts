@@ -59,10 +59,7 @@ const objectsOf = (namespace: Space, label = 'free'): readonly object[] => [
   ...spaceObjects(namespace, { leaves: 'fixed' }),
   podOn('n1', namespace, 'near'),
   podOn('n2', namespace, 'far'),
-  {
-    ...podOn('n2', namespace, 'free'),
-    metadata: { namespace, name: 'free', labels: { app: label } },
-  },
+  podOn('n2', namespace, 'free', {}, label),
 ];
 
 const egressIp = (...egressIPs: readonly string[]): object => ({

@@ -41,16 +41,53 @@ export function spaceObjects(
   return [space, { apiVersion: 'k8s.ovn.org/v1', kind: 'UserDefinedNetwork', metadata, spec }];
 }
 
-/** A pod, labelled `app` with its name. */
+const REQUEST = 'k8s.ovn.org/requested-primary-udn';
+/** What `routed` has besides: another primary network, of the other layer, with pods that ask for it. */
+export const secondNetwork = {
+  apiVersion: 'k8s.ovn.org/v1',
+  kind: 'UserDefinedNetwork',
+  metadata: { namespace: 'routed', name: 'second' },
+  spec: {
+    topology: 'Layer2',
+    layer2: { role: 'Primary', subnets: ['10.62.0.0/16', 'fd00:10:62::/64'] },
+  },
+};
+/** Called `<name>-second`, and labelled as the pod that has that name on the first network. */
+export const podOnSecond = (nodeName: string, name: string): object => ({
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: {
+    namespace: 'routed',
+    name: `${name}-second`,
+    labels: { app: name },
+    annotations: { [REQUEST]: 'second' },
+  },
+  spec: { nodeName, containers: [{ name: 'main', image: 'box' }] },
+});
+
+/** A space, or the second network of `routed`. */
+export type Place = Space | 'second';
+export const PLACES: readonly Place[] = [...SPACES, 'second'];
+/** `<namespace>/<pod>` of the pod of that name there. */
+export const podAt = (place: Place, name: string): string =>
+  place === 'second' ? `routed/${name}-second` : `${place}/${name}`;
+
+/** A pod, labelled `app` with its name if nothing else is said, on the first primary network of its namespace. */
 export const podOn = (
   nodeName: string,
   namespace: Space,
   name: string,
   annotations: Readonly<Record<string, string>> = {},
+  app = name,
 ): object => ({
   apiVersion: 'v1',
   kind: 'Pod',
-  metadata: { namespace, name, labels: { app: name }, annotations },
+  metadata: {
+    namespace,
+    name,
+    labels: { app },
+    annotations: namespace === 'routed' ? { ...annotations, [REQUEST]: 'net' } : annotations,
+  },
   spec: { nodeName, containers: [{ name: 'main', image: 'box' }] },
 });
 

@@ -68,6 +68,8 @@ export interface NamespaceFacts {
   readonly logging: AclLogging;
   /** True if its pods may send multicast to each other where multicast is denied otherwise. */
   readonly hasMulticast: boolean;
+  /** It is being deleted, and this process has seen it before that, or not. */
+  readonly ending?: 'seen' | 'unseen';
 }
 
 /** A pod of any node, as selectors and policies see it; none for pods on the host's network, and for those that ended. */
@@ -78,6 +80,12 @@ export interface PodFacts {
   readonly labels: Readonly<Record<string, string>>;
   /** Ports of its containers that can be meant by name. */
   readonly namedPorts: readonly NamedPort[];
+}
+
+/** A pod of this node that is being deleted. */
+export interface EndingPod {
+  readonly namespace: string;
+  readonly name: string;
 }
 
 /** A pod of this node that shares the host's network. */

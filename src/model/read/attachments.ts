@@ -11,7 +11,7 @@ import { annotationOf, complaint } from '../../api/annotations/annotations.ts';
 import { DEFAULT_NAD_KEY } from '../../api/nad/nad-key.ts';
 import { pods } from '../../api/kinds.ts';
 import type { Pod } from '../../api/types.ts';
-import type { HostNetworkPod, NamedPort, PodFacts, PodInterface } from '../model.ts';
+import type { EndingPod, HostNetworkPod, NamedPort, PodFacts, PodInterface } from '../model.ts';
 import { machineOf, machineTexts, unnamedMachine } from '../rules/virtual-machines.ts';
 import {
   readNetworkRequests,
@@ -94,6 +94,13 @@ const requestsPart = {
 
 const labelsPart = { table: 'pods', read: readPod } as const satisfies ObjectPart<Pod, PodFacts>;
 
+/** Pods of this node that are being deleted. */
+const endingPart = {
+  table: 'endingPods',
+  read: ({ metadata: { namespace = '', name, deletionTimestamp } }, { isOwn }) =>
+    isOwn && deletionTimestamp !== undefined ? { namespace, name } : undefined,
+} as const satisfies ObjectPart<Pod, EndingPod>;
+
 const hostNetworkPart = {
   table: 'hostNetworkPods',
   read: (pod, { isOwn }) => (isOwn ? readHostNetworkPod(pod) : undefined),
@@ -123,7 +130,7 @@ export const podKind = {
   texts: interfaceTexts,
   read: (pod, { round }) => readInterfaces(pod, round),
   onUnreadable: 'keep',
-  also: [requestsPart, labelsPart, hostNetworkPart, gatewayPodPart, hostPortsPart],
+  also: [requestsPart, labelsPart, endingPart, hostNetworkPart, gatewayPodPart, hostPortsPart],
   nodeOf: ({ spec }) => spec.nodeName,
   // A virtual machine may move to another node or come from one.
   needsOtherPods: (interfaces) =>

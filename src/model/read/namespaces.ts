@@ -10,8 +10,13 @@ import type { ObjectKind } from './object-kind.ts';
 import { found } from './reading.ts';
 import { unheeded } from './unheeded.ts';
 
-function readNamespace(namespace: Namespace, { features }: ClusterSettings): NamespaceFacts {
-  const { name, labels = {} } = namespace.metadata;
+function readNamespace(
+  namespace: Namespace,
+  { features }: ClusterSettings,
+  before: NamespaceFacts | undefined,
+): NamespaceFacts {
+  const { name, labels = {}, deletionTimestamp } = namespace.metadata;
+  const isSeen = before !== undefined && before.ending !== 'unseen';
   const multicast = multicastEnabled(namespace);
   return {
     name,
@@ -19,6 +24,7 @@ function readNamespace(namespace: Namespace, { features }: ClusterSettings): Nam
     labels,
     logging: aclLogging(namespace).value ?? {},
     hasMulticast: features.multicast && multicast.kind === 'value' && multicast.value.isEnabled,
+    ...(deletionTimestamp === undefined ? {} : { ending: isSeen ? 'seen' : 'unseen' }),
   };
 }
 
@@ -30,7 +36,7 @@ function multicastProblem(namespace: Namespace): string | undefined {
 export const namespaceKind = {
   kind: namespaces,
   table: 'namespaces',
-  read: (namespace, { settings }) => found(readNamespace(namespace, settings)),
+  read: (namespace, { settings, before }) => found(readNamespace(namespace, settings, before)),
   onUnreadable: 'keep',
   needsOtherPods: ({ hasMulticast }) => hasMulticast,
   checks: [

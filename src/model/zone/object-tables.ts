@@ -54,6 +54,7 @@ const plain = <K extends Key, F extends object>(
 });
 
 const byKey = ({ key }: ObjectId): [string] => [key];
+const policyKey = ({ kind, namespace, name }: ObjectId): PolicyKey => [namespace, name, kind];
 const byName = ({ namespace, name }: ObjectId): PodKey => [namespace, name];
 
 export function tablesOf(facts: ZoneFacts, registry = new NadRegistry()): ObjectTables {
@@ -69,11 +70,10 @@ export function tablesOf(facts: ZoneFacts, registry = new NadRegistry()): Object
     connects: plain(facts.connects, byKey),
     declaredServices: serviceTable(facts),
     endpointSlices: plain(facts.endpointSlices, byKey),
-    policies: plain(facts.policies, ({ kind, namespace, name }): PolicyKey => [
-      namespace,
-      name,
-      kind,
-    ]),
+    policies: {
+      peek: (id) => facts.policies.peek(...policyKey(id)),
+      put: (id, fact, object) => facts.putPolicy(policyKey(id), fact, object === undefined),
+    },
     admins: plain(facts.admins, ({ kind, key }): AdminKey => [kind, key]),
     firewalls: plain(facts.firewalls, byName),
     egressIps: plain(facts.egressIps, byKey),
@@ -88,6 +88,7 @@ export function tablesOf(facts: ZoneFacts, registry = new NadRegistry()): Object
       name,
     ]),
     pods: plain(facts.pods, byName),
+    endingPods: plain(facts.endingPods, byName),
     hostNetworkPods: plain(facts.hostNetworkPods, byName),
     hostPortRequests: plain(facts.hostPortRequests, byName),
     interfaces,

@@ -1,7 +1,7 @@
 /** Pods: this node's, and those of other nodes while something depends on them. */
 import { FactTable } from '../../facts/fact-table.ts';
 import { Unreadable } from '../../facts/unreadable.ts';
-import type { HostNetworkPod, PodFacts, PodInterface } from '../model.ts';
+import type { EndingPod, HostNetworkPod, PodFacts, PodInterface } from '../model.ts';
 import type { PodNetworkRequests } from '../rules/pod-plan.ts';
 import { OtherPods } from './other-pods.ts';
 import type { ZoneBasis } from './zone-basis.ts';
@@ -18,6 +18,7 @@ export function podTables({ recorder }: ZoneBasis) {
     otherPods,
     /** This node's, and those of other nodes as soon as something asks for them. */
     pods: new FactTable<PodKey, PodFacts>('pods', recorder),
+    endingPods: new FactTable<PodKey, EndingPod>('endingPods', recorder),
     /** Pods of this node that share the host's network. */
     hostNetworkPods: new FactTable<PodKey, HostNetworkPod>('hostNetworkPods', recorder),
     /** What pods ask for. */

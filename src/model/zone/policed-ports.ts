@@ -37,6 +37,10 @@ export function policedPortTables(
     const attachment = known.attachments.get(...key);
     if (attachment === undefined || attachment.role === 'infrastructure-locked') return undefined;
     const { namespace, pod, network } = attachment;
+    if (known.namespaces.part(namespace, 'ending') === 'unseen')
+      throw new Unreadable(
+        `namespace ${namespace} was being deleted when this daemon began: which policies its pods are under is not known, and what they have stays until they are gone`,
+      );
     const labels = known.pods.part([namespace, pod], 'labels');
     // By their keys: while it is not known on which networks a policy is, no port of its pods is made.
     const found = known.policies

@@ -152,6 +152,9 @@ function goneFrom(facts: ZoneFacts): (kind: string, key: string) => boolean {
     const declared = objectKindOf(kind);
     if (declared === undefined) return false;
     const id = objectId(kind, key);
+    // Of a namespace that was being deleted at the start policies may have gone before its pods.
+    if (declared.table === 'policies' && facts.namespaces.peek(id.namespace)?.ending === 'unseen')
+      return false;
     if (declared.nodeOf === undefined) return tables[declared.table].peek(id) === undefined;
     // As long as they are not followed, it may be one of another node.
     return facts.otherPods.peekKnown() === true && tables.networkRequests.peek(id) === undefined;

@@ -28,6 +28,7 @@ import { qosCostTables } from './qos-costs.ts';
 import { qosTables } from './qos.ts';
 import { podTables } from './pods.ts';
 import { policedPortTables } from './policed-ports.ts';
+import { outlivingPolicies } from './outliving-policies.ts';
 import { policyTables } from './policies.ts';
 import { ProblemList, type ModelProblem } from './problems.ts';
 import { reachTables } from './reach.ts';
@@ -55,7 +56,8 @@ function tablesOf(nodeName: string, settings: ClusterSettings, options: Renderin
   const placed = { ...routed, ...hostPortTables(routed) };
   const rendered = { ...placed, ...renderedTables(placed, options) };
   const groups = { ...rendered, ...groupTables(rendered), ...backendTables(rendered) };
-  const policies = { ...groups, ...policyTables(groups), ...multicastTables(groups) };
+  const ofPolicies = { ...groups, ...policyTables(groups), ...multicastTables(groups) };
+  const policies = { ...ofPolicies, ...outlivingPolicies(ofPolicies) };
   const admins = {
     ...policies,
     ...adminTables(policies),
@@ -100,6 +102,7 @@ export function zoneFacts(
       round += 1;
       otherPods.expire(now);
       usage.begin(now);
+      tables.settlePolicies(now);
       graph.refresh();
     },
 

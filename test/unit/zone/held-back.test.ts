@@ -184,3 +184,19 @@ test('an object that did not get into the facts keeps its rows, and what closes 
   expect(of(gone, 'Namespace default')).toEqual([]);
   expect(of(gone, 'NetworkPolicy blue/deleted')).toEqual(ofPolicy);
 });
+
+test('a namespace that was being deleted at the start keeps the policies of its pods, with these in their groups', async () => {
+  const { gone, problems } = await firstPass({
+    prepare: (facts) => {
+      const blue = facts.namespaces.peek('blue');
+      if (blue === undefined) throw new Error('no namespace blue');
+      facts.namespaces.put('blue', { ...blue, ending: 'unseen' });
+    },
+  });
+  expect(of(gone, 'NetworkPolicy blue/deleted')).toEqual([]);
+  expect(of(gone, 'Namespace blue')).toEqual([]);
+  expect(of(gone, 'Pod blue/pod1')).toEqual([]);
+  expect(problems).toContain(
+    'namespace blue was being deleted when this daemon began: which policies its pods are under is not known, and what they have stays until they are gone',
+  );
+});

@@ -26,7 +26,7 @@ const interfaces = (of: Pod): readonly PodInterface[] => {
   if (found.kind !== 'value') throw new Error(JSON.stringify(found));
   return found.value;
 };
-const [, labels, hostNetwork] = podKind.also;
+const [, labels, , hostNetwork] = podKind.also;
 
 describe("a pod's interfaces", () => {
   test('are those of its annotation, each with its addresses, and when they were first read', () => {

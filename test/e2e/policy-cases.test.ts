@@ -1,14 +1,22 @@
 /**
- * What Kubernetes' own end-to-end cases ask of network policies, with packets: three namespaces of three pods on three nodes, and who reaches whom
+ * What Kubernetes' own end-to-end cases ask of network policies, and the conformance suite of ClusterNetworkPolicies, with packets: three namespaces of three pods on three nodes, and who reaches whom
  * by TCP and UDP on two ports. On the cluster default network and on a primary network at once, with the same policies on both.
  */
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, test } from 'vitest';
+import { VERSION } from '../../src/process/version.ts';
 import { testLab, whyNoLab, type TestLab } from '../support/lab/lab.ts';
 import { ownFolder } from '../support/run/left-behind.ts';
+import { policyReport, type CaseResult } from '../support/lab/policy-report.ts';
 import { Tenants } from '../support/lab/tenants.ts';
-import { tableObjects, TruthTable, type Place, type Step } from '../support/lab/truth-table.ts';
+import {
+  tableObjects,
+  TruthTable,
+  type Place,
+  type Step,
+  type World,
+} from '../support/lab/truth-table.ts';
 
 const of = (...pods: string[]): object =>
   pods.length === 1
@@ -425,12 +433,211 @@ const CASES: [string, ...Step[]][] = [
   ],
 ];
 
+/** Peers of the suite's cases: Gryffindor is namespace x, Ravenclaw y, Slytherin and Hufflepuff are pods a and b of z. */
+const house = (name: string): object => ({ namespaces: ns(name) });
+const podsOf = (name: string, ...names: string[]): object => ({
+  pods: { namespaceSelector: ns(name), podSelector: names.length === 0 ? ALL : of(...names) },
+});
+const at = (number: number): object[] =>
+  ['tcp', 'udp'].map((protocol) => ({ [protocol]: { destinationPort: { number } } }));
+
+type Rule = readonly [action: string, peer: object, protocols?: readonly object[]];
+type Direction = 'ingress' | 'egress';
+const cluster = (
+  network: World,
+  tier: string,
+  priority: number,
+  rules: Partial<Record<Direction, readonly Rule[]>>,
+): object => ({
+  tier,
+  priority,
+  subject: { namespaces: { matchLabels: { 'kubernetes.io/metadata.name': network.name('x') } } },
+  ...Object.fromEntries(
+    Object.entries(rules).map(([direction, list]) => [
+      direction,
+      list.map(([action, peer, protocols]) => ({
+        action,
+        [direction === 'ingress' ? 'from' : 'to']: [peer],
+        ...(protocols === undefined ? {} : { protocols }),
+      })),
+    ]),
+  ),
+});
+
+const RAVENCLAW = house('y');
+const SLYTHERIN = podsOf('z', 'a');
+const HUFFLEPUFF = podsOf('z', 'b');
+/** As in `standard-*-rules.yaml`: the first rule about Ravenclaw, and that about Slytherin, are what the steps change. */
+const ordered = (first: string, slytherin: string, ...others: string[]): readonly Rule[] => [
+  ...[first, ...others].map((action): Rule => [action, RAVENCLAW]),
+  [slytherin, SLYTHERIN, at(80)],
+  ['Accept', HUFFLEPUFF, at(81)],
+  ['Deny', HUFFLEPUFF],
+];
+/** What those rules make of a peer of Gryffindor. */
+const peerIsOpen = (peer: Place, via: string, first: string, slytherin: string): boolean => {
+  if (peer.space === 'y') return first !== 'Deny';
+  if (peer.key === 'z/a') return slytherin !== 'Deny' || !via.endsWith('80');
+  return peer.key !== 'z/b' || via.endsWith('81');
+};
+const ofOrder = (tier: string, direction: Direction, first: string, slytherin: string): Step => ({
+  cluster: (world) => ({
+    rules: cluster(world, tier, 6, {
+      [direction]: ordered(
+        first,
+        slytherin,
+        ...['Accept', 'Deny', 'Pass'].filter((action) => action !== first),
+      ),
+    }),
+  }),
+  open: (from, to, via) => {
+    const [subject, peer] = direction === 'egress' ? [from, to] : [to, from];
+    return subject.space !== 'x' || peerIsOpen(peer, via, first, slytherin);
+  },
+});
+const bothWays =
+  (is: (peer: Place, via: string) => boolean): Open =>
+  (from, to, via) =>
+    (from.space !== 'x' || is(to, via)) && (to.space !== 'x' || is(from, via));
+
+/** By the short names of cases of network-policy-api's conformance suite; `tcp` and `udp` at once. */
+const CLUSTER_CASES: [string, ...Step[]][] = [
+  ...(['Egress', 'Ingress'] as const).map((name): [string, ...Step[]] => {
+    const direction = name === 'Egress' ? 'egress' : 'ingress';
+    return [
+      `CNPAdminTier${name}TCP, CNPAdminTier${name}UDP`,
+      ofOrder('Admin', direction, 'Accept', 'Deny'),
+      ofOrder('Admin', direction, 'Deny', 'Deny'),
+      ofOrder('Admin', direction, 'Pass', 'Pass'),
+    ];
+  }),
+  [
+    'CNPAdminTierGress',
+    {
+      cluster: (world) => {
+        const rules = ordered('Accept', 'Deny', 'Deny', 'Pass');
+        return { rules: cluster(world, 'Admin', 15, { ingress: rules, egress: rules }) };
+      },
+      open: bothWays((peer, via) => peerIsOpen(peer, via, 'Accept', 'Deny')),
+    },
+  ],
+  [
+    'CNPAdminTierEgressInlineCIDRPeers',
+    {
+      cluster: (world) => ({
+        rules: cluster(world, 'Admin', 85, {
+          egress: [
+            ['Accept', { networks: [`${world.address('z/a')}/32`, `${world.address('z/b')}/32`] }],
+            ['Accept', podsOf('y')],
+            ['Deny', { networks: ['0.0.0.0/0', '::/0'] }],
+          ],
+        }),
+      }),
+      open: (from, to) => from.space !== 'x' || to.space === 'y' || ['z/a', 'z/b'].includes(to.key),
+    },
+  ],
+  ...[60, 40].map((priority): [string, Step] => [
+    `CNPAdminTierPriorityField: ${priority}`,
+    {
+      cluster: (world) => {
+        const gress = (action: string): Partial<Record<Direction, readonly Rule[]>> => ({
+          ingress: [[action, podsOf('y')]],
+          egress: [[action, podsOf('y')]],
+        });
+        return {
+          fifty: cluster(world, 'Admin', 50, gress('Deny')),
+          other: cluster(world, 'Admin', priority, gress('Pass')),
+          base: cluster(world, 'Baseline', 10, gress('Accept')),
+        };
+      },
+      open: bothWays((peer) => peer.space !== 'y' || priority < 50),
+    },
+  ]),
+  [
+    'CNPAdminTierIntegration',
+    ...(
+      [
+        ['Deny', true],
+        ['Pass', true],
+        ['Pass', false],
+      ] as const
+    ).map(([action, hasPolicy]): Step => {
+      const gress = (rule: string): Partial<Record<Direction, readonly Rule[]>> => ({
+        ingress: [[rule, house('y')]],
+        egress: [[rule, house('y')]],
+      });
+      return {
+        cluster: (world) => ({
+          pass: cluster(world, 'Admin', 10, gress(action)),
+          base: cluster(world, 'Baseline', 10, gress('Deny')),
+        }),
+        policies: hasPolicy
+          ? {
+              x: {
+                allow: {
+                  podSelector: ALL,
+                  policyTypes: ['Ingress', 'Egress'],
+                  ingress: [{ from: [space('y')] }],
+                  egress: [{ to: [space('y')] }],
+                },
+              },
+            }
+          : {},
+        open: bothWays((peer) =>
+          hasPolicy ? peer.space === 'y' && action === 'Pass' : peer.space !== 'y',
+        ),
+      };
+    }),
+  ],
+  [
+    'CNPAdminTierIngressNamedPort, CNPAdminTierEgressNamedPort',
+    {
+      cluster: (world) => {
+        const rules: readonly Rule[] = [
+          ['Accept', house('y'), [{ destinationNamedPort: 'web' }]],
+          ['Deny', house('y')],
+        ];
+        return { rules: cluster(world, 'Admin', 25, { ingress: rules, egress: rules }) };
+      },
+      open: (from, to, via) =>
+        ![from, to].some(({ space: one }) => one === 'x') ||
+        ![from, to].some(({ space: one }) => one === 'y') ||
+        via === (to.pod === 'c' ? 'tcp 81' : 'tcp 80'),
+    },
+  ],
+  [
+    'CNPBaselineTierGress, CNPBaselineTierEgressTCP, CNPBaselineTierEgressUDP, CNPBaselineTierIngressTCP, CNPBaselineTierIngressUDP',
+    ...(['Accept', 'Deny'] as const).map((first): Step => ({
+      cluster: (world) => {
+        const rules = ordered(first, 'Deny', first === 'Accept' ? 'Deny' : 'Accept');
+        return { rules: cluster(world, 'Baseline', 10, { ingress: rules, egress: rules }) };
+      },
+      open: bothWays((peer, via) => peerIsOpen(peer, via, first, 'Deny')),
+    })),
+  ],
+  [
+    'CNPBaselineTierEgressInlineCIDRPeers',
+    {
+      cluster: (world) => ({
+        rules: cluster(world, 'Baseline', 10, {
+          egress: [
+            ['Accept', podsOf('y')],
+            ['Deny', { networks: ['0.0.0.0/0', '::/0'] }],
+          ],
+        }),
+      }),
+      open: (from, to) => from.space !== 'x' || to.space === 'y',
+    },
+  ],
+];
+
 describe.skipIf(whyNoLab !== undefined)(
   `network policies${whyNoLab === undefined ? '' : ` (${whyNoLab})`}`,
   () => {
     const folder = ownFolder('heddle-policies');
     let lab: TestLab;
     let table: TruthTable;
+    const results: CaseResult[] = [];
 
     beforeAll(async () => {
       writeFileSync(join(folder, 'table.yaml'), tableObjects());
@@ -440,11 +647,22 @@ describe.skipIf(whyNoLab !== undefined)(
       table = await TruthTable.of(tenants);
     }, 120_000);
     afterAll(async () => {
+      // The suite's own report, for who asks for one.
+      const file = process.env['HEDDLE_POLICY_REPORT'];
+      const date = new Date().toISOString();
+      if (file !== undefined)
+        writeFileSync(file, policyReport(results, { version: VERSION, date }));
       rmSync(folder, { recursive: true });
       await lab[Symbol.asyncDispose]();
     });
 
-    test.each(CASES)('%s', async (_, ...steps) => {
+    afterEach(({ task }) => {
+      const names = task.name.startsWith('CNP') ? task.name.replace(/:.*/, '').split(', ') : [];
+      const isPassed = task.result?.state === 'pass';
+      results.push(...names.map((name) => ({ name, isPassed })));
+    });
+
+    test.each([...CASES, ...CLUSTER_CASES])('%s', async (_, ...steps) => {
       for (const step of steps) await table.holds(step);
     });
   },

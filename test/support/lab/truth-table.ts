@@ -68,6 +68,10 @@ export type Policies = Partial<Record<Space, Readonly<Record<string, object>>>>;
 export interface Step {
   /** Those that are there, and no others. */
   readonly policies?: Policies | ((world: World) => Policies);
+  /** Of the cluster's administrators: names, and specs. Each network has its own. */
+  readonly cluster?:
+    | Readonly<Record<string, object>>
+    | ((world: World) => Readonly<Record<string, object>>);
   /** What is added to the labels that pods and namespaces have anyway: `pod: a`, `ns: x`. */
   readonly labels?: Labels;
   /** Whether one gets an answer of another; nobody asks itself. */
@@ -85,7 +89,8 @@ const SIGNAL_SECONDS = 1;
 const PRIMARY = 'k8s.ovn.org/primary-user-defined-network';
 
 const text = (objects: readonly object[]): string =>
-  objects.map((object) => stringify(object)).join('---\n');
+  // `y` is no truth here.
+  objects.map((object) => stringify(object, { version: '1.1' })).join('---\n');
 
 export const spaceName = (network: NetworkName, space: Space): string => `${network}-${space}`;
 
@@ -112,6 +117,13 @@ const policyObject = (namespace: string, name: string, spec: object): object => 
   apiVersion: 'networking.k8s.io/v1',
   kind: 'NetworkPolicy',
   metadata: { namespace, name },
+  spec,
+});
+
+const clusterPolicyObject = (name: string, spec: object): object => ({
+  apiVersion: 'policy.networking.k8s.io/v1alpha2',
+  kind: 'ClusterNetworkPolicy',
+  metadata: { name },
   spec,
 });
 
@@ -192,8 +204,8 @@ export class TruthTable {
   }
 
   /** Writes what a step says on both networks, and sends packets between all pairs until they arrive where it says, and nowhere else. */
-  async holds({ policies = {}, labels = {}, open }: Step): Promise<void> {
-    this.#write(policies, labels);
+  async holds({ policies = {}, cluster = {}, labels = {}, open }: Step): Promise<void> {
+    this.#write(policies, cluster, labels);
     await this.#inForce();
     const asked = NETWORKS.flatMap((network) =>
       PLACES.flatMap((from) =>
@@ -226,7 +238,11 @@ export class TruthTable {
     await expect.poll(wrong, SOON).toEqual([]);
   }
 
-  #write(policies: NonNullable<Step['policies']>, labels: Labels): void {
+  #write(
+    policies: NonNullable<Step['policies']>,
+    cluster: NonNullable<Step['cluster']>,
+    labels: Labels,
+  ): void {
     const { manifests } = this.#tenants;
     const objects = tableObjects(labels);
     if (objects !== this.#labels) writeFileSync(join(manifests, 'table.yaml'), objects);
@@ -234,11 +250,17 @@ export class TruthTable {
     const all = NETWORKS.flatMap((network) => {
       const world = this.#world(network);
       const given = typeof policies === 'function' ? policies(world) : policies;
-      return Object.entries(given).flatMap(([space, named]) =>
-        Object.entries(named).map(([name, spec]) =>
-          policyObject(world.name(space as Space), name, spec),
+      const ofCluster = typeof cluster === 'function' ? cluster(world) : cluster;
+      return [
+        ...Object.entries(given).flatMap(([space, named]) =>
+          Object.entries(named).map(([name, spec]) =>
+            policyObject(world.name(space as Space), name, spec),
+          ),
         ),
-      );
+        ...Object.entries(ofCluster).map(([name, spec]) =>
+          clusterPolicyObject(`${network}-${name}`, spec),
+        ),
+      ];
     });
     this.#isClosed = !this.#isClosed;
     if (this.#isClosed) all.push(policyObject(SIGNAL, 'closed', { podSelector: {} }));

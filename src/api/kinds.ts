@@ -5,6 +5,7 @@ import type {
   AdminNetworkPolicy,
   AdminPolicyBasedExternalRoute,
   BaselineAdminNetworkPolicy,
+  ClusterNetworkPolicy,
   ClusterNetworkConnect,
   ClusterUserDefinedNetwork,
   EgressFirewall,
@@ -160,6 +161,12 @@ export const baselineAdminNetworkPolicies: ResourceKind<BaselineAdminNetworkPoli
   plural: 'baselineadminnetworkpolicies',
   namespaced: false,
 };
+export const clusterNetworkPolicies: ResourceKind<ClusterNetworkPolicy> = {
+  apiVersion: 'policy.networking.k8s.io/v1alpha2',
+  kind: 'ClusterNetworkPolicy',
+  plural: 'clusternetworkpolicies',
+  namespaced: false,
+};
 export const leases: ResourceKind = {
   apiVersion: 'coordination.k8s.io/v1',
   kind: 'Lease',
@@ -197,6 +204,7 @@ export const resourceKinds: readonly ResourceKind[] = [
   multiNetworkPolicies,
   adminNetworkPolicies,
   baselineAdminNetworkPolicies,
+  clusterNetworkPolicies,
   leases,
   events,
 ];
@@ -207,6 +215,7 @@ export const APPLIED_KINDS: readonly ResourceKind[] = [
   egressQoSes,
   networkQoSes,
   externalRoutes,
+  clusterNetworkPolicies,
 ];
 
 const OTHERS_DEFINE: readonly string[] = [
@@ -214,6 +223,7 @@ const OTHERS_DEFINE: readonly string[] = [
   'MultiNetworkPolicy',
   'AdminNetworkPolicy',
   'BaselineAdminNetworkPolicy',
+  'ClusterNetworkPolicy',
 ];
 
 /**

@@ -285,6 +285,20 @@ export interface AdminPolicyPort {
   readonly portRange?: { readonly protocol?: string; readonly start: number; readonly end: number };
 }
 
+/** One of them. */
+export interface ClusterPolicyPort {
+  readonly number?: number;
+  readonly range?: { readonly start: number; readonly end: number };
+}
+
+/** One of the four. */
+export interface ClusterPolicyProtocol {
+  readonly tcp?: { readonly destinationPort?: ClusterPolicyPort };
+  readonly udp?: { readonly destinationPort?: ClusterPolicyPort };
+  readonly sctp?: { readonly destinationPort?: ClusterPolicyPort };
+  readonly destinationNamedPort?: string;
+}
+
 /** One of these; the last three only where pods send. */
 export interface AdminPolicyPeer {
   readonly namespaces?: LabelSelector;
@@ -296,11 +310,16 @@ export interface AdminPolicyPeer {
 
 export interface AdminPolicyRule {
   readonly name?: string;
-  readonly action: 'Allow' | 'Deny' | 'Pass';
+  /** `Accept` in a ClusterNetworkPolicy, `Allow` in the others. */
+  readonly action: 'Allow' | 'Accept' | 'Deny' | 'Pass';
   readonly ports?: readonly AdminPolicyPort[];
+  /** In a ClusterNetworkPolicy, instead of `ports`. */
+  readonly protocols?: readonly ClusterPolicyProtocol[];
 }
 
 export interface AdminPolicySpec {
+  /** In a ClusterNetworkPolicy alone. */
+  readonly tier?: 'Admin' | 'Baseline';
   /** 0 comes first; absent in the baseline. */
   readonly priority?: number;
   readonly subject: { readonly namespaces?: LabelSelector; readonly pods?: PodsSelector };
@@ -310,6 +329,11 @@ export interface AdminPolicySpec {
 
 export interface AdminNetworkPolicy extends KubeObject {
   readonly kind: 'AdminNetworkPolicy';
+  readonly spec: AdminPolicySpec;
+}
+
+export interface ClusterNetworkPolicy extends KubeObject {
+  readonly kind: 'ClusterNetworkPolicy';
   readonly spec: AdminPolicySpec;
 }
 

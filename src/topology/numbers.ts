@@ -93,11 +93,10 @@ export const ACL_DHCP_CLIENTS = 1052;
 export const ACL_FIREWALL = 10_000;
 export const ACL_MULTICAST_DENY = 1011;
 export const ACL_MULTICAST_ALLOW = 1012;
-/** Of the first rule of a policy of administrators with priority 0, and of the baseline; each rule has a lower one than the rule before. */
+/** Of the first rule of a policy of administrators with priority 0, of each tier; each rule has a lower one than the rule before. */
 export const ACL_ADMIN_POLICY = 30000;
-export const ACL_BASELINE_POLICY = 1750;
-/** Rules that a policy of administrators has at most. */
-export const ADMIN_RULES = 100;
+/** Between two priorities: rules that a ClusterNetworkPolicy has at most. */
+export const ADMIN_RULES = 25;
 export const TIER_ISOLATION = 0;
 export const TIER_ADMIN_POLICY = 1;
 export const TIER_BASELINE_POLICY = 3;

@@ -1,5 +1,11 @@
 /** What becomes of an object by what each zone says of it: messages or conditions by zone, and their sum (reference/api.md §1.13). Pure. */
-import { egressFirewalls, egressQoSes, externalRoutes, networkQoSes } from '../../api/kinds.ts';
+import {
+  clusterNetworkPolicies,
+  egressFirewalls,
+  egressQoSes,
+  externalRoutes,
+  networkQoSes,
+} from '../../api/kinds.ts';
 import type { KubeObject, ResourceKind } from '../../api/objects.ts';
 import { clipped } from '../../api/visible-text.ts';
 import type { ZoneAppliedObject, ZoneStatus } from '../../api/zone-status.ts';
@@ -103,6 +109,13 @@ const NETWORK_QOS: ConditionTexts = {
   message: 'NetworkQoS was applied successfully',
   reasons: ['Success', 'Failed'],
 };
+/** As ovn-kubernetes says it of AdminNetworkPolicies. */
+const CLUSTER_POLICY: ConditionTexts = {
+  applied: 'Setting up OVN DB plumbing was successful',
+  refused: 'error attempting to add ClusterNetworkPolicy',
+  message: 'Setting up OVN DB plumbing was successful',
+  reasons: ['SetupSucceeded', 'SetupFailed'],
+};
 const ROUTES: Texts = {
   applied: 'configured external gateway IPs',
   refused: 'failed to apply policy',
@@ -153,12 +166,20 @@ function conditionOf(node: string, word: ZoneWord, texts: ConditionTexts): State
     : { type, status: 'True', reason: succeeded, message: texts.message };
 }
 
-const qosStatus = (words: ZoneWords, object: KubeObject, texts: ConditionTexts): StatusChange => ({
+const conditionStatus = (
+  words: ZoneWords,
+  object: KubeObject,
+  texts: ConditionTexts,
+): StatusChange => ({
   conditions: spoken(words).map(([node, word]) => conditionOf(node, word, texts)),
   // `Programmed` is what earlier releases wrote.
   removed: conditionsOf(object)
     .map(({ type }) => type)
     .filter((type) => isZoneCondition(type) || type === 'Programmed'),
+});
+
+const qosStatus = (words: ZoneWords, object: KubeObject, texts: ConditionTexts): StatusChange => ({
+  ...conditionStatus(words, object, texts),
   fields: { status: sumOf(words, texts) },
 });
 
@@ -189,6 +210,7 @@ const STATUSES: ReadonlyMap<ResourceKind, StatusOf> = new Map<ResourceKind, Stat
   [egressQoSes, (words, object) => qosStatus(words, object, EGRESS_QOS)],
   [networkQoSes, (words, object) => qosStatus(words, object, NETWORK_QOS)],
   [externalRoutes, routeStatus],
+  [clusterNetworkPolicies, (words, object) => conditionStatus(words, object, CLUSTER_POLICY)],
 ]);
 
 /** The status of an object by what zones say; `now` as an API server writes it. Undefined for other kinds, and while no zone ever spoke. */

@@ -5,6 +5,7 @@
 import {
   adminNetworkPolicies,
   baselineAdminNetworkPolicies,
+  clusterNetworkPolicies,
   egressFirewalls,
   egressIPs,
   egressQoSes,
@@ -39,6 +40,7 @@ const TOLD: readonly ResourceKind[] = [
   multiNetworkPolicies,
   adminNetworkPolicies,
   baselineAdminNetworkPolicies,
+  clusterNetworkPolicies,
   egressFirewalls,
   egressIPs,
   egressServices,

@@ -9,6 +9,9 @@ import type {
   AdminPolicyRule,
   AdminPolicySpec,
   BaselineAdminNetworkPolicy,
+  ClusterNetworkPolicy,
+  ClusterPolicyPort,
+  ClusterPolicyProtocol,
   LabelSelector,
   PodsSelector,
 } from '../../api/types.ts';
@@ -22,6 +25,7 @@ import {
   type PortQuery,
 } from './policies.ts';
 import type { ObjectReading } from './reading.ts';
+import { canonicalName } from './egress-firewalls.ts';
 import { selectionId, type PodSelection } from '../rules/selections.ts';
 
 export interface AdminRule {
@@ -33,21 +37,49 @@ export interface AdminRule {
   readonly nodes: readonly LabelSelector[];
   /** Canonical CIDRs. */
   readonly networks: readonly string[];
+  /** As `dnsName` of EgressFirewalls, but that `**.` at the start stands for one label or more. */
+  readonly names: readonly string[];
   readonly ports: readonly PolicyPort[];
 }
 
 export interface AdminPolicy {
   readonly kind: AdminKind;
   readonly name: string;
-  /** 0 comes first, but for one that is closed; always 0 for the baseline. */
+  /** Before the policies of namespaces, or behind them. */
+  readonly tier: 'Admin' | 'Baseline';
+  /** Among all of a tier, as ClusterNetworkPolicies have it: 0 comes first, but for one that is closed. */
   readonly priority: number;
   readonly subject: PodSelection;
   readonly rules: readonly AdminRule[];
   readonly logging: AclLogging;
 }
 
-/** Policies are told apart by their priority in OVN, which has room for this many (reference/topology.md §16.2). */
+export type EitherAdminPolicy =
+  | AdminNetworkPolicy
+  | BaselineAdminNetworkPolicy
+  | ClusterNetworkPolicy;
+
+/** Policies are told apart by their priority in OVN, which has room for this many of AdminNetworkPolicies (reference/topology.md §16.2). */
 const MOST_PRIORITY = 99;
+
+/** Of 100 rules an AdminNetworkPolicy has room for between two, a ClusterNetworkPolicy 25: one of the former stands at every fourth of the latter. */
+const ADMIN_STEP = 4;
+
+/** Behind every ClusterNetworkPolicy, of which the last has 1000; with it the baseline has the numbers of ovn-kubernetes. */
+const BEHIND_ALL = 1130;
+
+/** Before all that can be read: which of them it came before is not known. */
+export const BEFORE_ALL = -ADMIN_STEP;
+
+function placeOf(
+  kind: AdminKind,
+  { tier = 'Admin', priority = 0 }: Pick<AdminPolicySpec, 'tier' | 'priority'>,
+): Pick<AdminPolicy, 'tier' | 'priority'> {
+  if (kind === 'ClusterNetworkPolicy') return { tier, priority };
+  return kind === 'AdminNetworkPolicy'
+    ? { tier, priority: priority * ADMIN_STEP }
+    : { tier: 'Baseline', priority: BEHIND_ALL };
+}
 
 function selectionOf(
   namespaces: LabelSelector | undefined,
@@ -63,8 +95,7 @@ function selectionOf(
 
 function readPort({ portNumber, namedPort, portRange }: AdminPolicyPort): readonly PolicyPort[] {
   // Only pods say of which protocol a port is that is called so.
-  if (namedPort !== undefined)
-    return (['tcp', 'udp', 'sctp'] as const).map((protocol) => ({ protocol, name: namedPort }));
+  if (namedPort !== undefined) return PROTOCOLS.map((protocol) => ({ protocol, name: namedPort }));
   if (portRange !== undefined)
     return [
       { protocol: readProtocol(portRange.protocol), port: portRange.start, endPort: portRange.end },
@@ -74,21 +105,43 @@ function readPort({ portNumber, namedPort, portRange }: AdminPolicyPort): readon
     : [{ protocol: readProtocol(portNumber.protocol), port: portNumber.port }];
 }
 
+const PROTOCOLS = ['tcp', 'udp', 'sctp'] as const;
+
+const readNumber = ({ number, range }: ClusterPolicyPort): Pick<PolicyPort, 'port' | 'endPort'> =>
+  range === undefined
+    ? number === undefined
+      ? {}
+      : { port: number }
+    : { port: range.start, endPort: range.end };
+
+function readProtocols(one: ClusterPolicyProtocol): readonly PolicyPort[] {
+  const { destinationNamedPort: name } = one;
+  if (name !== undefined) return PROTOCOLS.map((protocol) => ({ protocol, name }));
+  return PROTOCOLS.flatMap((protocol) => {
+    const port = one[protocol]?.destinationPort;
+    return port === undefined ? [] : [{ protocol, ...readNumber(port) }];
+  });
+}
+
+/** `*` stands for one label or more here, and for one in an EgressFirewall. */
+const readName = (name: string): string => canonicalName(name).replace(/^\*\./, '**.');
+
 const readRule = (
   direction: PolicyDirection,
   index: number,
-  { action, ports = [] }: AdminPolicyRule,
+  { action, ports = [], protocols = [] }: AdminPolicyRule,
   peers: readonly AdminPolicyPeer[],
 ): AdminRule => ({
   direction,
   index,
-  action,
+  action: action === 'Accept' ? 'Allow' : action,
   peers: peers
     .filter(({ namespaces, pods }) => namespaces !== undefined || pods !== undefined)
     .map(({ namespaces, pods }) => selectionOf(namespaces, pods)),
   nodes: peers.flatMap(({ nodes }) => nodes ?? []),
   networks: peers.flatMap(({ networks = [] }) => networks.map(canonicalCidr)),
-  ports: ports.flatMap(readPort),
+  names: [...new Set(peers.flatMap(({ domainNames = [] }) => domainNames.map(readName)))].sort(),
+  ports: [...ports.flatMap(readPort), ...protocols.flatMap(readProtocols)],
 });
 
 /** Who has the port that a name means: the pods that the policy is about, or, where these send, those that they send to. */
@@ -112,7 +165,7 @@ export function unreadableFields(
   if (errors.length > 0) return { spec, errors };
   const { priority = 0, egress = [] } = spec;
   const priorities: FieldError[] =
-    priority > MOST_PRIORITY
+    kind === 'AdminNetworkPolicy' && priority > MOST_PRIORITY
       ? [
           {
             type: 'Invalid',
@@ -122,16 +175,17 @@ export function unreadableFields(
           },
         ]
       : [];
-  const names = egress.flatMap(({ to }, index) =>
+  const names = egress.flatMap(({ action, to }, index) =>
     to.flatMap(({ domainNames }, peer): FieldError[] =>
-      domainNames === undefined
+      domainNames === undefined || action === 'Allow' || action === 'Accept'
         ? []
         : [
             {
               type: 'Invalid',
               path: ['spec', 'egress', index, 'to', peer, 'domainNames'],
               value: domainNames,
-              detail: 'names are not looked up in this release: write networks',
+              detail:
+                'only rules that let through may have names, as nobody knows all addresses of one: let through what is wanted, and deny networks behind it',
             },
           ],
     ),
@@ -140,9 +194,7 @@ export function unreadableFields(
 }
 
 /** What is read of such a policy as it is stored, whatever it says. */
-export function readAdminPolicy(
-  policy: AdminNetworkPolicy | BaselineAdminNetworkPolicy,
-): ObjectReading<AdminPolicy> {
+export function readAdminPolicy(policy: EitherAdminPolicy): ObjectReading<AdminPolicy> {
   const { kind } = policy;
   const { spec, errors } = unreadableFields(kind, policy as unknown as PlainObject);
   if (errors.length > 0)
@@ -152,13 +204,13 @@ export function readAdminPolicy(
 
 /** What a spec without errors says. */
 export function policyOf(
-  policy: AdminNetworkPolicy | BaselineAdminNetworkPolicy,
-  { priority = 0, subject, ingress = [], egress = [] }: AdminPolicySpec,
+  policy: EitherAdminPolicy,
+  { subject, ingress = [], egress = [], ...place }: AdminPolicySpec,
 ): AdminPolicy {
   return {
     kind: policy.kind,
     name: policy.metadata.name,
-    priority,
+    ...placeOf(policy.kind, place),
     subject: selectionOf(subject.namespaces, subject.pods),
     rules: [
       ...ingress.map((rule, index) => readRule('Ingress', index, rule, rule.from)),

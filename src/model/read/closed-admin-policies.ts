@@ -1,24 +1,32 @@
 /** What stands in place of a policy of administrators that can't be as it is: nothing is allowed by it, and what it denies is denied. */
 import { aclLogging } from '../../api/annotations/acl-logging.ts';
 import { complaint } from '../../api/annotations/annotations.ts';
-import { adminNetworkPolicies, baselineAdminNetworkPolicies } from '../../api/kinds.ts';
-import type { AdminNetworkPolicy, BaselineAdminNetworkPolicy } from '../../api/types.ts';
+import {
+  adminNetworkPolicies,
+  baselineAdminNetworkPolicies,
+  clusterNetworkPolicies,
+} from '../../api/kinds.ts';
+import type {
+  AdminNetworkPolicy,
+  BaselineAdminNetworkPolicy,
+  ClusterNetworkPolicy,
+} from '../../api/types.ts';
+import type { PlainObject } from '../../api/plain-object.ts';
 import type { FieldError } from '../../api/validation/field-errors.ts';
 import {
+  BEFORE_ALL,
   isSubjectUnreadable,
   policyOf,
   readAdminPolicy,
   unreadableFields,
   type AdminPolicy,
   type AdminRule,
+  type EitherAdminPolicy,
 } from './admin-policies.ts';
 import { adminPolicyFlows } from '../rules/policy-cost.ts';
 import type { ObjectKind, ReadContext } from './object-kind.ts';
-import type { PolicyDirection } from './policies.ts';
+import { refusal, type PolicyDirection } from './policies.ts';
 import { found, type ObjectReading } from './reading.ts';
-
-/** Before all that can be read: which of them it came before is not known. */
-const BEFORE_ALL = -1;
 
 /** Errors of one field may hide those of others: those of the structure are found first, then those of values. */
 const MOST_LOOKS = 4;
@@ -38,6 +46,7 @@ const denyAll = (direction: PolicyDirection, index: number): AdminRule => ({
   peers: [],
   nodes: [],
   networks: ['0.0.0.0/0', '::/0'],
+  names: [],
   ports: [],
 });
 
@@ -52,24 +61,28 @@ const denyingEverybody = (policy: AdminPolicy): AdminPolicy => ({
 /** Rules of a direction that can't be read, by their positions; all of it where the list itself can't be. */
 type Unreadable = Set<number> | 'all';
 
+interface ClosedPolicy {
+  readonly value: AdminPolicy;
+  /** Undefined where more than rules can't be read: with those that can be in their places. */
+  readonly withRest?: AdminPolicy;
+}
+
 /**
  * The policy with what it denies: rules that deny or pass on deny, for who is passed on may be denied behind it; rules that allow are left out.
  * A rule that can't be read denies everybody in its direction, unless it is known to allow. Undefined where it is not known for which pods.
  */
-function closedAdminPolicy(
-  policy: AdminNetworkPolicy | BaselineAdminNetworkPolicy,
-): AdminPolicy | undefined {
+function closedAdminPolicy(policy: EitherAdminPolicy): ClosedPolicy | undefined {
   const spec = (policy as { readonly spec?: unknown }).spec;
   if (typeof spec !== 'object' || spec === null) return undefined;
   const raw = spec as Readonly<Record<string, unknown>>;
   const unreadable: Record<PolicyDirection, Unreadable> = { Ingress: new Set(), Egress: new Set() };
-  let isPriorityUnreadable = false;
+  const replaced: Record<string, unknown> = {};
   for (let look = 0; look < MOST_LOOKS; look++) {
     const tried = {
       ...policy,
       spec: {
         ...raw,
-        ...(isPriorityUnreadable ? { priority: 0 } : {}),
+        ...replaced,
         ...triedRules('Ingress', raw, unreadable.Ingress),
         ...triedRules('Egress', raw, unreadable.Egress),
       },
@@ -78,9 +91,16 @@ function closedAdminPolicy(
     if (isSubjectUnreadable(errors)) return undefined;
     if (errors.length === 0) {
       const { rules, ...rest } = policyOf(policy, read);
-      return { ...rest, priority: BEFORE_ALL, rules: closedRules(rules, raw, unreadable) };
+      const closed = closedRules(rules, raw, unreadable);
+      const value = { ...rest, priority: BEFORE_ALL, rules: closed.filter(isDenying).map(denying) };
+      return Object.keys(replaced).length === 0
+        ? { value, withRest: { ...rest, rules: closed } }
+        : { value };
     }
-    isPriorityUnreadable ||= errors.some(({ path }) => path[1] === 'priority');
+    for (const { path } of errors) {
+      if (path[1] === 'priority') replaced['priority'] = 0;
+      if (path[1] === 'tier') replaced['tier'] = 'Admin';
+    }
     for (const error of errors) note(unreadable, error);
   }
   return undefined;
@@ -120,20 +140,30 @@ function closedRules(
   for (const direction of ['Ingress', 'Egress'] as const)
     if (unreadable[direction] === 'all') closed.push(denyAll(direction, 0));
   for (const rule of rules) {
-    const { direction, index, action } = rule;
+    const { direction, index } = rule;
     const broken = unreadable[direction];
     const isBroken = broken !== 'all' && broken.has(index);
     if (isBroken) {
       if (!isKnownToAllow(raw[DIRECTIONS[direction]], index))
         closed.push(denyAll(direction, index));
-    } else if (action !== 'Allow') closed.push({ ...rule, action: 'Deny' });
+    } else closed.push(rule);
   }
   return closed;
 }
 
+const isDenying = ({ action }: AdminRule): boolean => action !== 'Allow';
+const denying = (rule: AdminRule): AdminRule => ({ ...rule, action: 'Deny' });
+
+const LETTING_THROUGH: readonly unknown[] = ['Allow', 'Accept'];
+
 const isKnownToAllow = (rules: unknown, index: number): boolean => {
   const rule = (rules as readonly unknown[])[index];
-  return typeof rule === 'object' && rule !== null && 'action' in rule && rule.action === 'Allow';
+  return (
+    typeof rule === 'object' &&
+    rule !== null &&
+    'action' in rule &&
+    LETTING_THROUGH.includes(rule.action)
+  );
 };
 
 /** The policy; in place of one that costs each node more than `mostFlows`, one that closes its pods. */
@@ -149,17 +179,15 @@ function bounded(
   };
 }
 
-type EitherPolicy = AdminNetworkPolicy | BaselineAdminNetworkPolicy;
-
 const adminPolicyKind = {
   table: 'admins',
-  read: (policy: EitherPolicy, { settings }: ReadContext<AdminPolicy>) =>
+  read: (policy: EitherAdminPolicy, { settings }: ReadContext<AdminPolicy>) =>
     bounded(readAdminPolicy(policy), settings.policies.mostFlows),
   onUnreadable: 'closed',
-  closed: (policy: EitherPolicy, { settings }: ReadContext<AdminPolicy>) =>
-    bounded(found(closedAdminPolicy(policy)), settings.policies.mostFlows),
+  closed: (policy: EitherAdminPolicy, { settings }: ReadContext<AdminPolicy>) =>
+    bounded(found(closedAdminPolicy(policy)?.value), settings.policies.mostFlows),
   needsOtherPods: () => true,
-  checks: [(policy: EitherPolicy) => complaint(aclLogging(policy))],
+  checks: [(policy: EitherAdminPolicy) => complaint(aclLogging(policy))],
 } as const;
 
 export const adminNetworkPolicyKind = {
@@ -171,3 +199,25 @@ export const baselineAdminNetworkPolicyKind = {
   ...adminPolicyKind,
   kind: baselineAdminNetworkPolicies,
 } as const satisfies ObjectKind<BaselineAdminNetworkPolicy, AdminPolicy>;
+
+/**
+ * A rule that can't be read is most likely of a later version: what the API says of such a rule holds at once, whatever was read of the policy
+ * before, and its other rules are as they are.
+ */
+function readClusterPolicy(policy: ClusterNetworkPolicy): ObjectReading<AdminPolicy> {
+  const { errors } = unreadableFields(policy.kind, policy as unknown as PlainObject);
+  const value = errors.length === 0 ? undefined : closedAdminPolicy(policy)?.withRest;
+  if (value === undefined) return readAdminPolicy(policy);
+  return {
+    kind: 'value',
+    value,
+    warning: `${refusal(errors)}; correct it; until then that rule lets nobody through if it accepts, and denies everybody if it denies or passes on`,
+  };
+}
+
+export const clusterNetworkPolicyKind = {
+  ...adminPolicyKind,
+  kind: clusterNetworkPolicies,
+  read: (policy: ClusterNetworkPolicy, { settings }: ReadContext<AdminPolicy>) =>
+    bounded(readClusterPolicy(policy), settings.policies.mostFlows),
+} as const satisfies ObjectKind<ClusterNetworkPolicy, AdminPolicy>;

@@ -75,7 +75,7 @@ function ruleErrors({ type, to, ports = [] }: Rule, index: number): readonly Fie
 }
 
 const LABEL = /^[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?$/;
-const canonicalName = (name: string): string => name.toLowerCase().replace(/\.$/, '');
+export const canonicalName = (name: string): string => name.toLowerCase().replace(/\.$/, '');
 
 /** RFC 1035 §2.3.1, and `_`, which names have (RFC 2782). */
 function dnsNameProblem(name: string): string | undefined {

@@ -7,7 +7,11 @@ import { externalRouteKind } from './external-routes.ts';
 import { egressQosKind, networkQosKind } from './qos.ts';
 import { endpointSliceKind } from './endpoint-slices.ts';
 import { podKind } from './attachments.ts';
-import { adminNetworkPolicyKind, baselineAdminNetworkPolicyKind } from './closed-admin-policies.ts';
+import {
+  adminNetworkPolicyKind,
+  baselineAdminNetworkPolicyKind,
+  clusterNetworkPolicyKind,
+} from './closed-admin-policies.ts';
 import { connectKind } from './connects.ts';
 import { namespaceKind } from './namespaces.ts';
 import { definitionKind } from './networks.ts';
@@ -33,6 +37,7 @@ const declarations = [
   endpointSliceKind,
   adminNetworkPolicyKind,
   baselineAdminNetworkPolicyKind,
+  clusterNetworkPolicyKind,
   podKind,
 ] as const;
 

@@ -36,11 +36,19 @@ export function dnsForwarderAddress(
 }
 
 const WILDCARD = '*.';
+const DEEP_WILDCARD = '**.';
 
-export const isWildcard = (name: string): boolean => name.startsWith(WILDCARD);
+export const isWildcard = (name: string): boolean =>
+  name.startsWith(WILDCARD) || name.startsWith(DEEP_WILDCARD);
 
-/** Names in rules that a name is meant by: itself, and the wildcard in the place of its first label. */
+/** Names in rules that a name is meant by: itself, the wildcard in the place of its first label, and that in the place of one or more. */
 export function rulesAbout(name: string): readonly string[] {
-  const dot = name.indexOf('.');
-  return dot === -1 ? [name] : [name, `${WILDCARD}${name.slice(dot + 1)}`];
+  const labels = name.split('.');
+  const endings = labels.slice(1).map((_, i) => labels.slice(i + 1).join('.'));
+  const [next] = endings;
+  return [
+    name,
+    ...(next === undefined ? [] : [`${WILDCARD}${next}`]),
+    ...endings.map((ending) => `${DEEP_WILDCARD}${ending}`),
+  ];
 }

@@ -26,14 +26,14 @@ function blocksOfRange(first: number, last: number): number {
 const FAMILY_COUNT = 2;
 
 /**
- * Flows that a policy of administrators costs a node by what it says itself. Whom selectors find, and how many numbers a port's name stands
+ * Flows that a policy of administrators costs a node by what it says itself. Whom selectors find, what DNS knows names by, and how many numbers a port's name stands
  * for, is other people's doing: nobody gets a policy refused by the pods that he makes.
  */
 export const adminPolicyFlows = ({ rules }: Pick<AdminPolicy, 'rules'>): number =>
   FLOWS_PER_TERM * rules.reduce((sum, rule) => sum + termsOfRule(rule), 0);
 
-function termsOfRule({ networks, ports }: AdminRule): number {
-  const peers = FAMILY_COUNT + networks.length;
+function termsOfRule({ networks, names, ports }: AdminRule): number {
+  const peers = FAMILY_COUNT * (1 + names.length) + networks.length;
   if (ports.length === 0) return peers;
   const numbered = ports.filter(({ name }) => name === undefined);
   const protocols = new Set(numbered.map(({ protocol }) => protocol));

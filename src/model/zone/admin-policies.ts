@@ -2,10 +2,12 @@
 import { matchesSelector } from '../../api/selectors.ts';
 import { DerivedFacts } from '../../facts/derived-facts.ts';
 import { FactTable } from '../../facts/fact-table.ts';
+import { union } from '../../facts/keys.ts';
 import { FailedFact } from '../../facts/unreadable.ts';
 import type { NetworkName } from '../model.ts';
 import { adminPortQueries, type AdminPolicy } from '../read/admin-policies.ts';
 import { DEFAULT_NETWORK } from '../read/networks.ts';
+import type { FirewallTables } from './egress-firewalls.ts';
 import type { NamespaceTables } from './namespaces.ts';
 import {
   placedSelections,
@@ -31,9 +33,24 @@ function orLast<T>(read: () => T, last: () => T): T {
   }
 }
 
-export function adminTables(known: ZoneBasis & NamespaceTables & RenderedTables & PolicyTables) {
+const namesOf = ({ rules }: AdminPolicy): readonly string[] => [
+  ...new Set(rules.flatMap(({ names }) => names)),
+];
+
+export function adminTables(
+  known: ZoneBasis & NamespaceTables & RenderedTables & PolicyTables & FirewallTables,
+) {
   const { namespaces, namespaceNetworks, rendered } = known;
-  const admins = new FactTable<AdminKey, AdminPolicy>('admins', known.recorder);
+  const admins = new FactTable<AdminKey, AdminPolicy, { dnsName: [string]; named: [] }>(
+    'admins',
+    known.recorder,
+    {
+      indexes: {
+        dnsName: namesOf,
+        named: (policy) => (namesOf(policy).length > 0 ? [[]] : []),
+      },
+    },
+  );
   const adminPlacements = new DerivedFacts<
     AdminKey,
     Placement<AdminPolicy>,
@@ -42,6 +59,7 @@ export function adminTables(known: ZoneBasis & NamespaceTables & RenderedTables 
       unit: [network: NetworkName, ...policy: AdminKey];
       rule: [network: NetworkName, ...policy: AdminKey, direction: string, index: string];
       selection: SelectionKey;
+      named: [];
     }
   >('adminPlacements', known.graph, admins, (...key) => place(...key), {
     object: (kind, name) => `${kind} ${name}`,
@@ -60,6 +78,7 @@ export function adminTables(known: ZoneBasis & NamespaceTables & RenderedTables 
           ]),
         ),
       selection: placedSelections,
+      named: ({ policy }) => (namesOf(policy).length > 0 ? [[]] : []),
     },
   });
 
@@ -98,5 +117,19 @@ export function adminTables(known: ZoneBasis & NamespaceTables & RenderedTables 
       () => rendered.peek(network)?.name,
     ) !== undefined;
 
-  return { admins, adminPlacements };
+  return {
+    admins,
+    adminPlacements,
+    /** Names that rules mean by DNS: those of EgressFirewalls and of administrators. */
+    ruleNames: union(known.firewalls.distinct('dnsName'), admins.distinct('dnsName')),
+    /** Objects that have a name in rules. */
+    objectsNaming: (name: string): readonly string[] => [
+      ...known.firewalls
+        .keysBy('dnsName', name)
+        .map(([namespace, firewall]) => `EgressFirewall ${namespace}/${firewall}`),
+      ...admins.keysBy('dnsName', name).map(([kind, policy]) => `${kind} ${policy}`),
+    ],
+    hasRuleNames: (): boolean =>
+      known.firewalls.keysBy('named').length > 0 || admins.keysBy('named').length > 0,
+  };
 }

@@ -1,5 +1,5 @@
 /**
- * What pods of this node ask of the cluster's DNS service, and the node forwards: while rules of some EgressFirewall have names.
+ * What pods of this node ask of the cluster's DNS service, and the node forwards: while rules of some EgressFirewall, or of a policy of administrators, have names.
  */
 import { contains, familyOf, type Family } from '../../allocators/addresses.ts';
 import { DerivedFacts } from '../../facts/derived-facts.ts';
@@ -9,6 +9,7 @@ import { DEFAULT_NETWORK } from '../read/networks.ts';
 import type { AddressBlock } from '../read/policies.ts';
 import { DNS_PORT, dnsForwarderAddress, forwardsDnsOn } from '../rules/dns-forwarding.ts';
 import { endpointsOf, socketAddress, type SocketAddress } from '../rules/backends.ts';
+import type { AdminTables } from './admin-policies.ts';
 import type { backendTables } from './backends.ts';
 import type { FirewallTables } from './egress-firewalls.ts';
 import type { NodeTables } from './nodes.ts';
@@ -44,12 +45,13 @@ export interface DnsForwarding {
 export function dnsForwardingTables(
   known: ZoneBasis &
     FirewallTables &
+    AdminTables &
     ServiceTables &
     RenderedTables &
     Pick<NodeTables, 'subnetsOn'> &
     ReturnType<typeof backendTables>,
 ) {
-  const { settings, graph, recorder, services, backends, firewalls } = known;
+  const { settings, graph, recorder, services, backends } = known;
   /** Whether the forwarder listens. It comes from no object: a `FactSource` keeps it (src/node/dns/dns-forwarder.ts). */
   const dnsForwarders = new FactTable<[at: 'host'], { readonly isOpen: true }>(
     'dnsForwarders',
@@ -64,7 +66,7 @@ export function dnsForwardingTables(
   function forwarding(): DnsForwarding | undefined {
     const { dnsServers: key } = settings;
     if (!forwardsDnsOn(DEFAULT_NETWORK, settings) || typeof key !== 'string') return undefined;
-    if (firewalls.keysBy('named').length === 0) return undefined;
+    if (!known.hasRuleNames()) return undefined;
     const service = services.get(key);
     const found = backends.get(DEFAULT_NETWORK, key);
     if (service === undefined || found === undefined) return undefined;
@@ -95,7 +97,10 @@ export function dnsForwardingTables(
     }
     if (ways.length === 0) return undefined;
     const isOpen = dnsForwarders.get('host') !== undefined;
-    const named = known.firewallPlacements.by('named').flatMap((one) => one.networks);
+    const named = [
+      ...known.firewallPlacements.by('named'),
+      ...known.adminPlacements.by('named'),
+    ].flatMap((one) => one.networks);
     const networks = [...new Set(named)].flatMap(idOf).sort((a, b) => a - b);
     return { service: key, ways, networks, isInside, isOpen };
   }

@@ -58,12 +58,8 @@ function tablesOf(nodeName: string, settings: ClusterSettings, options: Renderin
   const groups = { ...rendered, ...groupTables(rendered), ...backendTables(rendered) };
   const ofPolicies = { ...groups, ...policyTables(groups), ...multicastTables(groups) };
   const policies = { ...ofPolicies, ...outlivingPolicies(ofPolicies) };
-  const admins = {
-    ...policies,
-    ...adminTables(policies),
-    ...firewallTables(policies),
-    ...qosTables(policies),
-  };
+  const firewalls = { ...policies, ...firewallTables(policies), ...qosTables(policies) };
+  const admins = { ...firewalls, ...adminTables(firewalls) };
   const forwarding = { ...admins, ...dnsForwardingTables(admins) };
   const selections = {
     ...forwarding,

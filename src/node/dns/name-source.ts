@@ -91,7 +91,7 @@ export class NameSource implements FactSource {
   }
 
   async start(facts: ZoneFacts, clock: Clock, signal: AbortSignal): Promise<void> {
-    const names = facts.firewalls.distinct('dnsName');
+    const names = facts.ruleNames;
     const queue = new WorkQueue({
       reconcile: (name) => this.#reconcile(name),
       onFailure: ({ key, error, attempt }) => {
@@ -115,7 +115,7 @@ export class NameSource implements FactSource {
     await queue.run(signal);
   }
 
-  /** Units say it of each EgressFirewall that has the name. */
+  /** Units say it of each object that has the name. */
   problems(): readonly ZoneProblem[] {
     return [];
   }

@@ -63,8 +63,7 @@ export const dnsServiceAddresses = feature({
   },
   claims: [ADDRESS_SET_CLAIM],
   build(facts, _args, out) {
-    if (!forwardsDnsOnPrimary(facts.settings) || facts.firewalls.keysBy('named').length === 0)
-      return;
+    if (!forwardsDnsOnPrimary(facts.settings) || !facts.hasRuleNames()) return;
     const ways = facts.forwardedDns()?.ways;
     const rows = Rows.northbound(out, objectOf(facts)).by('service');
     for (const family of clusterFamilies(facts.settings)) {

@@ -1,4 +1,4 @@
-/** Address sets of what DNS knows names in rules of EgressFirewalls by (reference/topology.md §18.2). */
+/** Address sets of what DNS knows names in rules of EgressFirewalls and of policies of administrators by (reference/topology.md §18.2). */
 
 import { feature } from '../../desired/features.ts';
 import { clusterFamilies } from '../../model/rules/network-addresses.ts';
@@ -11,24 +11,19 @@ import {
 } from '../rows/address-sets.ts';
 import { Rows } from '../rows/unit-rows.ts';
 
-const objectsOf = (facts: ZoneFacts, name: string): readonly string[] =>
-  facts.firewalls
-    .keysBy('dnsName', name)
-    .map(([namespace, firewall]) => `EgressFirewall ${namespace}/${firewall}`);
-
 export const egressFirewallNames = feature({
   name: 'egress/firewall-names',
-  over: (facts: ZoneFacts) => facts.firewalls.distinct('dnsName'),
-  objects: (facts, [name]) => objectsOf(facts, name),
+  over: (facts: ZoneFacts) => facts.ruleNames,
+  objects: (facts, [name]) => facts.objectsNaming(name),
   rules: {
     name: {
-      text: 'Of a name in rules of EgressFirewalls each node keeps what DNS knows it by.',
+      text: 'Of a name in rules of EgressFirewalls and of policies of administrators each node keeps what DNS knows it by.',
       source: 'reference/topology.md §18.2',
     },
   },
   claims: [ADDRESS_SET_CLAIM],
   build(facts, [name], out) {
-    const objects = objectsOf(facts, name);
+    const objects = facts.objectsNaming(name);
     const { addresses, problem } = facts.resolvedNames.get(name) ?? { addresses: {} };
     if (problem !== undefined) for (const object of objects) out.problem(object, problem);
     const rows = Rows.northbound(out, objects[0] ?? 'cluster').by('name');

@@ -116,8 +116,8 @@ function addDns(
   group: string,
   rows: Rows,
 ): void {
-  const { settings, firewalls, firewallPlacements } = facts;
-  if (!forwardsDnsOn(network, settings) || firewalls.keysBy('named').length === 0) return;
+  const { settings, firewallPlacements } = facts;
+  if (!forwardsDnsOn(network, settings) || !facts.hasRuleNames()) return;
   const hasNames = firewallPlacements.part([namespace, name], 'hasNames') === true;
   const isOnDefault = network === DEFAULT_NETWORK;
   if (!hasNames && (!isOnDefault || facts.forwardedDns()?.isInside === false)) return;

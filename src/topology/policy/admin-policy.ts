@@ -1,11 +1,12 @@
 /**
- * AdminNetworkPolicies, and the BaselineAdminNetworkPolicy behind all others (reference/topology.md §16.2). ovn-kubernetes has them on the default
+ * ClusterNetworkPolicies and AdminNetworkPolicies, and the BaselineAdminNetworkPolicy behind all others (reference/topology.md §16.2). ovn-kubernetes has them on the default
  * network alone; here they hold on primary networks too, under each network's controller.
  */
 
-import { familyOf, type Family } from '../../allocators/addresses.ts';
+import { familyOf, nthAddress, type Family } from '../../allocators/addresses.ts';
+import { MASQUERADE_OFFSETS } from '../../allocators/node-addresses.ts';
 import { isAdminKind } from '../../api/validation/admin-policies.ts';
-import { feature } from '../../desired/features.ts';
+import { feature, type Sink } from '../../desired/features.ts';
 import {
   adminPortQueries,
   type AdminPolicy,
@@ -13,13 +14,18 @@ import {
 } from '../../model/read/admin-policies.ts';
 import type { ZoneFacts } from '../../model/zone/zone.ts';
 import type { NetworkName } from '../../model/model.ts';
+import { forwardsDnsOn, isWildcard } from '../../model/rules/dns-forwarding.ts';
 import { controllerOf } from '../../model/rules/names.ts';
 import { ACL_CLAIM, addAcl, ofGroup, type Acl } from '../rows/acls.ts';
-import { ADDRESS_SET_CLAIM, addAddressSet, adminPeers } from '../rows/address-sets.ts';
+import {
+  ADDRESS_SET_CLAIM,
+  addAddressSet,
+  adminPeers,
+  egressFirewallName,
+} from '../rows/address-sets.ts';
 import { networkOf, networkRank } from '../networks/network-feature.ts';
 import {
   ACL_ADMIN_POLICY,
-  ACL_BASELINE_POLICY,
   ADMIN_RULES,
   TIER_ADMIN_POLICY,
   TIER_BASELINE_POLICY,
@@ -33,6 +39,12 @@ import { familiesOf } from './placed.ts';
 import { selectedNodes } from './selected-nodes.ts';
 
 const ACTIONS = { Allow: 'allow-related', Deny: 'drop', Pass: 'pass' } as const;
+
+const SHORT = {
+  AdminNetworkPolicy: 'ANP',
+  BaselineAdminNetworkPolicy: 'BANP',
+  ClusterNetworkPolicy: 'CNP',
+} as const;
 
 const objectOf = ({ kind, name }: AdminPolicy): string => `${kind} ${name}`;
 
@@ -106,7 +118,7 @@ export const adminPolicy = feature({
     addPortGroup(rows.by('group'), adminPortGroup(controller, kind, name));
     const families = familiesOf(facts, network);
     for (const rule of policy.rules)
-      addRule(rows.by('rule'), { facts, network, controller, policy, families }, rule);
+      addRule(rows.by('rule'), { facts, network, controller, policy, families, out }, rule);
   },
 });
 
@@ -116,6 +128,7 @@ interface AdminOnNetwork {
   readonly controller: string;
   readonly policy: AdminPolicy;
   readonly families: readonly Family[];
+  readonly out: Sink;
 }
 
 function addRule(rows: Rows, onNetwork: AdminOnNetwork, rule: AdminRule): void {
@@ -124,11 +137,19 @@ function addRule(rows: Rows, onNetwork: AdminOnNetwork, rule: AdminRule): void {
   if (families.length === 0) return;
   const port = ofGroup(rule.direction, adminPortGroup(controller, kind, name).name);
   const end = peerEnd(rule.direction);
-  const sets = families.map((family) => adminPeers(controller, kind, name, rule, family).name);
-  const terms = families.map(
-    (family, i) => `${family === 'v4' ? 'ip4' : 'ip6'}.${end} == $${sets[i]}`,
-  );
-  const peers = families.length === 1 ? [`((${terms.join('')}))`] : terms;
+  const names = lookedUp(onNetwork, rule);
+  const byFamily = families.map((family) => [
+    adminPeers(controller, kind, name, rule, family).name,
+    ...names.map((one) => egressFirewallName(one, family).name),
+  ]);
+  const sets = byFamily.flat();
+  const terms = families.map((family, i) => {
+    const own = (byFamily[i] ?? []).map((set) => `$${set}`);
+    return `${family === 'v4' ? 'ip4' : 'ip6'}.${end} == ${own.length === 1 ? own.join('') : `{${own.join(', ')}}`}`;
+  });
+  const others = families.length === 1 ? [`((${terms.join('')}))`] : terms;
+  const themselves = families.map((family, i) => selfTerm(onNetwork, rule, family, sets[i]));
+  const peers = [...others, ...themselves.flat()];
   const add = (protocol: string, named: readonly string[], matches: readonly string[]): void => {
     addRow(rows, onNetwork, rule, protocol, { match: eachWith(matches), sets: named });
   };
@@ -151,10 +172,47 @@ function addRule(rows: Rows, onNetwork: AdminOnNetwork, rule: AdminRule): void {
     add(
       `${protocol}-namedPort`,
       rule.direction === 'Egress' ? more : [...sets, ...more],
-      [...match.values()].map((to, i) =>
-        rule.direction === 'Egress' ? `${port} && ${to}` : `${port} && ${peers[i]} && ${to}`,
+      [...match.values()].flatMap((to, i) =>
+        rule.direction === 'Egress'
+          ? `${port} && ${to}`
+          : [...others.slice(i, i + 1), ...(themselves[i] ?? [])].map(
+              (from) => `${port} && ${from} && ${to}`,
+            ),
       ),
     );
+}
+
+/**
+ * A pod that reaches itself by a service, which ClusterNetworkPolicies are about, has an address of nobody's as its source: it is among the peers if
+ * the destination is.
+ */
+function selfTerm(
+  { facts, policy }: AdminOnNetwork,
+  { direction }: AdminRule,
+  family: Family,
+  peers = '',
+): readonly string[] {
+  const subnet = facts.settings.masqueradeSubnets[family];
+  if (policy.kind !== 'ClusterNetworkPolicy' || direction !== 'Ingress' || subnet === undefined)
+    return [];
+  const ip = family === 'v4' ? 'ip4' : 'ip6';
+  const source = nthAddress(subnet, MASQUERADE_OFFSETS.serviceHairpin);
+  return [`${ip}.src == ${source} && ${ip}.dst == $${peers}`];
+}
+
+/** Names of a rule, without wildcards where nobody sees which names these stand for. */
+function lookedUp(
+  { facts, network, policy, out }: AdminOnNetwork,
+  { names }: AdminRule,
+): readonly string[] {
+  if (forwardsDnsOn(network, facts.settings)) return names;
+  const [wildcard] = names.filter(isWildcard);
+  if (wildcard !== undefined)
+    out.problem(
+      objectOf(policy),
+      `rule about ${wildcard.slice(1)}: which names a wildcard stands for is known where nodes forward what pods ask DNS alone (dns-forwarder, a service as dns-servers, and for primary networks also among udn-allowed-default-services and host-vrfs): it lets pods to nobody on network ${network}; write the names, or networks`,
+    );
+  return names.filter((name) => !isWildcard(name));
 }
 
 function addRow(
@@ -164,8 +222,7 @@ function addRow(
   protocol: string,
   { match, sets }: { readonly match: string; readonly sets: readonly string[] },
 ): void {
-  const { kind, name, priority, logging } = policy;
-  const isBaseline = kind === 'BaselineAdminNetworkPolicy';
+  const { kind, name, tier, priority, logging } = policy;
   const severity = { Allow: logging.allow, Deny: logging.deny, Pass: logging.pass }[action];
   const acl: Acl = {
     ids: objectIds(controller, kind, {
@@ -174,12 +231,10 @@ function addRow(
       'gress-index': String(index),
       'port-policy-protocol': protocol,
     }),
-    name: `${isBaseline ? 'BANP' : 'ANP'}:${name}:${direction}:${index}`,
+    name: `${SHORT[kind]}:${name}:${direction}:${index}`,
     direction,
-    priority: isBaseline
-      ? ACL_BASELINE_POLICY - index
-      : ACL_ADMIN_POLICY - priority * ADMIN_RULES - index,
-    tier: isBaseline ? TIER_BASELINE_POLICY : TIER_ADMIN_POLICY,
+    priority: ACL_ADMIN_POLICY - priority * ADMIN_RULES - index,
+    tier: tier === 'Baseline' ? TIER_BASELINE_POLICY : TIER_ADMIN_POLICY,
     action: ACTIONS[action],
     match,
     sets,

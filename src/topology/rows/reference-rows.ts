@@ -71,7 +71,7 @@ export function networkOfReferenceRow(found: FoundRow): string | undefined {
 }
 
 /** Kinds of policies, whose rows name their namespaces before a colon. */
-const POLICIES = /^(Network|AdminNetwork|BaselineAdminNetwork)Policy$/;
+const POLICIES = /^(Network|AdminNetwork|BaselineAdminNetwork|ClusterNetwork)Policy$/;
 const OF_NAMESPACES: ReadonlySet<string> = new Set(['NetpolNamespace', 'MulticastNS', 'Namespace']);
 
 /** Objects that such a row says it is there for, besides its network. */

@@ -213,6 +213,7 @@ describe.skipIf(typeof started === 'string')('permissions that deploy/ grants', 
       'MultiNetworkPolicy plain/none',
       'AdminNetworkPolicy none',
       'BaselineAdminNetworkPolicy none',
+      'ClusterNetworkPolicy none',
       'EgressFirewall plain/default',
       'EgressQoS plain/default',
       'NetworkQoS plain/default',
@@ -272,10 +273,13 @@ describe.skipIf(typeof started === 'string')('permissions that deploy/ grants', 
     expect(unusedPermissions(proxy.requests, 'cluster-rbac.yaml')).toEqual([
       // A certificate that expires, or that nobody can read.
       'patch /secrets',
+      // This server has no definition of them: they are asked for, and there is nothing to follow.
+      'patch policy.networking.k8s.io/clusternetworkpolicies/status',
       // Asked for by clusters that check who may block an owner's deletion.
       'update k8s.ovn.org/clusteruserdefinednetworks/finalizers',
       'update k8s.ovn.org/ovnsecondarynetworks/finalizers',
       'update k8s.ovn.org/userdefinednetworks/finalizers',
+      'watch policy.networking.k8s.io/clusternetworkpolicies',
     ]);
   }, 120_000);
 
@@ -322,6 +326,7 @@ describe.skipIf(typeof started === 'string')('permissions that deploy/ grants', 
         'watch k8s.cni.cncf.io/multi-networkpolicies',
         'watch policy.networking.k8s.io/adminnetworkpolicies',
         'watch policy.networking.k8s.io/baselineadminnetworkpolicies',
+        'watch policy.networking.k8s.io/clusternetworkpolicies',
       ]);
     },
     60_000,

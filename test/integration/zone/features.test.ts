@@ -68,6 +68,7 @@ const foreignDefinition = (
         name: version,
         served: true,
         storage: true,
+        subresources: { status: {} },
         schema: {
           openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true },
         },
@@ -77,10 +78,16 @@ const foreignDefinition = (
 });
 const FOREIGN = [
   foreignDefinition('k8s.cni.cncf.io', 'v1beta1', 'MultiNetworkPolicy', 'multi-networkpolicies'),
-  ...['AdminNetworkPolicy', 'BaselineAdminNetworkPolicy'].map((kind) =>
+  ...(
+    [
+      ['AdminNetworkPolicy', 'v1alpha1'],
+      ['BaselineAdminNetworkPolicy', 'v1alpha1'],
+      ['ClusterNetworkPolicy', 'v1alpha2'],
+    ] as const
+  ).map(([kind, version]) =>
     foreignDefinition(
       'policy.networking.k8s.io',
-      'v1alpha1',
+      version,
       kind,
       `${kind.toLowerCase().replace(/y$/, 'ie')}s`,
     ),
@@ -169,6 +176,18 @@ const OTHERS = [
     subject: { namespaces: {} },
     ingress: [{ action: 'Perhaps', from: [{ namespaces: {} }] }],
   }),
+  adminPolicy('everywhere', {
+    tier: 'Admin',
+    priority: 3,
+    subject: { namespaces: {} },
+    egress: [{ action: 'Deny', to: [{ networks: ['198.51.100.0/24'] }] }],
+  }),
+  adminPolicy('newer', {
+    tier: 'Admin',
+    priority: 4,
+    subject: { namespaces: {} },
+    egress: [{ action: 'Deny', to: [{ moons: ['198.51.100.0/24'] }] }],
+  }),
   of('k8s.ovn.org/v1', 'EgressFirewall', 'plain/default', {
     egress: [{ type: 'Deny', to: { dnsName: `${'a'.repeat(64)}.example.org` } }],
   }),
@@ -218,6 +237,8 @@ const SAID: readonly (readonly [string, RegExp])[] = [
   ['MultiNetworkPolicy plain/many', /event Warning Refused/],
   ['AdminNetworkPolicy wrong', /event Warning Refused.*Perhaps/],
   ['BaselineAdminNetworkPolicy default', /event Warning Refused.*Perhaps/],
+  ['ClusterNetworkPolicy everywhere', /Ready-In-Zone-n1=True SetupSucceeded/],
+  ['ClusterNetworkPolicy newer', /Ready-In-Zone-n1=False SetupFailed.*exactly one of its fields/],
   ['Pod plain/fine', /pod-networks/],
   ['Pod blue/web', /pod-networks.*blue\/net/],
   ['Pod plain/lost', /event Warning.*nowhere/],

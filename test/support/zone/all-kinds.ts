@@ -62,6 +62,12 @@ const admins = [
     egress: [{ action: 'Deny', to: [{ networks: ['198.51.100.0/24'] }] }],
   }),
   adminPolicy('default', { subject: { namespaces: {} }, ingress: [rule('Deny', 'from')] }),
+  adminPolicy('cluster', {
+    tier: 'Baseline',
+    priority: 7,
+    subject: { namespaces: {} },
+    egress: [{ action: 'Accept', to: [{ networks: ['198.51.100.0/24'] }] }],
+  }),
 ].map((policy) => valueOf(readAdminPolicy(policy)));
 
 /** A machine that moved here a moment ago. */

@@ -74,15 +74,20 @@ export function multiPolicy(
   } as MultiNetworkPolicy;
 }
 
-/** With a priority an AdminNetworkPolicy, without one the baseline. */
+/** With a tier a ClusterNetworkPolicy, with a priority an AdminNetworkPolicy, without both the baseline. */
 export function adminPolicy(
   name: string,
   spec: object,
   annotations: object = {},
 ): AdminNetworkPolicy {
   return {
-    apiVersion: 'policy.networking.k8s.io/v1alpha1',
-    kind: 'priority' in spec ? 'AdminNetworkPolicy' : 'BaselineAdminNetworkPolicy',
+    apiVersion: `policy.networking.k8s.io/${'tier' in spec ? 'v1alpha2' : 'v1alpha1'}`,
+    kind:
+      'tier' in spec
+        ? 'ClusterNetworkPolicy'
+        : 'priority' in spec
+          ? 'AdminNetworkPolicy'
+          : 'BaselineAdminNetworkPolicy',
     metadata: { name, annotations },
     spec,
   } as AdminNetworkPolicy;

@@ -66,7 +66,12 @@ export const randomPolicy = (
   return { ...made, metadata: { ...metadata, annotations } };
 };
 
-const adminRules = (random: SeededRandom, side: 'from' | 'to', actions: string[]): object[] =>
+const adminRules = (
+  random: SeededRandom,
+  side: 'from' | 'to',
+  actions: string[],
+  isCluster: boolean,
+): object[] =>
   some(random, () => ({
     action: random.pick(actions),
     [side]: [
@@ -76,21 +81,27 @@ const adminRules = (random: SeededRandom, side: 'from' | 'to', actions: string[]
         ...(side === 'to' ? [{ networks: ['10.0.0.0/8'] }, { nodes: {} }] : []),
       ]),
     ],
-    ...(random.is(0.5) ? {} : { ports: [{ portNumber: { protocol: 'TCP', port: 80 } }] }),
+    ...(random.is(0.5)
+      ? {}
+      : isCluster
+        ? { protocols: [{ tcp: { destinationPort: { number: 80 } } }] }
+        : { ports: [{ portNumber: { protocol: 'TCP', port: 80 } }] }),
   }));
 
 export function randomAdminPolicy(random: SeededRandom): KubeObject {
-  const isBaseline = random.is(0.3);
-  const actions = isBaseline ? ['Allow', 'Deny'] : ['Allow', 'Deny', 'Pass'];
+  const isCluster = random.is(0.4);
+  const isBaseline = !isCluster && random.is(0.4);
+  const actions = [isCluster ? 'Accept' : 'Allow', 'Deny', ...(isBaseline ? [] : ['Pass'])];
   const logging = random.is(0.3) ? { 'k8s.ovn.org/acl-logging': '{"allow":"info"}' } : {};
   const policy = {
+    ...(isCluster ? { tier: random.pick(['Admin', 'Baseline']) } : {}),
     ...(isBaseline ? {} : { priority: random.below(3) }),
     subject: random.pick([
       { namespaces: namespaces(random) },
       { pods: { namespaceSelector: namespaces(random), podSelector: pods(random) } },
     ]),
-    ingress: adminRules(random, 'from', actions),
-    egress: adminRules(random, 'to', actions),
+    ingress: adminRules(random, 'from', actions, isCluster),
+    egress: adminRules(random, 'to', actions, isCluster),
   };
   return adminPolicy(isBaseline ? 'default' : random.pick(['first', 'second']), policy, logging);
 }

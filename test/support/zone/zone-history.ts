@@ -353,7 +353,9 @@ export class ZoneHistory {
       ...['Port_Group', 'Address_Set', 'ACL']
         .flatMap((table) => this.northbound.rows(table).map(text))
         .filter(
-          (one) => /AdminNetworkPolicy /.test(one) || (spaces.length > 0 && ofNamespace.test(one)),
+          (one) =>
+            /(Admin|Cluster)NetworkPolicy /.test(one) ||
+            (spaces.length > 0 && ofNamespace.test(one)),
         ),
     ]);
   }

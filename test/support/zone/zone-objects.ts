@@ -102,7 +102,9 @@ export class ZoneObjects {
     if (kind < 25) return this.#remove(random.pick(['NetworkPolicy', 'MultiNetworkPolicy']));
     if (kind < 26) return there(this.#put(randomAdminPolicy(random)));
     if (kind < 27)
-      return this.#remove(random.pick(['AdminNetworkPolicy', 'BaselineAdminNetworkPolicy']));
+      return this.#remove(
+        random.pick(['AdminNetworkPolicy', 'BaselineAdminNetworkPolicy', 'ClusterNetworkPolicy']),
+      );
     if (kind < 29)
       return there(
         this.#put(

@@ -543,6 +543,7 @@ describe('permissions', () => {
       'patch k8s.cni.cncf.io/network-attachment-definitions',
       'patch nodes/status',
       'patch pods/status',
+      'patch policy.networking.k8s.io/clusternetworkpolicies/status',
     ]);
     const own = writes('heddle-cluster').filter((line) => line.includes('k8s.ovn.org/'));
     expect(own.every((line) => /^(patch|update) /.test(line))).toBe(true);

@@ -95,12 +95,12 @@ const SAID: Readonly<Record<string, () => readonly (string | undefined)[]>> = {
       const text = `{apiVersion: k8s.ovn.org/v1, kind: ${kind}, metadata: {name: a}, spec: {}}`;
       return parseManifest(text, 'a.yaml').unknownKinds[0]?.kind;
     }),
-  'peers of AdminNetworkPolicies by domain names': () =>
+  'rules of administrators that deny or pass on by domain names': () =>
     problemsOf(
       adminPolicy('a', {
         priority: 1,
         subject: { namespaces: {} },
-        egress: [{ action: 'Allow', to: [{ domainNames: ['example.org'] }] }],
+        egress: [{ action: 'Deny', to: [{ domainNames: ['example.org'] }] }],
       }),
     ),
   'services that are put to sleep': () => toldOf('Service', 'k8s.ovn.org/idled-at'),

@@ -175,9 +175,9 @@ test('what is run in a container is there', () => {
   expect(wrong).toEqual([]);
 });
 
-/** Of Kubernetes itself. */
+/** Of Kubernetes itself, and of the network policy API. */
 const BUILT_IN =
-  /^(?:pods?|po|nodes?|netpol|networkpolic(?:y|ies)|svc|services?|endpointslices|events?|leases?|deploy\w*|daemonsets?|flowschemas|namespaces?|ns)$/;
+  /^(?:pods?|po|nodes?|netpol|networkpolic(?:y|ies)|svc|services?|endpointslices|events?|leases?|deploy\w*|daemonsets?|flowschemas|namespaces?|ns|cnp|clusternetworkpolic(?:y|ies))$/;
 
 test('kubectl gets kinds that are there', () => {
   const ours = new Set(

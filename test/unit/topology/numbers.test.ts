@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import {
   ACL_ADMIN_POLICY,
-  ACL_BASELINE_POLICY,
   ACL_CONNECT_DROP,
   ACL_CONNECT_SERVICE,
   ACL_DEFAULT_ALLOW,
@@ -64,11 +63,13 @@ describe('what comes before what', () => {
   });
 
   test('rules of an administrators’ policy have priorities of their own', () => {
-    const highestPriority = 99;
-    expect(ACL_ADMIN_POLICY - (highestPriority + 1) * ADMIN_RULES).toBeGreaterThan(
-      ACL_BASELINE_POLICY,
+    const [highestPriority, baseline, rulesOfBaseline] = [1000, 1130, 100];
+    const lastOf = (priority: number, rules: number): number =>
+      ACL_ADMIN_POLICY - priority * ADMIN_RULES - (rules - 1);
+    expect(lastOf(highestPriority, ADMIN_RULES)).toBeGreaterThan(
+      ACL_ADMIN_POLICY - baseline * ADMIN_RULES,
     );
-    expect(ACL_BASELINE_POLICY - ADMIN_RULES).toBeGreaterThan(ACL_DEFAULT_ALLOW);
+    expect(lastOf(baseline, rulesOfBaseline)).toBeGreaterThan(ACL_DEFAULT_ALLOW);
   });
 
   test('the way to a sibling before that over a connection, and both before what keeps or leaves a way', () => {

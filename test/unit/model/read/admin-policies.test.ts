@@ -24,7 +24,8 @@ describe('a policy of administrators (reference/topology.md §16.2)', () => {
       ingress: [rule, { ...rule, action: 'Pass' }],
       egress: [{ action: 'Allow', to: [all] }],
     });
-    expect(priority).toBe(5);
+    // On the scale of ClusterNetworkPolicies.
+    expect(priority).toBe(20);
     expect(rules.map(({ direction, index, action }) => [direction, index, action])).toEqual([
       ['Ingress', 0, 'Deny'],
       ['Ingress', 1, 'Pass'],
@@ -60,7 +61,7 @@ describe('a policy that can’t be had', () => {
   const errors = (more: object) =>
     unreadableFields('AdminNetworkPolicy', adminPolicy('a', spec(more)) as never).errors;
 
-  test('has a priority for which there is no room, or names to look up', () => {
+  test('has a priority for which there is no room, or denies names', () => {
     expect(errors({ priority: 99 })).toEqual([]);
     expect(errors({ priority: 500 }).map(({ path }) => path.join('.'))).toEqual(['spec.priority']);
     expect(

@@ -116,6 +116,12 @@ const worker2 = fixture('nodes.yaml', 'Node', 'ovn-worker2');
 const policy = networkPolicy('blue/p', { podSelector: {}, ingress: [] });
 const multi = multiPolicy('blue/p', 'blue/net', { podSelector: {}, ingress: [] });
 const admin = adminPolicy('p', { priority: 5, subject: SUBJECT, ingress: [DENY] });
+const cluster = adminPolicy('p', {
+  tier: 'Admin',
+  priority: 5,
+  subject: SUBJECT,
+  ingress: [DENY],
+});
 const baseline = adminPolicy('default', { subject: SUBJECT, ingress: [DENY] });
 
 const firewall: KubeObject = {
@@ -160,6 +166,7 @@ const SAMPLES: readonly Sample[] = [
   sample(multi, multiPolicy('blue/p', 'blue/net', { podSelector: 7 })),
   sample(admin, adminPolicy('p', { priority: 5, subject: SUBJECT, ingress: [TORN_DENY] })),
   sample(baseline, adminPolicy('default', { subject: SUBJECT, ingress: [TORN_DENY] })),
+  sample(cluster, { ...cluster, spec: { ...(cluster.spec as object), priority: 'first' } }),
   sample(firewall, {
     ...firewall,
     spec: { egress: [{ type: 'Deny', to: { dnsName: `${'a'.repeat(64)}.example` } }] },

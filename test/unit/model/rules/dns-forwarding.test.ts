@@ -7,8 +7,15 @@ import {
 } from '../../../../src/model/rules/dns-forwarding.ts';
 import { DEFAULT_SETTINGS } from '../../../../src/model/settings.ts';
 
-test('a name is meant by itself, and by a wildcard in the place of its first label alone', () => {
-  expect(rulesAbout('a.b.example.org')).toEqual(['a.b.example.org', '*.b.example.org']);
+test('a name is meant by itself, by a wildcard in the place of its first label, and by one in the place of one or more', () => {
+  expect(rulesAbout('a.b.example.org')).toEqual([
+    'a.b.example.org',
+    '*.b.example.org',
+    '**.b.example.org',
+    '**.example.org',
+    '**.org',
+  ]);
+  expect(isWildcard('**.example.org')).toBe(true);
   expect(rulesAbout('localhost')).toEqual(['localhost']);
   expect(isWildcard('*.b.example.org')).toBe(true);
   expect(isWildcard('b.example.org')).toBe(false);

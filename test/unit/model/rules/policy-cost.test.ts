@@ -52,13 +52,14 @@ describe('terms that OVN makes of ports', () => {
 
 describe('what a policy of administrators costs a node', () => {
   const rule = (more: Partial<AdminRule>): AdminRule =>
-    ({ networks: [], ports: [], peers: [], nodes: [], ...more }) as unknown as AdminRule;
+    ({ networks: [], names: [], ports: [], peers: [], nodes: [], ...more }) as unknown as AdminRule;
   const flows = (...rules: readonly AdminRule[]): number => adminPolicyFlows({ rules });
 
   test('is the sum of peers and ports of each rule, whoever is behind its selectors', () => {
     expect(flows(rule({}))).toBe(FLOWS_PER_TERM * 2);
     expect(flows(rule({ networks: ['10.0.0.0/8', '11.0.0.0/8'] }))).toBe(FLOWS_PER_TERM * 4);
     expect(flows(rule({ ports: [{ protocol: 'tcp', port: 80 }] }))).toBe(FLOWS_PER_TERM * 4);
+    expect(flows(rule({ names: ['example.org'] }))).toBe(FLOWS_PER_TERM * 4);
     expect(flows(rule({}), rule({}))).toBe(2 * flows(rule({})));
   });
 

@@ -215,9 +215,9 @@ describe('a policy that can’t be had', () => {
       {
         priority: 0,
         subject: all,
-        egress: [{ action: 'Allow', to: [{ domainNames: ['example.com'] }] }],
+        egress: [{ action: 'Deny', to: [{ domainNames: ['example.com'] }] }],
       },
-      'names are not looked up in this release: write networks',
+      'only rules that let through may have names',
     ],
   ])('%j is reported, and what was read before stays in force', (spec, problem) => {
     const zone = PolicedZone.of(exampleZone, space, good);
@@ -323,7 +323,7 @@ describe('a policy that can’t be read, of which nothing was read before, as af
   const open = networkPolicy('default/open', { ingress: [{}] });
   const subject = named('a');
   const from = (action: string, name: Name): object => ({ action, from: [named(name)] });
-  const torn = { action: 'Allow', to: [{ domainNames: ['example.com'] }] };
+  const torn = { action: 'Allow', to: [{ networks: ['10.0.0.0/99'] }] };
   const later = adminPolicy('later', {
     priority: 50,
     subject,
@@ -331,7 +331,7 @@ describe('a policy that can’t be read, of which nothing was read before, as af
   });
 
   test.each([
-    ['a peer by names', { priority: 5, subject, egress: [torn] }],
+    ['a network that is none', { priority: 5, subject, egress: [torn] }],
     ['a priority for which OVN has no room', { priority: 500, subject }],
     ['a priority that none may have', { priority: 5000, subject }],
     ['no priority that is a number', { priority: '5', subject }],

@@ -14,9 +14,9 @@ export interface ExposedHostPort {
   readonly at: Target;
   /** Of the pod. */
   readonly target: Target;
-  /** Where the host sends who comes from outside; absent where others have the port there, and where it is no way. */
+  /** Where the host sends who comes from outside; absent where it is no way. */
   readonly fromOutside: Target | undefined;
-  /** Where it sends everybody else, its own processes too; absent where another pod of the network has the port there. */
+  /** Where it sends everybody else, its own processes too; absent where no number of a port is free there. */
   readonly fromHost: Target | undefined;
 }
 
@@ -52,7 +52,7 @@ export function exposedHostPorts(
       : { family, address: nthAddress(subnet, MASQUERADE_OFFSETS.hostEtpLocal), port };
   };
   const ports = found.ports.flatMap((one) => {
-    const { port, containerPort } = one;
+    const { port, containerPort, alias } = one;
     return [...one.addresses, ...one.loopback].flatMap((text): ExposedHostPort[] => {
       const address = plainAddress(text);
       if (address === undefined) return [];
@@ -60,16 +60,16 @@ export function exposedHostPorts(
       const ofPod = plainAddress(addresses[family] ?? '');
       if (ofPod === undefined || !families.includes(family)) return [];
       const target: Target = { family, address: ofPod, port: containerPort };
-      const atGateway = one.isAtRouter ? atService(family, port) : undefined;
+      const atGateway = alias === undefined ? undefined : atService(family, alias);
       const isLoopback = one.loopback.includes(text);
       // Answers leave by way of the host in local gateway mode alone.
-      const isWay = gateway.mode === 'local' && !isLoopback && one.isAtSwitch;
+      const isWay = gateway.mode === 'local' && !isLoopback && !isDefaultNetwork;
       return [
         {
           protocol: PROTOCOLS[one.protocol],
           at: { family, address, port },
           target,
-          fromOutside: !isDefaultNetwork && isWay ? locally(family, port) : undefined,
+          fromOutside: isWay && alias !== undefined ? locally(family, alias) : undefined,
           fromHost: isDefaultNetwork ? target : atGateway,
         },
       ];

@@ -1,4 +1,5 @@
 /** Which ports of the node a pod has of those that its containers ask for, and at which addresses. Decided here once, for OVN and for the host. Pure. */
+import { createHash } from 'node:crypto';
 import { contains, familyOf, nthAddress, type Family } from '../../allocators/addresses.ts';
 import type { Protocol } from '../../api/types.ts';
 import type { ClusterSettings, PerFamily } from '../model.ts';
@@ -35,6 +36,7 @@ export interface HostPortOwners {
   olderPod(request: HostPortRequest): string | undefined;
 }
 
+const MOST_PORT = 65_535;
 /** UDP port of tunnels (RFC 8926 §3.3). */
 const GENEVE = 6081;
 const ALL: PerFamily<string> = { v4: '0.0.0.0', v6: '::' };
@@ -55,6 +57,12 @@ export function overlaps(a: HostPortRequest, b: HostPortRequest): boolean {
   if (hostPortClaim(a) !== hostPortClaim(b)) return false;
   if (a.hostIp === undefined || b.hostIp === undefined || a.hostIp === b.hostIp) return true;
   return familyOf(a.hostIp) === familyOf(b.hostIp) && (isAll(a.hostIp) || isAll(b.hostIp));
+}
+
+/** All numbers of ports, in an order of its own for each text: who looks for a free one seldom meets those of others. */
+export function* otherPorts(text: string): Generator<number> {
+  const first = createHash('sha256').update(text).digest().readUInt16BE(0);
+  for (let index = 0; index < MOST_PORT; index++) yield ((first + index) % MOST_PORT) + 1;
 }
 
 export function hadPortBefore(a: HostPortRequests, b: HostPortRequests): boolean {

@@ -8,6 +8,7 @@ import {
   admitHostPorts,
   hadPortBefore,
   hostPortClaim,
+  otherPorts,
   overlaps,
   type AdmittedHostPorts,
   type HostPort,
@@ -31,13 +32,14 @@ export interface PodHostPorts {
 }
 
 export interface PlacedHostPort extends HostPort {
-  /** Processes of the host reach it by the network's gateway router: there a port is once, whatever addresses of the node it is at. */
-  readonly isAtRouter: boolean;
-  /** In local gateway mode clients outside reach it by the network's switch: there it is once, too. */
-  readonly isAtSwitch: boolean;
+  /**
+   * Its number where one address stands for all of the node's: at the gateway router for processes of the host and, in local gateway mode, at the switch
+   * for clients outside. The port itself, where no older pod of the network has that at another address; undefined where all numbers are taken.
+   */
+  readonly alias: number | undefined;
 }
 
-const claimOfPort = ({ protocol, port }: HostPort): string =>
+const claimAt = ({ protocol }: HostPort, port: number): string =>
   hostPortClaim({ protocol, hostPort: port });
 
 export function hostPortTables(known: ZoneBasis & NodeTables & ServiceTables & AttachmentTables) {
@@ -58,13 +60,21 @@ export function hostPortTables(known: ZoneBasis & NodeTables & ServiceTables & A
       indexes: { refused: ({ refused }) => (refused === undefined ? [] : [[]]) },
     },
   );
-  const hostPorts = new DerivedFacts<PodKey, PodHostPorts>(
-    'hostPorts',
-    graph,
-    admittedHostPorts,
-    place,
-    { object: (namespace, pod) => `Pod ${namespace}/${pod}` },
-  );
+  const hostPorts = new DerivedFacts<
+    PodKey,
+    PodHostPorts,
+    { alias: [network: NetworkName, claim: string] }
+  >('hostPorts', graph, admittedHostPorts, place, {
+    object: (namespace, pod) => `Pod ${namespace}/${pod}`,
+    indexes: {
+      alias: ({ network, ports }) =>
+        ports.flatMap(({ protocol, port, alias }): [NetworkName, string][] =>
+          alias === undefined || alias === port
+            ? []
+            : [[network, hostPortClaim({ protocol, hostPort: alias })]],
+        ),
+    },
+  });
 
   /** Pods that came before, and have the port at whatever address, with their requests. */
   function olderWith(claim: string, own: HostPortRequests): readonly HostPortRequests[] {
@@ -75,7 +85,7 @@ export function hostPortTables(known: ZoneBasis & NodeTables & ServiceTables & A
         ({ namespace, name }) =>
           admittedHostPorts
             .get(namespace, name)
-            ?.ports.some((port) => claimOfPort(port) === claim) === true,
+            ?.ports.some((port) => claimAt(port, port.port) === claim) === true,
       );
   }
 
@@ -111,24 +121,45 @@ export function hostPortTables(known: ZoneBasis & NodeTables & ServiceTables & A
       const address = withoutPrefix(text);
       addresses[familyOf(address)] ??= address;
     }
-    const isFirst = (claim: string, isTaken: (port: HostPort) => boolean): boolean =>
-      !olderWith(claim, own).some(
-        (other) =>
-          primaryOf(other.namespace, other.name)?.network === network &&
-          admittedHostPorts
-            .get(other.namespace, other.name)
-            ?.ports.some((port) => claimOfPort(port) === claim && isTaken(port)) === true,
-      );
     const [namespace, pod] = key;
+    const taken = new Set<string>();
     const placed = ports.map((port): PlacedHostPort => {
-      const isOutside = ({ addresses: at }: HostPort): boolean => at.length > 0;
-      return {
-        ...port,
-        isAtRouter: isFirst(claimOfPort(port), () => true),
-        isAtSwitch: isOutside(port) && isFirst(claimOfPort(port), isOutside),
-      };
+      const alias = aliasOf(port, own, network, taken);
+      if (alias !== undefined) taken.add(claimAt(port, alias));
+      return { ...port, alias };
     });
     return { namespace, pod, network, addresses, ports: placed };
+  }
+
+  function aliasOf(
+    port: HostPort,
+    own: HostPortRequests,
+    network: NetworkName,
+    taken: ReadonlySet<string>,
+  ): number | undefined {
+    const claim = claimAt(port, port.port);
+    const isOlder = (other: PodKey): boolean => {
+      const request = hostPortRequests.get(...other);
+      return request !== undefined && hadPortBefore(request, own);
+    };
+    const isSecond =
+      taken.has(claim) ||
+      olderWith(claim, own).some(
+        ({ namespace, name }) => primaryOf(namespace, name)?.network === network,
+      );
+    if (!isSecond) return port.port;
+    const at = [...port.addresses, ...port.loopback].join();
+    for (const other of otherPorts(`${own.namespace}/${own.name} ${claim} ${at}`)) {
+      const free = claimAt(port, other);
+      if (
+        !taken.has(free) &&
+        hostPortRequests.keysBy('hostPort', free).length === 0 &&
+        declaredServices.keysBy('nodePort', free).length === 0 &&
+        !hostPorts.keysBy('alias', network, free).some(isOlder)
+      )
+        return other;
+    }
+    return undefined;
   }
 
   /** The interface by which a pod sends what it sends by no other one. */

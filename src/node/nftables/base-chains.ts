@@ -1,5 +1,5 @@
 /** Chains that packets come in by, and the sets and maps that their rules look into (reference/node.md §3.1, §3.3, §3.4). */
-import type { Family } from '../../allocators/addresses.ts';
+import { familyOf, type Family } from '../../allocators/addresses.ts';
 import { ONE } from '../../facts/keys.ts';
 import type { Feature } from '../../desired/features.ts';
 import type { ZoneFacts } from '../../model/zone/zone.ts';
@@ -34,18 +34,24 @@ export const baseChains: Feature<ZoneFacts> = {
       text: "What is sent to a node port or an external address of a network's service is marked for the network before that; pods of the default network can't get there through their management port.",
       source: 'reference/node.md §3.1, §3.4',
     },
+    sources: {
+      text: 'What is marked for a network goes to the bridge with an address by which the bridge knows the network: marks are lost where the bridge is of the userspace datapath.',
+      source: 'reference/node.md §3.4, §4.3',
+    },
     'path-mtu': {
       text: 'The host never tells other nodes that a packet was too big: tunnels know the MTU.',
       source: 'reference/node.md §3.1',
     },
   },
   claims: [],
-  build({ settings }, _args, out) {
+  build(facts, _args, out) {
+    const { settings } = facts;
     const families = clusterFamilies(settings);
     const services = new NftRows(out, SETTINGS, 'services');
     buildSets(services, families);
     buildServices(services, families);
     buildMarks(new NftRows(out, SETTINGS, 'marks'), families);
+    buildSources(new NftRows(out, SETTINGS, 'sources'), facts, families);
     buildPathMtu(new NftRows(out, SETTINGS, 'path-mtu'), families);
   },
 };
@@ -152,6 +158,24 @@ const TOO_BIG = {
   v4: 'icmp type 3 icmp code 4',
   v6: 'icmpv6 type 2 icmpv6 code 0',
 } as const;
+
+function buildSources(rows: NftRows, facts: ZoneFacts, families: readonly Family[]): void {
+  const bridge = facts.own('gateway')?.bridge;
+  for (const family of families) rows.set('udn-host-sources', family);
+  rows.chain('udn-host-sources');
+  if (bridge === undefined) return;
+  rows.rules(
+    'udn-host-sources',
+    ...families.flatMap((family) =>
+      facts.settings.serviceSubnets
+        .filter((subnet) => familyOf(subnet) === family)
+        .map(
+          (subnet) =>
+            `oifname "${bridge}" ${ipWord(family)} daddr ${subnet} snat ${ipWord(family)} to meta mark map @${ofFamily('udn-host-sources', family)}`,
+        ),
+    ),
+  );
+}
 
 function buildPathMtu(rows: NftRows, families: readonly Family[]): void {
   rows.chain('no-pmtud');

@@ -104,6 +104,12 @@ export const CHAINS = {
     'what processes of the host send there',
   ),
   'udn-service-mark': led('the mark of the network, by node port and external address'),
+  'udn-host-sources': at(
+    'nat',
+    'postrouting',
+    PRIORITY_SOURCE_NAT,
+    "what is so marked goes to the bridge with an address of the network's own",
+  ),
   'no-pmtud': at(
     'filter',
     'output',
@@ -255,7 +261,7 @@ export function chainColumns(name: ChainName): ChainColumns {
   return { name, type, hook, priority };
 }
 
-type Part = 'address' | 'inet_proto' | 'inet_service' | 'ifname' | 'verdict';
+type Part = 'address' | 'mark' | 'inet_proto' | 'inet_service' | 'ifname' | 'verdict';
 
 export interface DeclaredSet {
   /** Parts of its elements; `address`: of the family that ends its name. */
@@ -315,6 +321,11 @@ export const SETS = {
     type: ['address'],
     value: ['verdict'],
     meaning: 'cluster address to that chain, for processes of the host',
+  },
+  'udn-host-sources': {
+    type: ['mark'],
+    value: ['address'],
+    meaning: "marks of networks, and their gateway routers' masquerade addresses",
   },
   'udn-forwarded': {
     type: ['ifname', 'address'],
@@ -422,7 +433,8 @@ export const MARKS: readonly DeclaredMark[] = [
     meaning: 'for network N',
     setIn: ['udn-mark-'],
     readIn: [],
-    elsewhere: 'read by rules of priority 2000 and by table 2 of the external bridge',
+    elsewhere:
+      'the key of map `udn-host-sources`; read by rules of priority 2000 and by table 2 of the external bridge',
   },
   {
     value: MARK_TO_NODE_ADDRESS,

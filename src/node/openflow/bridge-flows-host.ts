@@ -11,6 +11,10 @@ export const hostFlows: BridgePart = {
       text: "The host's traffic to services goes into OVN with the host's masquerade address.",
       source: 'reference/node.md §4.3, 500 and 550',
     },
+    'host-to-network': {
+      text: "What nftables marked for a network comes with the masquerade address of the network's gateway router: it gets the mark, which a port of the userspace datapath does not pass on, and the host's masquerade address.",
+      source: 'reference/node.md §4.3, 560',
+    },
     'choice-of-network': {
       text: "The host reaches a network by the network's packet mark, which goes no further, and the default network otherwise; in OVN all of it has one mark.",
       source: 'reference/node.md §4.4, table 2',
@@ -125,6 +129,21 @@ export const hostFlows: BridgePart = {
             [conntrack({ table: hairpin.id, zone: ZONES.services })],
           );
       if (isDefault) continue;
+      const ofRouter = network.masquerade[family]?.gatewayRouter;
+      for (const service of ofRouter === undefined ? [] : own.services)
+        rows.by('host-to-network').flow(
+          classify.at.hostToNetwork,
+          [ip, ...on.vlan.fromHost, `${src}=${ofRouter}`, `${dst}=${service}`],
+          [
+            `set_field:${packetMark}->pkt_mark`,
+            conntrack({
+              commit: true,
+              table: toOvn.id,
+              zone: ZONES.services,
+              nat: `src=${own.hostMasquerade}`,
+            }),
+          ],
+        );
       rows
         .by('choice-of-network')
         .flow(

@@ -81,6 +81,11 @@ export const PIPELINE = {
         'tunnels-alone',
         'fragments',
       ],
+      hostToNetwork: [
+        560,
+        "the host to services of a primary network, from the address of the network's gateway router",
+        'host-to-network',
+      ],
       masqueradedToServices: [
         550,
         'the host to services, from a masquerade address',
@@ -365,7 +370,7 @@ export const FLOW_FIELDS: readonly FlowField[] = [
     value: `${packetMark(0)} + N`,
     has: isFrom(packetMark(0)),
     meaning: 'from the host to network N',
-    setIn: [],
+    setIn: [0],
     readIn: [2],
     elsewhere: 'set by nftables (`udn-mark-…`), read by the rules of priority 2000, too',
   },

@@ -70,22 +70,22 @@ export const hostPortBalancers = feature({
       const locally: Record<string, string> = {};
       const fromHost: Record<string, string> = {};
       for (const one of ports.filter((port) => port.protocol === protocol)) {
-        const { port, containerPort } = one;
+        const { port, containerPort, alias } = one;
         const isPrimary = !isDefault(network);
         for (const address of one.addresses) {
           const target = addresses[familyOf(address)];
           if (target === undefined) continue;
           outside[socketAddress(address, port)] = socketAddress(target, containerPort);
           const local = localMasquerade[familyOf(address)];
-          if (isPrimary && one.isAtSwitch && local !== undefined)
-            locally[socketAddress(local, port)] = socketAddress(target, containerPort);
+          if (isPrimary && alias !== undefined && local !== undefined)
+            locally[socketAddress(local, alias)] = socketAddress(target, containerPort);
         }
-        for (const family of isPrimary && one.isAtRouter
+        for (const family of isPrimary
           ? new Set([...one.addresses, ...one.loopback].map(familyOf))
           : []) {
           const [vip, target] = [hostPortAddress(settings, family), addresses[family]];
-          if (vip !== undefined && target !== undefined)
-            fromHost[socketAddress(vip, port)] = socketAddress(target, containerPort);
+          if (alias !== undefined && vip !== undefined && target !== undefined)
+            fromHost[socketAddress(vip, alias)] = socketAddress(target, containerPort);
         }
       }
       const onNode = { ...outside, ...locally };

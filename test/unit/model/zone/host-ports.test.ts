@@ -41,8 +41,7 @@ describe('ports of the node', () => {
           containerPort: 80,
           addresses: ['172.18.0.3'],
           loopback: [],
-          isAtRouter: true,
-          isAtSwitch: true,
+          alias: 8080,
         },
       ],
     });
@@ -69,17 +68,48 @@ describe('ports of the node', () => {
     expect([...after.hostPortProblems()]).toEqual([]);
   });
 
-  test('at different addresses are those of both; at the gateway router the older one has the port', () => {
-    const { hostPorts } = tablesOf(
-      zoneWith(
-        requests('pod1', 'a', atLoopback),
-        requests('pod2', 'b', [{ ...atLoopback[0], hostIp: '172.18.0.3' }]),
-      ),
+  const aliasesOf = ({ hostPorts }: ReturnType<typeof hostPortTables>): readonly unknown[] =>
+    hostPorts.all().flatMap(({ ports }) => ports.map(({ alias }) => alias));
+  const atNode = [{ ...atLoopback[0], hostIp: '172.18.0.3' }] as const;
+
+  test('at different addresses are those of both pods, each with a number of its own where one address stands for all', () => {
+    const loopbackFirst = [requests('pod1', 'a', atLoopback), requests('pod2', 'b', atNode)];
+    const [first, other] = aliasesOf(tablesOf(zoneWith(...loopbackFirst)));
+    expect(first).toBe(8080);
+    expect(other).toBeGreaterThan(0);
+    expect(other).not.toBe(8080);
+    const nodeFirst = [requests('pod1', 'b', atLoopback), requests('pod2', 'a', atNode)];
+    expect(aliasesOf(tablesOf(zoneWith(...nodeFirst)))).toEqual([expect.anything(), 8080]);
+  });
+
+  test('at different addresses that one pod asks for have numbers of their own', () => {
+    const aliases = aliasesOf(
+      tablesOf(zoneWith(requests('pod1', 'a', [...atLoopback, ...atNode]))),
     );
-    expect(hostPorts.all().map(({ ports: [one] }) => [one?.isAtRouter, one?.isAtSwitch])).toEqual([
-      [true, false],
-      [false, true],
-    ]);
+    expect(aliases[0]).toBe(8080);
+    expect(new Set(aliases).size).toBe(2);
+  });
+
+  test('have no number that is the port of another pod, a node port, or the number of an older pod', () => {
+    const pair = [requests('pod1', 'a', atLoopback), requests('pod2', 'b', atNode)] as const;
+    const free = Number(aliasesOf(tablesOf(zoneWith(...pair)))[1]);
+    const third = requests('third', 'c', [{ protocol: 'TCP', hostPort: free, containerPort: 80 }]);
+    const asked = Number(aliasesOf(tablesOf(zoneWith(...pair, third)))[1]);
+    expect([8080, free]).not.toContain(asked);
+    const web = service('red/web', {
+      type: 'NodePort',
+      clusterIPs: ['10.96.1.1'],
+      ports: [{ port: 80, nodePort: free }],
+    });
+    expect(aliasesOf(tablesOf(withServices(zoneWith(...pair), web)))[1]).toBe(asked);
+    const many = Array.from({ length: 40 }, (_, index) => ({
+      ...atLoopback[0],
+      hostIp: `127.0.0.${index + 1}`,
+    }));
+    const all = aliasesOf(
+      tablesOf(zoneWith(requests('pod1', 'a', many), requests('pod2', 'b', atNode))),
+    );
+    expect(new Set(all).size).toBe(41);
   });
 
   test('that are node ports of services are theirs', () => {

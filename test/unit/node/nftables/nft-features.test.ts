@@ -58,6 +58,7 @@ test('chains come in where the contract says, and masquerade in local gateway mo
     'services-itp-mark: route output -150',
     'udn-service-prerouting: filter prerouting -150',
     'udn-service-output: filter output -150',
+    'udn-host-sources: nat postrouting 100',
     'no-pmtud: filter output 0',
     'mgmtport-snat: nat postrouting 100',
     'mgmtport-forward: filter forward 0',
@@ -342,6 +343,15 @@ describe('services (reference/node.md §3.3)', () => {
     expect(elements('itp-services-to-mark-v4')).toEqual(['10.96.0.9 . tcp . 80']);
     expect(elements('itp-services-to-mark-v6')).toEqual(['fd00:10:96::9 . tcp . 80']);
   });
+});
+
+test('what is marked for a primary network goes to the bridge with an address of the network (reference/node.md §3.4)', () => {
+  expect(chain('udn-host-sources')).toEqual([
+    'oifname "breth0" ip daddr 10.96.0.0/16 snat ip to meta mark map @udn-host-sources-v4',
+    'oifname "breth0" ip6 daddr fd00:10:96::/112 snat ip6 to meta mark map @udn-host-sources-v6',
+  ]);
+  expect(elements('udn-host-sources-v4')).toEqual(['4097 : 169.254.0.11']);
+  expect(elements('udn-host-sources-v6')).toEqual(['4097 : fd69::b']);
 });
 
 test('what is for a primary network is marked for it before that (reference/node.md §3.4)', () => {

@@ -161,6 +161,14 @@ const ADDED = [
   'table=0 103 in_port=4,ip,nw_src=10.30.0.0/24 → drop',
   `table=2 250 ip,pkt_mark=0x1002 → ${INTO_OVN},set_field:${MAC}->eth_dst,output:3`,
   `table=2 250 ip,pkt_mark=0x1003 → ${INTO_OVN},set_field:${MAC}->eth_dst,output:4`,
+  // Where packets lose their mark on the way to the bridge, the address says for which network they are.
+  ...[
+    ['0x1002', '169.254.0.13'],
+    ['0x1003', '169.254.0.15'],
+  ].map(
+    ([mark, source]) =>
+      `table=0 560 in_port=LOCAL,ip,nw_dst=10.96.0.0/16,nw_src=${source} → set_field:${mark}->pkt_mark,ct(commit,table=2,zone=64001,nat(src=169.254.0.2))`,
+  ),
 ];
 
 const without = (lines: readonly string[], others: readonly string[]): string[] =>
@@ -242,6 +250,7 @@ describe('flows of the external bridge', () => {
       `table=0 100 dl_src=${MAC},in_port=3,ipv6,ipv6_src=fd69::b → ct(commit,table=8,zone=64000,nat(src=fc00:f853::3),exec(set_field:0x4->ct_mark))`,
       'table=8 100 ipv6,ipv6_src=fc00:f853::3 → output:1',
       `table=0 500 in_port=LOCAL,ipv6,ipv6_dst=fd00:10:96::/112 → ct(commit,table=2,zone=64001,nat(src=fd69::2))`,
+      `table=0 560 in_port=LOCAL,ipv6,ipv6_dst=fd00:10:96::/112,ipv6_src=fd69::b → set_field:0x1001->pkt_mark,ct(commit,table=2,zone=64001,nat(src=fd69::2))`,
       'table=0 103 in_port=3,ipv6,ipv6_src=fd20:103::/48 → drop',
       `table=0 12 icmp6,icmp_type=135,nd_target=fc00:f853::3 → output:2,NORMAL`,
       `table=0 102 dl_src=${MAC},icmp6,icmp_type=135,in_port=2 → ct(commit,zone=64000,exec(set_field:0x1->ct_mark)),NORMAL`,

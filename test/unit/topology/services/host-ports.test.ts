@@ -46,6 +46,16 @@ describe('ports of the node that a pod has (reference/topology.md §15.2)', () =
     ]);
   });
 
+  test('at two addresses lead processes of the host to the container of each', () => {
+    const of = zone([
+      { protocol: 'TCP', hostPort: 8080, containerPort: 80, hostIp: '127.0.0.1' },
+      { protocol: 'TCP', hostPort: 8080, containerPort: 81, hostIp: '172.18.0.3' },
+    ]);
+    const fromHost = balanced(of).find((text) => text.startsWith('TCP_node_router'));
+    expect(fromHost).toContain('10.96.0.0:8080=103.103.0.3:80');
+    expect(fromHost).toMatch(/10\.96\.0\.0:\d+=103\.103\.0\.3:81/);
+  });
+
   test('of the other family than the pod has lead nowhere', () => {
     expect(
       rows(zone([{ protocol: 'TCP', hostPort: 80, containerPort: 80, hostIp: '::1' }])),

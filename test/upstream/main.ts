@@ -2,16 +2,17 @@
  * npm run conformance -- [--network default|layer3|layer2]… [--focus REGEX] [--processes N] [--all] [--json] [--write] [--reports FILE,…]
  *
  * Upstream's [sig-network] specs on a Kubernetes of three nodes, on which Heddle is installed as docs/install.md says: progress on standard error, what passed
- * and what did not on standard output. `--all` also runs what can't pass. `--write` keeps the results and makes docs/conformance.md of them. `--reports` takes
- * what ginkgo reported before, of one network, instead of running.
+ * and what did not on standard output. `--all` also runs what can't pass. `--write` keeps what the specs that ran ended with, and makes docs/conformance.md of
+ * that; what did not run stays as it was kept. `--reports` takes what ginkgo reported before, of one network, instead of running.
  * Exit codes: 0 everything that applies passed, 1 a spec failed, 64 usage, 69 there is no Kubernetes here.
  */
 import { parseArgs } from 'node:util';
 import { readFileSync } from 'node:fs';
 import { whyNoRealKubernetes } from '../support/lab/real-kubernetes.ts';
 import { NOT_APPLICABLE } from './not-applicable.ts';
-import { writePage, writeResults } from './page.ts';
+import { keptResults, writePage, writeResults } from './page.ts';
 import {
+  keptOutcomes,
   networkResults,
   NETWORKS,
   outcomes,
@@ -67,8 +68,6 @@ function options(): Options {
   const reports = values.reports?.split(',') ?? [];
   if (reports.length > 0 && networks.length !== 1)
     throw new UsageError('--reports are of one network: name it with --network');
-  if (values.write && values.focus !== undefined)
-    throw new UsageError('--write keeps what all specs ended with: leave out --focus');
   return {
     networks: networks as readonly Network[],
     focus: `${ALL}.*${values.focus ?? ''}`,
@@ -94,8 +93,13 @@ function counter(network: Network): (text: string) => void {
   };
 }
 
-async function run(given: Options): Promise<readonly Results[]> {
-  const found: Results[] = [];
+interface Run {
+  readonly network: Network;
+  readonly outcomes: readonly Outcome[];
+}
+
+async function run(given: Options): Promise<readonly Run[]> {
+  const found: Run[] = [];
   const cluster = await specsCluster(given.name, progress);
   const end = (): void => {
     progress('ends when the specs that run have ended');
@@ -134,7 +138,7 @@ async function run(given: Options): Promise<readonly Results[]> {
         progress(`${network}: log is ${again.log}`);
         all.push(...outcomes(again.report));
       }
-      found.push(resultsOf(network, all));
+      found.push({ network, outcomes: all });
     }
   } finally {
     process.off('SIGINT', end);
@@ -146,8 +150,16 @@ async function run(given: Options): Promise<readonly Results[]> {
 
 const escaped = (name: string): string => name.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`);
 
-const resultsOf = (network: Network, all: readonly Outcome[]): Results =>
+const resultsOf = ({ network, outcomes: all }: Run): Results =>
   networkResults({ kubernetes: KUBERNETES, network, outcomes: all, list: NOT_APPLICABLE });
+
+/** With what runs before ended with, as far as it was kept of the same Kubernetes. */
+function withKept({ network, outcomes: all }: Run): Run {
+  const before = keptResults().filter(
+    (kept) => kept.network === network && kept.kubernetes === KUBERNETES,
+  );
+  return { network, outcomes: [...before.flatMap(keptOutcomes), ...all] };
+}
 
 try {
   const given = options();
@@ -156,19 +168,20 @@ try {
     process.exit(NOT_HERE);
   }
   const [network = 'default'] = given.networks;
-  const all =
+  const runs =
     given.reports.length > 0
       ? [
-          resultsOf(
+          {
             network,
-            given.reports.flatMap((file) => outcomes(readFileSync(file, 'utf8'))),
-          ),
+            outcomes: given.reports.flatMap((file) => outcomes(readFileSync(file, 'utf8'))),
+          },
         ]
       : await run(given);
   if (given.isWritten) {
-    for (const results of all) writeResults(results);
+    for (const one of runs) writeResults(resultsOf(withKept(one)));
     writePage();
   }
+  const all = runs.map(resultsOf);
   if (given.isJson) process.stdout.write(`${JSON.stringify(all, null, 2)}\n`);
   else
     for (const { network: on, passed, failed, notApplicable, notRun } of all) {

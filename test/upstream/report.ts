@@ -108,6 +108,28 @@ export interface Run {
   readonly list: readonly NotApplicable[];
 }
 
+const SKIPS_ITSELF = 'it skips itself: ';
+
+/** What was kept, as if it were a run before: reasons of the list are found anew. */
+export function keptOutcomes({ passed, failed, notApplicable, notRun }: Results): Outcome[] {
+  const outcome = (name: string, state: State, message = ''): Outcome => ({
+    name,
+    state,
+    seconds: 0,
+    message,
+  });
+  return [
+    ...passed.map((name) => outcome(name, 'passed')),
+    ...failed.map(({ name, why }) => outcome(name, 'failed', why)),
+    ...notApplicable.map(({ name, why }) =>
+      why.startsWith(SKIPS_ITSELF)
+        ? outcome(name, 'skipped', why.slice(SKIPS_ITSELF.length))
+        : outcome(name, 'not run'),
+    ),
+    ...notRun.map((name) => outcome(name, 'not run')),
+  ];
+}
+
 /** Sorts what specs ended with. */
 export function networkResults({ kubernetes, network, outcomes: all, list }: Run): Results {
   const latest = new Map<string, Outcome>();
@@ -123,7 +145,7 @@ export function networkResults({ kubernetes, network, outcomes: all, list }: Run
     const why = whyNotApplicable(list, network, name);
     if (state === 'passed') passed.push(name);
     else if (why !== undefined) notApplicable.push({ name, why });
-    else if (state === 'skipped') notApplicable.push({ name, why: `it skips itself: ${message}` });
+    else if (state === 'skipped') notApplicable.push({ name, why: `${SKIPS_ITSELF}${message}` });
     else if (state === 'failed') failed.push({ name, why: message });
     else notRun.push(name);
   }

@@ -1,5 +1,6 @@
 /** A cluster for upstream's specs: Heddle by docs/install.md, names, and networks for who asks for them by his name. */
 import { join } from 'node:path';
+import { OPEN_DEFAULT_PORTS } from '../../src/api/annotations/pod-annotations.ts';
 import { runInside } from '../../src/lab/exec.ts';
 import { OUTSIDE } from '../../src/lab/node-facts.ts';
 import { checkout, nodeNames, stateFolder } from '../../src/lab/paths.ts';
@@ -10,6 +11,9 @@ import type { Network } from './report.ts';
 const NODES = 3;
 const PRIMARY_LABEL = 'k8s.ovn.org/primary-user-defined-network';
 const NETWORK_LABEL = 'e2e-network';
+const ON_PRIMARY = {
+  namespaceSelector: { matchExpressions: [{ key: NETWORK_LABEL, operator: 'Exists' }] },
+};
 
 /** Who makes namespaces that are on a primary network. */
 const USERS: Readonly<Record<Exclude<Network, 'default'>, string>> = {
@@ -62,6 +66,34 @@ const primaryNetworks = (): readonly object[] => {
   ];
 };
 
+const UNDECLARED = [80, 443, 1080];
+
+/**
+ * Specs read what their pods found by the API server, which goes to status.podIP: ports that containers declare are open there, and those that it asks
+ * where they declare none, as whoever wants that has to say (k8s.ovn.org/open-default-ports).
+ */
+function openPorts(): readonly object[] {
+  const isOther = `!(p.containerPort in [${UNDECLARED.join()}] && p.protocol == "TCP")`;
+  const always = UNDECLARED.map((port) => `- {protocol: tcp, port: ${port}}`).join('\\n');
+  const line = `"\\n- {protocol: " + p.protocol.lowerAscii() + ", port: " + string(p.containerPort) + "}"`;
+  const declared = `object.spec.containers.filter(c, has(c.ports)).map(c, c.ports.filter(p, ${isOther}).map(p, ${line}).join("")).join("")`;
+  return mutating('e2e-primary-network-ports', 'pods', {
+    matchConstraints: ON_PRIMARY,
+    matchConditions: [
+      {
+        name: 'on-its-network',
+        expression: '!(has(object.spec.hostNetwork) && object.spec.hostNetwork)',
+      },
+    ],
+    mutation: {
+      patchType: 'ApplyConfiguration',
+      applyConfiguration: {
+        expression: `Object{metadata: Object.metadata{annotations: {"${OPEN_DEFAULT_PORTS}": "${always}" + ${declared}}}}`,
+      },
+    },
+  });
+}
+
 interface Mutation {
   readonly matchConstraints?: object;
   readonly matchConditions: readonly object[];
@@ -113,17 +145,17 @@ async function outsideNames(cluster: RealKubernetes): Promise<void> {
     }).then(({ stderr }) => reject(new Error(`names outside: ${stderr}`)), reject);
   });
   const search = `namespaceObject.metadata.name + ".svc.cluster.local", "svc.cluster.local", "cluster.local"`;
-  const config = `Object.spec.dnsConfig{nameservers: ["${OUTSIDE.v4}"], searches: [${search}], options: [Object.spec.dnsConfig.options{name: "ndots", value: "5"}]}`;
+  const own =
+    'has(object.spec.dnsConfig) && has(object.spec.dnsConfig.searches) ? object.spec.dnsConfig.searches : []';
+  const config = `Object.spec.dnsConfig{nameservers: ["${OUTSIDE.v4}"], searches: [${search}] + (${own}), options: [Object.spec.dnsConfig.options{name: "ndots", value: "5"}]}`;
   await cluster.apply(
     'outside-names',
     ...mutating('e2e-primary-network-dns', 'pods', {
-      matchConstraints: {
-        namespaceSelector: { matchExpressions: [{ key: NETWORK_LABEL, operator: 'Exists' }] },
-      },
+      matchConstraints: ON_PRIMARY,
       matchConditions: [
         {
           name: 'cluster-first',
-          expression: `object.spec.dnsPolicy == 'ClusterFirst' && !(has(object.spec.hostNetwork) && object.spec.hostNetwork) && !has(object.spec.dnsConfig)`,
+          expression: `object.spec.dnsPolicy == 'ClusterFirst' && !(has(object.spec.hostNetwork) && object.spec.hostNetwork) && !(has(object.spec.dnsConfig) && has(object.spec.dnsConfig.nameservers))`,
         },
       ],
       mutation: {
@@ -160,7 +192,7 @@ export async function specsCluster(
       await cluster.kubectl('label', 'node', node, `topology.kubernetes.io/zone=zone-${node}`);
     await cluster.letApiReachPods();
     await cluster.installDns();
-    await cluster.apply('primary-networks', ...primaryNetworks());
+    await cluster.apply('primary-networks', ...primaryNetworks(), ...openPorts());
     if (!isWithVrfs) await outsideNames(cluster);
     const dns = ['-n', 'kube-system', 'rollout', 'status', 'deployment/dns'];
     await cluster.kubectl(...dns, '--timeout=300s');

@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { NOT_APPLICABLE } from '../../upstream/not-applicable.ts';
 import { keptResults, page, PAGE } from '../../upstream/page.ts';
 import {
+  keptOutcomes,
   networkResults,
   NETWORKS,
   type NotApplicable,
@@ -125,6 +126,38 @@ describe('what ginkgo reported', () => {
     expect(results('default', again, first)).toMatchObject({
       passed: ['Services two'],
       failed: [{ name: 'Services one', why: 'slow' }],
+    });
+  });
+
+  test('stays as it was kept, where a run of some leaves it out', () => {
+    const kept = networkResults({
+      kubernetes: '1.36.2',
+      network: 'layer2',
+      outcomes: outcomes(
+        reported(
+          spec('passes', 'passed'),
+          spec('fails', 'failed', 'why'),
+          spec('is mended', 'failed', 'why'),
+          spec('cannot', 'failed', 'refused'),
+          spec('other provider', 'skipped', 'only for gce'),
+          spec('waits', 'skipped'),
+        ),
+      ),
+      list,
+    });
+    const again = [...keptOutcomes(kept), ...outcomes(reported(spec('is mended', 'passed')))];
+    const merge = (reasons: readonly NotApplicable[]): object =>
+      networkResults({ kubernetes: '1.36.2', network: 'layer2', outcomes: again, list: reasons });
+    const sum = {
+      ...kept,
+      passed: ['Services is mended', 'Services passes'],
+      failed: [{ name: 'Services fails', why: 'why' }],
+    };
+    expect(merge(list)).toEqual(sum);
+    expect(merge([])).toEqual({
+      ...sum,
+      notApplicable: [{ name: 'Services other provider', why: 'it skips itself: only for gce' }],
+      notRun: ['Services cannot', 'Services waits'],
     });
   });
 });

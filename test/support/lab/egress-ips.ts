@@ -13,7 +13,14 @@ import { stopDaemon } from './lab-daemons.ts';
 import { testLab, whyNoLab, whyNoVirtualMachine, type TestLab } from './lab.ts';
 import { nodeAddresses } from './matrix-tenants.ts';
 import { ownFolder } from '../run/left-behind.ts';
-import { manifestsText, podOn, spaceObjects, type Space } from './network-spaces.ts';
+import {
+  manifestsText,
+  podOn,
+  podOnSecond,
+  secondNetwork,
+  spaceObjects,
+  type Space,
+} from './network-spaces.ts';
 import { Tenants } from './tenants.ts';
 
 const SOON = { timeout: 60_000, interval: 200 };
@@ -60,6 +67,8 @@ const objectsOf = (namespace: Space, label = 'free'): readonly object[] => [
   podOn('n1', namespace, 'near'),
   podOn('n2', namespace, 'far'),
   podOn('n2', namespace, 'free', {}, label),
+  // It has another network than they.
+  ...(namespace === 'routed' ? [secondNetwork, podOnSecond('n2', 'far')] : []),
 ];
 
 const egressIp = (...egressIPs: readonly string[]): object => ({

@@ -11,6 +11,8 @@ export interface Figure {
     | 'us'
     | 'rows'
     | 'addresses'
+    | 'connections'
+    | 'questions'
     | 'transactions'
     | 'MB'
     | 'B/row'

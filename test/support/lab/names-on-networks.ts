@@ -1,15 +1,14 @@
 /** Names in EgressFirewalls of tenants whose hosts have VRFs: what their pods are told by DNS, and where their first packets get to. */
-import { join } from 'node:path';
 import { expect } from 'vitest';
-import type { Endpoint } from '../../../src/lab/connectivity.ts';
 import { startDaemon } from '../../../src/lab/daemons.ts';
 import { runInside } from '../../../src/lab/exec.ts';
 import { SERVER_PORT } from '../../../src/lab/pods.ts';
 import type { LabRecord } from '../../../src/lab/state-file.ts';
 import { connectedByName } from './asked-names.ts';
+import { sayNames, startClusterDns } from './cluster-dns.ts';
 import { LIMIT, NODE, type HostTenants } from './host-tenants.ts';
 import { stopDaemon } from './lab-daemons.ts';
-import { DNS, systemServices } from './matrix-tenants.ts';
+import { systemServices } from './matrix-tenants.ts';
 
 const SOON = { timeout: LIMIT, interval: 500 };
 /** More addresses of the host outside, which names are known by in turn. */
@@ -19,40 +18,6 @@ const [never = '', first = '', second = '', third = ''] = [201, 202, 203, 204].m
 const EXACT = 'www.example.org';
 const OF_WILDCARD = 'a.apps.example.org';
 const OTHER = 'example.net';
-
-const PORTS = (['UDP', 'TCP'] as const).map((protocol) => ({
-  name: protocol.toLowerCase(),
-  protocol,
-  port: 53,
-}));
-const labels = {
-  'kubernetes.io/service-name': 'kube-dns',
-  'endpointslice.kubernetes.io/managed-by': 'endpointslice-controller.k8s.io',
-};
-
-/** The cluster's DNS service at its own port. */
-const dnsObjects = ({ node, addresses }: Endpoint): readonly object[] => [
-  {
-    apiVersion: 'v1',
-    kind: 'Service',
-    metadata: { namespace: 'kube-system', name: 'kube-dns' },
-    spec: { clusterIP: DNS.ips[0], clusterIPs: DNS.ips, ports: PORTS },
-  },
-  ...(['IPv4', 'IPv6'] as const).map((addressType, family) => ({
-    apiVersion: 'discovery.k8s.io/v1',
-    kind: 'EndpointSlice',
-    metadata: { namespace: 'kube-system', name: `dns-${addressType.toLowerCase()}`, labels },
-    addressType,
-    ports: PORTS,
-    endpoints: [
-      {
-        addresses: addresses.slice(family, family + 1),
-        nodeName: node,
-        conditions: { ready: true },
-      },
-    ],
-  })),
-];
 
 const firewall = (namespace: string): object => ({
   apiVersion: 'k8s.ovn.org/v1',
@@ -82,35 +47,17 @@ export interface NamesOnNetworks {
 /** What pods are told is in force before they are; once the daemon is gone they are told at once, and nothing more is. */
 export async function proveNamesOnNetworks(proof: NamesOnNetworks): Promise<void> {
   const { lab, tenants, pods, servers, daemonArguments } = proof;
-  const dns = tenants.onDefault.get(DNS.pod) ?? expect.unreachable('DNS has no address');
-  // The machine has files of its own.
-  const file = '/tmp/dns.json';
-  const say = async (known: Readonly<Record<string, string>>): Promise<void> => {
-    const entries = Object.entries(known).map(([name, address]) => [
-      name,
-      { addresses: [address], ttl: 0 },
-    ]);
-    const input = JSON.stringify(Object.fromEntries(entries));
-    await runInside(lab, ['tee', file], { input });
-  };
+  const say = (known: Readonly<Record<string, string>>): Promise<void> =>
+    sayNames(
+      lab,
+      Object.fromEntries(
+        Object.entries(known).map(([name, address]) => [name, { addresses: [address], ttl: 0 }]),
+      ),
+    );
   for (const address of [never, first, second, third])
     await runInside(lab, `ip -n ext address add ${address}/24 dev eth0`.split(' '));
-  for (const address of dns.addresses)
-    void runInside(lab, [
-      'ip',
-      'netns',
-      'exec',
-      dns.namespace,
-      join(lab.checkout, 'node_modules/.bin/node'),
-      join(lab.checkout, 'test/support/lab/dns-program.ts'),
-      address,
-      file,
-      // Ends with the machine.
-    ]).catch(() => undefined);
+  const dns = startClusterDns(lab, tenants);
   await say({ [EXACT]: first, [OF_WILDCARD]: second });
-  const isOfDns = (one: object): boolean => JSON.stringify(one).includes('kube-dns');
-  const others = systemServices(dns).filter((one) => !isOfDns(one));
-  tenants.write('services.yaml', [...others, ...dnsObjects(dns)]);
   const namespaces = [...new Set(pods.map((key) => key.split('/')[0] ?? ''))];
   tenants.write('firewalls.yaml', namespaces.map(firewall));
 

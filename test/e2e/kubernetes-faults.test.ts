@@ -1,8 +1,10 @@
 /** A cluster's everyday troubles while its pods talk: a node reboots, daemons are rolled to a new version, the API server is away. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { outputInside } from '../../src/lab/exec.ts';
+import { outputInside, runInside } from '../../src/lab/exec.ts';
 import { OUTSIDE } from '../../src/lab/node-facts.ts';
+import { daemonLog, daemonProcess } from '../../src/lab/daemons.ts';
+import { SERVER_PORT } from '../../src/lab/pods.ts';
 import { layer3, namespace } from '../support/cluster/cluster.ts';
 import { KubernetesLab, webPod, whyNoKubernetes } from '../support/lab/kubernetes-lab.ts';
 import { whileStreaming, type Stream, type Streamed } from '../support/host/streams.ts';
@@ -11,9 +13,26 @@ const nodes = ['n1', 'n2', 'n3'];
 const SOON = { timeout: 90_000, interval: 300 };
 /** Without streams: Open vSwitch's userspace datapath drops packets of a node at the moment when it takes up a port, whoever adds it. */
 const QUIET_NODE = 'n2';
-/** Longer than the lease of a cluster manager, and than any request is waited for. */
-const AWAY_MS = 20_000;
+/** Longer than leases of cluster managers and nodes, than any request is waited for, and than what is no problem yet. */
+const AWAY_MS = 1000 * Number(process.env['HEDDLE_TEST_AWAY_SECONDS'] ?? '45');
 const why = await whyNoKubernetes();
+
+const LOOK_MS = 5000;
+const LEADS = 'heddle_cluster_leading 1';
+/** With this address pods of red leave, by one of two nodes. They answer each other as those of blue do. */
+const EGRESS = '172.18.0.60';
+const LEAVING = 'red/on-n3';
+const egressIp = {
+  apiVersion: 'k8s.ovn.org/v1',
+  kind: 'EgressIP',
+  metadata: { name: 'red' },
+  spec: {
+    egressIPs: [EGRESS],
+    namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'red' } },
+  },
+};
+/** Where two processors have a cluster to carry, a node may be silent for longer than the default of a second. */
+const SETTINGS = { 'egressip-reachability-total-timeout': '5' };
 
 const PRIMARY = 'k8s.ovn.org/primary-user-defined-network';
 const tenants = ['blue', 'red'];
@@ -22,7 +41,7 @@ const onNode = (key: string, node: string): object => webPod(key, { nodeName: no
 
 describe.skipIf(why !== undefined)(
   `faults of a cluster under traffic${why === undefined ? '' : ` (${why})`}`,
-  { timeout: 300_000 },
+  { timeout: 300_000 + 2 * AWAY_MS },
   () => {
     let lab: KubernetesLab;
     let address: ReadonlyMap<string, string>;
@@ -44,29 +63,69 @@ describe.skipIf(why !== undefined)(
       { from: 'red/on-n3', to: 'red/on-n1', address: address.get('red/on-n1') ?? '' },
       { from: 'blue/on-n1', to: 'ext', address: OUTSIDE.v4 },
     ];
+    /** The same, with the address of the EgressIP. */
+    const leaving = (): Stream => ({
+      from: LEAVING,
+      to: 'ext',
+      address: OUTSIDE.v4,
+      isRenewed: true,
+    });
+    /** As whom the host outside sees a pod. */
+    const seenAs = async (key: string): Promise<string> => {
+      const ask = `/bin/nc -w 2 ${OUTSIDE.v4} ${SERVER_PORT} < /dev/null`;
+      return (await lab.inPod(key, '/bin/sh', '-c', ask)).stdout.split(' ')[1] ?? 'nobody';
+    };
+    /** What the daemon of a node, or the cluster manager at another port, answers to its probes and of its metrics. */
+    const http = async (node: string, path: string, port = 9476): Promise<string> => {
+      const url = `http://127.0.0.1:${port}/${path}`;
+      const curl = ['curl', '--silent', '--max-time', '10', url];
+      return (await runInside(lab.record, ['on', node, ...curl])).stdout.trim();
+    };
+    const probes = (): Promise<string[]> =>
+      Promise.all(
+        [...nodes.map((node) => [node, 9476] as const), ['n1', 9477] as const].flatMap(
+          ([node, port]) => ['healthz', 'readyz'].map((path) => http(node, path, port)),
+        ),
+      );
+    /** Of the daemons of the nodes. */
+    const processes = (): Promise<(number | undefined)[]> =>
+      Promise.all(nodes.map((node) => daemonProcess(lab.record, node)));
+    const unreadable = async (node: string): Promise<number> => {
+      const text = await http(node, 'metrics');
+      return Number(/^heddle_objects_unreadable_seconds (.*)$/m.exec(text)?.[1]);
+    };
     const daemon = (node: string, name: string, action: string): Promise<string> =>
       outputInside(lab.record, ['lab-daemon', node, name, action]);
     const expectNothingLost = (all: readonly Streamed[]): void => {
       const said = JSON.stringify(all);
-      for (const { answers, broken, lostDatagrams, echoes, lost } of all) {
-        expect({ broken, lostDatagrams, lost }, said).toEqual({
+      for (const { answers, broken, lostDatagrams, echoes, lost, failedConnections } of all) {
+        expect({ broken, lostDatagrams, lost, failedConnections }, said).toEqual({
           broken: 0,
           lostDatagrams: 0,
           lost: 0,
+          failedConnections: 0,
         });
         expect(Math.min(answers, echoes), said).toBeGreaterThan(20);
       }
     };
 
     beforeAll(async () => {
-      lab = await KubernetesLab.up('e2e-kubernetes-faults', nodes.length);
+      lab = await KubernetesLab.up('e2e-kubernetes-faults', nodes.length, SETTINGS);
       await lab.apply(
         ...tenants.map((tenant) => namespace(tenant, { [PRIMARY]: '' })),
         ...tenants.map((tenant) => layer3(`${tenant}/net`, '10.20.0.0/16/24')),
         ...tenants.flatMap((tenant) => nodes.map((node) => onNode(`${tenant}/on-${node}`, node))),
       );
+      for (const node of ['n1', 'n3'])
+        await lab.done(['label', 'node', node, 'k8s.ovn.org/egress-assignable=']);
+      await lab.apply(egressIp);
       await lab.ready(...keys);
       address = await addresses();
+      // Alone: a server on a node would outlive its boot.
+      const servers = [{ namespace: 'ext', name: 'outside' }];
+      await outputInside(lab.record, ['lab-serve'], {
+        input: JSON.stringify({ servers, port: SERVER_PORT }),
+      });
     }, 300_000);
     afterAll(async () => {
       await lab[Symbol.asyncDispose]();
@@ -76,6 +135,7 @@ describe.skipIf(why !== undefined)(
       for (const node of nodes)
         expect(address.get(`blue/on-${node}`)).toBe(address.get(`red/on-${node}`));
       await expect.poll(everyAnswer, SOON).toEqual(keys);
+      await expect.poll(() => seenAs(LEAVING), SOON).toBe(EGRESS);
     });
 
     test('a node that reboots: its pods come back with their addresses, and nothing is lost between others', async () => {
@@ -115,11 +175,28 @@ describe.skipIf(why !== undefined)(
     });
 
     test('an API server that is away for longer than a lease costs no packet, and what comes then works', async () => {
-      const streamed = await whileStreaming(lab.record, streams(), async () => {
+      const well = Array<string>(2 * nodes.length + 2).fill('ok');
+      await expect.poll(probes, SOON).toEqual(well);
+      const ways = [...streams(), leaving()];
+      const streamed = await whileStreaming(lab.record, ways, async () => {
+        const before = await processes();
         for (const name of ['kube-apiserver', 'etcd']) await daemon('n1', name, 'kill');
-        await sleep(AWAY_MS);
+        for (let at = 0; at < AWAY_MS; at += LOOK_MS) {
+          await sleep(LOOK_MS);
+          // Nothing would be ended or taken for unready.
+          expect(await probes()).toEqual(well);
+          expect(await seenAs(LEAVING)).toBe(EGRESS);
+        }
         expect(await everyAnswer()).toEqual(keys);
+        for (const node of nodes) {
+          expect(await unreadable(node)).toBeGreaterThan(AWAY_MS / 2000);
+          const log = await outputInside(lab.record, ['cat', daemonLog(lab.record.name, node)]);
+          expect(log).toContain("objects can't be read since");
+        }
         await lab.upAgain();
+        expect(await processes()).toEqual(before);
+        for (const node of nodes) await expect.poll(() => unreadable(node), SOON).toBe(0);
+        await expect.poll(() => http('n1', 'metrics', 9477), SOON).toContain(LEADS);
         await lab.apply(onNode('blue/after', QUIET_NODE));
         await lab.ready('blue/after');
       });
@@ -127,6 +204,7 @@ describe.skipIf(why !== undefined)(
       const after = await lab.address('blue/after');
       await expect.poll(() => lab.answer('blue/on-n1', after), SOON).toBe('blue/after');
       expect(await lab.answer('red/on-n1', after)).not.toBe('blue/after');
+      expect(await seenAs(LEAVING)).toBe(EGRESS);
     });
   },
 );

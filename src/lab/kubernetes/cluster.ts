@@ -51,12 +51,16 @@ const ETCD = { client: 'http://127.0.0.1:2379', peer: 'http://127.0.0.1:2380' };
 
 /** Settings of Heddle's daemons: cluster IPs are those that the API server hands out. */
 const SETTINGS = { 'k8s-service-cidrs': '10.96.0.0/16' };
-const SETTING_ARGUMENTS = Object.entries(SETTINGS).map(([name, value]) => `--${name}=${value}`);
+
+export interface KubernetesOptions extends UpOptions {
+  /** More settings of Heddle's daemons that are started now. */
+  readonly settings?: Readonly<Record<string, string>>;
+}
 
 type Progress = (line: string) => void;
 
 /** Brings a lab up with a Kubernetes API server, and resolves when Heddle's daemons report to it. Starts again what does not run of a lab that is up. */
-export async function upWithKubernetes(options: UpOptions): Promise<LabRecord> {
+export async function upWithKubernetes(options: KubernetesOptions): Promise<LabRecord> {
   const { kind, families = 'v4', progress } = options;
   if (kind !== 'host')
     throw new LabError('--kubernetes is for labs of the kind host: pods are containers there');
@@ -84,7 +88,7 @@ export async function upWithKubernetes(options: UpOptions): Promise<LabRecord> {
   for (const node of nodeNames(lab.nodes))
     await applyObject(clients.admin, nodes, nodeManifest(node));
   progress('definitions, roles and admission policies of deploy/ are installed');
-  await startWorkloads(lab, progress);
+  await startWorkloads(lab, { ...SETTINGS, ...options.settings }, progress);
   try {
     const reported = (): Promise<void> => expectZones(lab, clients.admin);
     await awaitSuccess('the daemon of every node to report', reported, progress);
@@ -256,7 +260,12 @@ async function isReady(client: KubernetesClient): Promise<void> {
   await client.stream(request, 5000, { onOpen() {}, onLine() {} });
 }
 
-async function startWorkloads(lab: LabRecord, progress: Progress): Promise<void> {
+async function startWorkloads(
+  lab: LabRecord,
+  settings: Readonly<Record<string, string>>,
+  progress: Progress,
+): Promise<void> {
+  const settingArguments = Object.entries(settings).map(([name, value]) => `--${name}=${value}`);
   // By this name the API server finds who converts between versions of our kinds.
   const host = '127.0.0.1 heddle-cluster.heddle.svc';
   await outputInside(lab, [
@@ -271,7 +280,7 @@ async function startWorkloads(lab: LabRecord, progress: Progress): Promise<void>
     '--conversion-bind-address=127.0.0.1:443',
     // As in deploy/: its node's daemon has the port that is the default of both.
     '--metrics-bind-address=127.0.0.1:9477',
-    ...SETTING_ARGUMENTS,
+    ...settingArguments,
   ]);
   const standIn = (...args: string[]): string[] =>
     heddleCommand(lab, ['lab', ...args, `--name=${lab.name}`]);
@@ -285,7 +294,7 @@ async function startWorkloads(lab: LabRecord, progress: Progress): Promise<void>
       await installPlugin(lab, node);
       if ((await daemonProcess(lab, node)) === undefined) {
         const account = nodeKubeconfigFile(lab.name, `heddle-node-${node}`);
-        await startDaemon(lab, node, SETTING_ARGUMENTS, [`--kubeconfig=${account}`]);
+        await startDaemon(lab, node, settingArguments, [`--kubeconfig=${account}`]);
         progress(`${node}: containerd and heddle node run`);
       }
       if (await startOnce(lab, node, 'node-runtime', standIn('node-runtime', `--node=${node}`)))

@@ -1,10 +1,10 @@
 /** A lab with a Kubernetes API server for end-to-end tests: what `kubectl` says to it, and what its pods see. */
 import { stringify } from 'yaml';
 import { runInside } from '../../../src/lab/exec.ts';
-import { upWithKubernetes } from '../../../src/lab/kubernetes/cluster.ts';
+import { upWithKubernetes, type KubernetesOptions } from '../../../src/lab/kubernetes/cluster.ts';
 import { kubeconfigFile } from '../../../src/lab/kubernetes/files.ts';
 import { programPath } from '../../../src/lab/kubernetes/programs.ts';
-import { down, type UpOptions } from '../../../src/lab/lifecycle.ts';
+import { down } from '../../../src/lab/lifecycle.ts';
 import { LabError } from '../../../src/lab/paths.ts';
 import { command } from '../../../src/lab/processes.ts';
 import type { LabRecord } from '../../../src/lab/state-file.ts';
@@ -63,22 +63,31 @@ export class KubernetesLab implements AsyncDisposable {
   readonly record: LabRecord;
   /** What `lab up` said last. */
   readonly lines: string[];
-  readonly #options: UpOptions;
+  readonly #options: KubernetesOptions;
   readonly #program: string;
 
-  private constructor(record: LabRecord, lines: string[], options: UpOptions, program: string) {
+  private constructor(
+    record: LabRecord,
+    lines: string[],
+    options: KubernetesOptions,
+    program: string,
+  ) {
     this.record = record;
     this.lines = lines;
     this.#options = options;
     this.#program = program;
   }
 
-  static async up(name: string, nodes: number): Promise<KubernetesLab> {
+  static async up(
+    name: string,
+    nodes: number,
+    settings: Readonly<Record<string, string>> = {},
+  ): Promise<KubernetesLab> {
     const lines: string[] = [];
     const progress = (line: string): void => {
       lines.push(line);
     };
-    const options: UpOptions = { name, kind: 'host', nodes, progress };
+    const options = { name, kind: 'host', nodes, settings, progress } as const;
     await down(name, progress); // what a killed run left
     const record = await upWithKubernetes(options);
     endsWithUs(record);

@@ -10,6 +10,8 @@ import { until } from '../run/until.ts';
 const execute = promisify(execFile);
 
 export const SCHEMAS = resolve(import.meta.dirname, '../../../schemas');
+/** A folder with the schemas of another release of OVN, if a test is to take them. */
+export const OTHER_SCHEMAS = process.env['HEDDLE_TEST_OVN_SCHEMAS'];
 export const NORTHBOUND_SCHEMA = join(SCHEMAS, 'ovn-nb.ovsschema');
 
 /** Runs a program of the lab to its end; rejects with its messages when it fails. */

@@ -526,6 +526,11 @@ describe('heddle validate', () => {
     ],
     ['kind: Namespace\nmetadata: { name: a }', 'apiVersion: Required value: write v1', 1],
     [
+      'apiVersion: k8s.ovn.org/v1\nkind: EgressIP\nmetadata: { name: a }\nspec: { egressIPs: [10.0.0.1], namespaceSelector: {}, podSelecter: {} }',
+      'EgressIP a: spec.podSelecter: unknown field: did you mean "podSelector"?',
+      1,
+    ],
+    [
       'apiVersion: v1\nkind: Namespace\nmetadata: { name: a, annotations: { k8s.ovn.org/multicast-enabled: yes } }',
       'Invalid value: true: must be a string (put the value in quotes)',
       1,

@@ -344,6 +344,65 @@ export interface EgressServiceFields {
   };
 }
 
+/** Of EgressTrafficClass, as version v1 stores it. */
+export interface EgressTrafficClassFields {
+  readonly spec: {
+    readonly destinations: readonly {
+      readonly cidr: string;
+      readonly protocols?: readonly {
+        readonly tcp?: {
+          readonly destinationPort?: {
+            readonly number?: number;
+            readonly range?: {
+              readonly start: number;
+              readonly end: number;
+            };
+          };
+          readonly sourcePort?: {
+            readonly number?: number;
+            readonly range?: {
+              readonly start: number;
+              readonly end: number;
+            };
+          };
+        };
+        readonly udp?: {
+          readonly destinationPort?: {
+            readonly number?: number;
+            readonly range?: {
+              readonly start: number;
+              readonly end: number;
+            };
+          };
+          readonly sourcePort?: {
+            readonly number?: number;
+            readonly range?: {
+              readonly start: number;
+              readonly end: number;
+            };
+          };
+        };
+        readonly sctp?: {
+          readonly destinationPort?: {
+            readonly number?: number;
+            readonly range?: {
+              readonly start: number;
+              readonly end: number;
+            };
+          };
+          readonly sourcePort?: {
+            readonly number?: number;
+            readonly range?: {
+              readonly start: number;
+              readonly end: number;
+            };
+          };
+        };
+      }[];
+    }[];
+  };
+}
+
 /** Of IPAMClaim, as version v1alpha1 stores it. */
 export interface IPAMClaimFields {
   readonly spec?: {

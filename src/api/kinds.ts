@@ -12,6 +12,7 @@ import type {
   EgressIP,
   EgressQoS,
   EgressService,
+  EgressTrafficClass,
   EndpointSlice,
   IPAMClaim,
   MultiNetworkPolicy,
@@ -87,6 +88,12 @@ export const networkQoSes: ResourceKind<NetworkQoS> = {
   kind: 'NetworkQoS',
   plural: 'networkqoses',
   namespaced: true,
+};
+export const egressTrafficClasses: ResourceKind<EgressTrafficClass> = {
+  apiVersion: 'k8s.ovn.org/v1',
+  kind: 'EgressTrafficClass',
+  plural: 'egresstrafficclasses',
+  namespaced: false,
 };
 export const egressServices: ResourceKind<EgressService> = {
   apiVersion: 'k8s.ovn.org/v1',
@@ -189,6 +196,7 @@ export const resourceKinds: readonly ResourceKind[] = [
   ipamClaims,
   ovnSecondaryNetworks,
   egressIPs,
+  egressTrafficClasses,
   egressFirewalls,
   egressQoSes,
   networkQoSes,

@@ -10,6 +10,7 @@ import type {
   EgressIPFields,
   EgressQoSFields,
   EgressServiceFields,
+  EgressTrafficClassFields,
   IPAMClaimFields,
   NetworkAttachmentDefinitionFields,
   NetworkQoSFields,
@@ -82,6 +83,11 @@ export interface EgressIP extends KubeObject {
   readonly kind: 'EgressIP';
   readonly spec: EgressIPFields['spec'];
   readonly status?: Part<EgressIPFields['status']>;
+}
+
+export interface EgressTrafficClass extends KubeObject {
+  readonly kind: 'EgressTrafficClass';
+  readonly spec: EgressTrafficClassFields['spec'];
 }
 
 export interface EgressFirewall extends KubeObject {

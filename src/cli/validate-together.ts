@@ -137,6 +137,15 @@ const COMPLETED_BY_CLUSTER = [
   'Pod',
 ];
 
+/** The field with which a message of a reader begins: `spec.nextHops.static[0].ip: …`. */
+function fieldOf(message: string): FieldPath | undefined {
+  const [, text] = /^(?:nodes would refuse it: )?(spec(?:\.\w+|\[\d+\])+): /.exec(message) ?? [];
+  return text
+    ?.split(/[.[\]]+/)
+    .filter((part) => part !== '')
+    .map((part) => (/^\d+$/.test(part) ? Number(part) : part));
+}
+
 /** Of which nodes can make nothing, or not all. */
 const unreadable = (
   documents: readonly ManifestDocument[],
@@ -151,7 +160,11 @@ const unreadable = (
     const messages = (declared.checks ?? []).map((check) => check(object));
     if (reading?.kind === 'problem') messages.push(`nodes would refuse it: ${reading.message}`);
     if (reading?.kind === 'value') messages.push(reading.warning);
-    return messages.flatMap((message) => (message === undefined ? [] : about(document, message)));
+    return messages.flatMap((message) =>
+      message === undefined
+        ? []
+        : about(document, message, document.positionOf(fieldOf(message) ?? [])),
+    );
   });
 
 /** EgressIPs with what is no address. */

@@ -9,6 +9,7 @@ import { connectRouters } from './connect/router.ts';
 import { zoneName } from './database/global.ts';
 import { controlPlaneProtection } from './database/protection.ts';
 import { egressGatewayNeighbours } from './egress/gateway-neighbours.ts';
+import { egressClasses, egressDestinations } from './egress/egress-class.ts';
 import { egressPods, servedPods } from './egress/egress-ip.ts';
 import { dnsForwarderRoutes, dnsServiceAddresses } from './egress/dns-forwarder.ts';
 import { egressServicePodRows } from './egress/egress-service.ts';
@@ -71,6 +72,8 @@ export const zoneFeatures: readonly Feature<ZoneFacts>[] = [
   qosRules,
   servedPods,
   egressPods,
+  egressDestinations,
+  egressClasses,
   egressGatewayNeighbours,
   egressServicePodRows,
   adminAddresses,

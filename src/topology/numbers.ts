@@ -49,11 +49,14 @@ export const POLICY_NODE_ADDRESS = 1004;
 export const POLICY_EXTERNAL_ROUTE = 501;
 export const POLICY_NO_REROUTE = 102;
 export const POLICY_EGRESS_SERVICE = 101;
+/** Classes of destinations of an EgressIP: a pod that an EgressService has has none. */
+export const POLICY_EGRESS_CLASS = 101;
 export const POLICY_EGRESS_REROUTE = 100;
 /** On gateway routers. */
 export const POLICY_EGRESS_MARK = 95;
 /** Likewise for EgressServices, before those of EgressIPs. No number of ovn-kubernetes. */
 export const POLICY_EGRESS_SERVICE_MARK = 96;
+export const POLICY_EGRESS_CLASS_MARK = 96;
 /** Of what other nodes send here to leave: what passes, and that nothing else does. No number of ovn-kubernetes. */
 export const POLICY_EGRESS_ARRIVAL = 98;
 export const POLICY_EGRESS_DROP = 97;

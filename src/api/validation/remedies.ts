@@ -1,5 +1,5 @@
 /** What to do about an error of a field, beside the text that an API server has for it. Pure. */
-import { parseInterfaceAddress } from '../../allocators/addresses.ts';
+import { canonicalCidr, parseInterfaceAddress, parsePrefix } from '../../allocators/addresses.ts';
 import { isPlainObject, own } from '../plain-object.ts';
 import type { FieldError } from './field-errors.ts';
 import { nearestName } from './nearest-name.ts';
@@ -13,6 +13,8 @@ const ONE_OF_EACH_FAMILY = 'keep one of IPv4 and one of IPv6';
 function cidrRemedy(value: unknown): string {
   const [address = '', length = '', ...more] = typeof value === 'string' ? value.split('/') : [];
   const cidr = `${address}/${length}`;
+  if (more.length === 0 && parsePrefix(cidr) !== undefined && canonicalCidr(cidr) !== cidr)
+    return `write ${canonicalCidr(cidr)}`;
   return more.length > 0 && parseInterfaceAddress(cidr) !== undefined
     ? `write ${cidr}: nodes have no part of their own of it`
     : 'write an address and the length of its prefix, such as 10.100.0.0/16 or fd00:100::/64';
@@ -99,7 +101,11 @@ const REMEDIES: readonly (readonly [RegExp, Remedy])[] = [
   ],
   [/^For dual-stack, networkPrefix/, 'write an IPv6 networkPrefix that is the one of IPv4 plus 96'],
   [/^template holds either/, 'keep one of the two'],
-  [/trafficSelector/, 'take trafficSelector out'],
+  [
+    /^trafficSelector must specify/,
+    'add matchLabels or matchExpressions, or take trafficSelector out for all destinations',
+  ],
+  [/^protocols are not supported/, 'take protocols out'],
   [/^spec\.uplinks/, 'take uplinks out'],
   [/^transport '/, 'take transport out'],
   [/^macVRF and ipVRF must use/, 'write another vni in one of them'],

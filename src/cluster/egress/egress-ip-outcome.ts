@@ -3,7 +3,6 @@ import { formatAddress, parseAddress, type Address } from '../../allocators/addr
 import type { EgressAssignment } from '../../allocators/egress-addresses.ts';
 import { labelSelectorProblem } from '../../api/label-selector.ts';
 import type { EgressIP, Service } from '../../api/types.ts';
-import { BY_DESTINATION } from '../../model/read/egress-ips.ts';
 import { readService } from '../../model/read/services.ts';
 import { formatValue } from '../../api/validation/field-errors.ts';
 import { egressNodeSelector, isByLabel } from '../../model/rules/egress-node-selectors.ts';
@@ -56,8 +55,6 @@ function noNode(egressIp: EgressIP, nodes: readonly EgressNodeFacts[]): string {
 export function whyUnread(egressIp: EgressIP): EgressProblem | undefined {
   const { name } = egressIp.metadata;
   const until = 'until then its addresses stay where they are, and others have no node';
-  if (egressIp.spec.trafficSelector !== undefined)
-    return { reason: 'NotSupported', message: `EgressIP ${name}: ${BY_DESTINATION}; ${until}` };
   const wrong = labelSelectorProblem(egressNodeSelector(egressIp));
   if (wrong === undefined) return undefined;
   const message = `EgressIP ${name}: spec.egressNodeSelector: ${wrong}; ${until}`;

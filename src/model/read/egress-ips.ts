@@ -36,6 +36,8 @@ export interface EgressIp {
   readonly created: string;
   readonly namespaceSelector: LabelSelector;
   readonly podSelector: LabelSelector;
+  /** Classes of destinations that it is for; absent: it is for all. */
+  readonly trafficSelector?: LabelSelector;
   /** By which the bridge knows its traffic from user-defined networks; absent while the cluster manager gave it none. */
   readonly mark?: number;
   /** Families of the addresses that it asks for: only what is of these is its. Of what is no address, both. */
@@ -47,10 +49,6 @@ export interface EgressIp {
   /** One of them leaves by this node, or is to. */
   readonly isHere: boolean;
 }
-
-/** A stored object may have it all the same, from a CRD of ovn-kubernetes. */
-export const BY_DESTINATION =
-  'spec.trafficSelector: classes of destinations (OKEP-6227) are not supported; remove it, and the EgressIP is for all destinations';
 
 const UNTIL_THEN = 'until then its pods leave as they did when it was read last';
 
@@ -88,14 +86,24 @@ export function exitsOf({
   });
 }
 
+const selectsAll = ({ matchLabels = {}, matchExpressions = [] }: LabelSelector): boolean =>
+  Object.keys(matchLabels).length + matchExpressions.length === 0;
+
 export function readEgressIp(egressIp: EgressIP, nodeName: string): ObjectReading<EgressIp> {
   const { metadata, spec } = egressIp;
   const { name, creationTimestamp: created = '' } = metadata;
   const { namespaceSelector, podSelector = {}, trafficSelector } = spec;
-  if (trafficSelector !== undefined)
-    return { kind: 'problem', message: `${BY_DESTINATION}; ${UNTIL_THEN}` };
-  for (const [field, selector] of Object.entries({ namespaceSelector, podSelector })) {
-    const detail = labelSelectorProblem(selector);
+  const selectors = {
+    namespaceSelector,
+    podSelector,
+    ...(trafficSelector === undefined ? {} : { trafficSelector }),
+  };
+  for (const [field, selector] of Object.entries(selectors)) {
+    const detail =
+      labelSelectorProblem(selector) ??
+      (field === 'trafficSelector' && selectsAll(selector)
+        ? 'must have matchLabels or matchExpressions; take it out for all destinations'
+        : undefined);
     if (detail === undefined) continue;
     const error = { type: 'Invalid', path: ['spec', field], value: selector, detail } as const;
     return { kind: 'problem', message: `${formatFieldError(error)}; ${UNTIL_THEN}` };
@@ -108,6 +116,7 @@ export function readEgressIp(egressIp: EgressIP, nodeName: string): ObjectReadin
     created,
     namespaceSelector,
     podSelector,
+    ...(trafficSelector === undefined ? {} : { trafficSelector }),
     ...(mark.value === undefined ? {} : { mark: mark.value }),
     families: FAMILIES.filter((family) =>
       spec.egressIPs.some((text) => (parseAddress(text)?.family ?? family) === family),

@@ -3,6 +3,7 @@ import type { KubeObject } from '../../api/objects.ts';
 import { egressFirewallKind } from './egress-firewalls.ts';
 import { egressIpKind } from './egress-ips.ts';
 import { egressServiceKind } from './egress-services.ts';
+import { egressTrafficClassKind } from './egress-traffic-classes.ts';
 import { externalRouteKind } from './external-routes.ts';
 import { egressQosKind, networkQosKind } from './qos.ts';
 import { endpointSliceKind } from './endpoint-slices.ts';
@@ -30,6 +31,7 @@ const declarations = [
   multiNetworkPolicyKind,
   egressFirewallKind,
   egressIpKind,
+  egressTrafficClassKind,
   egressServiceKind,
   externalRouteKind,
   egressQosKind,

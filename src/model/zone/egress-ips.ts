@@ -43,11 +43,13 @@ interface EgressSelector {
   readonly created: string;
   readonly namespaceSelector: LabelSelector;
   readonly podSelector: LabelSelector;
+  /** It is for classes of destinations alone. */
+  readonly isByClass: boolean;
 }
 
 /** EgressIPs that select pods of a namespace, the one that serves before all others first. */
 interface NamespaceEgress {
-  readonly egressIps: readonly { readonly name: string; readonly podSelector: LabelSelector }[];
+  readonly egressIps: readonly Pick<EgressSelector, 'name' | 'podSelector' | 'isByClass'>[];
 }
 
 /** The EgressIP that serves a pod, and others that would. */
@@ -100,7 +102,10 @@ export interface CardExit {
 
 export type EgressIpTables = ReturnType<typeof egressIpTables>;
 
-const byAge = (a: EgressSelector, b: EgressSelector): number =>
+const byAge = (
+  a: Pick<EgressSelector, 'name' | 'created'>,
+  b: Pick<EgressSelector, 'name' | 'created'>,
+): number =>
   compareAge(
     { creationTimestamp: a.created, name: a.name },
     { creationTimestamp: b.created, name: b.name },
@@ -187,12 +192,13 @@ export function egressIpTables(
       const created = egressIps.part(name, 'created');
       const namespaceSelector = egressIps.part(name, 'namespaceSelector');
       const podSelector = egressIps.part(name, 'podSelector');
+      const isByClass = egressIps.part(name, 'trafficSelector') !== undefined;
       return !isOn ||
         created === undefined ||
         namespaceSelector === undefined ||
         podSelector === undefined
         ? undefined
-        : { name, created, namespaceSelector, podSelector };
+        : { name, created, namespaceSelector, podSelector, isByClass };
     },
     { object: objectOf, indexes: { all: () => [[]] } },
   );
@@ -208,7 +214,13 @@ export function egressIpTables(
         .toSorted(byAge);
       return found.length === 0
         ? undefined
-        : { egressIps: found.map(({ name, podSelector }) => ({ name, podSelector })) };
+        : {
+            egressIps: found.map(({ name, podSelector, isByClass }) => ({
+              name,
+              podSelector,
+              isByClass,
+            })),
+          };
     },
     { object: (namespace) => `Namespace ${namespace}` },
   );
@@ -217,10 +229,7 @@ export function egressIpTables(
     graph,
     pods,
     (...pod) => {
-      const labels = pods.part(pod, 'labels');
-      const [egressIp, ...others] = egressIpsOf(pod[0])
-        .filter(({ podSelector }) => matchesSelector(podSelector, labels))
-        .map(({ name }) => name);
+      const [egressIp, ...others] = selecting(pod, false);
       return egressIp === undefined ? undefined : { egressIp, others };
     },
     {
@@ -306,6 +315,14 @@ export function egressIpTables(
     return namespaceEgress.get(namespace)?.egressIps ?? [];
   }
 
+  /** Those that select a pod, the oldest first: those for all destinations, or those for classes of them. */
+  function selecting(pod: PodKey, isByClass: boolean): readonly string[] {
+    const labels = pods.part(pod, 'labels');
+    return egressIpsOf(pod[0])
+      .filter((one) => one.isByClass === isByClass && matchesSelector(one.podSelector, labels))
+      .map(({ name }) => name);
+  }
+
   function portOf(...key: InterfaceKey): EgressPort | undefined {
     const own = known.attachments.get(...key);
     const attachment = own ?? known.remoteAttachments.get(...key);
@@ -343,6 +360,9 @@ export function egressIpTables(
     return found && formatAddress(found);
   }
 
+  const isByClass = (name: string): boolean =>
+    egressIps.part(name, 'trafficSelector') !== undefined;
+
   const egressAddressesHere = (name: string): readonly EgressExitHere[] =>
     egressPlaces.part(name, 'exits') ?? [];
 
@@ -355,15 +375,20 @@ export function egressIpTables(
 
     egressMarkOf,
 
+    /** EgressIPs for classes of destinations that select a pod, the oldest first. */
+    classEgressOf: (...pod: PodKey): readonly string[] => selecting(pod, true),
+
+    isByClass,
+
     /** Addresses of an EgressIP that this node gives to what leaves, also where it does not answer for them yet, or no longer. */
     egressAddressesHere,
 
     cardLink,
 
-    /** By which cards of this node pods of networks of users leave with an EgressIP. */
+    /** By which cards of this node pods of networks of users leave with an EgressIP, and those of the default network with one for classes of destinations. */
     cardExitsOfNetworks(name: string): readonly CardExit[] {
       const isUsed = (egressUses.part(name, 'networks') ?? []).some(
-        (network) => network !== DEFAULT_NETWORK,
+        (network) => network !== DEFAULT_NETWORK || isByClass(name),
       );
       return (isUsed ? egressAddressesHere(name) : []).flatMap(({ address, card }) => {
         const from = cardLink(name, familyOf(address));

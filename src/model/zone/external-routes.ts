@@ -13,6 +13,7 @@ import {
   type NextHop,
 } from '../read/external-routes.ts';
 import type { AttachmentTables } from './attachments.ts';
+import type { EgressClassTables } from './egress-classes.ts';
 import type { EgressIpTables } from './egress-ips.ts';
 import type { EgressServiceTables } from './egress-services.ts';
 import type { NamespaceTables } from './namespaces.ts';
@@ -68,7 +69,8 @@ export function externalRouteTables(
     PodTables &
     AttachmentTables &
     EgressIpTables &
-    EgressServiceTables,
+    EgressServiceTables &
+    EgressClassTables,
 ) {
   const { graph, recorder, settings, namespaces, nodeName } = known;
   const externalRoutes = new FactTable<[policy: string], ExternalRoute>('externalRoutes', recorder);
@@ -198,9 +200,13 @@ export function externalRouteTables(
         ways?.some((way) => familyOf(way) === familyOf(address)) !== false,
     );
     // What has an EgressIP leaves with its address by the node that has it, in either gateway mode, or not at all.
-    const outranked = [known.egressPorts, known.egressServicePorts].flatMap(
-      (ports) => ports.get(...key)?.addresses ?? [],
-    );
+    const byClass = known.egressClassPorts.get(...key)?.uses ?? [];
+    const outranked = [
+      ...[known.egressPorts, known.egressServicePorts].flatMap(
+        (ports) => ports.get(...key)?.addresses ?? [],
+      ),
+      ...byClass.flatMap(({ addresses }) => addresses),
+    ];
     return {
       network: attachment.network,
       policy,

@@ -77,6 +77,7 @@ export function tablesOf(facts: ZoneFacts, registry = new NadRegistry()): Object
     admins: plain(facts.admins, ({ kind, key }): AdminKey => [kind, key]),
     firewalls: plain(facts.firewalls, byName),
     egressIps: plain(facts.egressIps, byKey),
+    trafficClasses: plain(facts.trafficClasses, byKey),
     assignedEgress: plain(facts.assignedEgress, byKey),
     requestedEgress: plain(facts.requestedEgress, byKey),
     egressServices: plain(facts.egressServices, byName),

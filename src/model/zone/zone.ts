@@ -17,6 +17,7 @@ import { namedPortTables } from './named-ports.ts';
 import { firewallTables } from './egress-firewalls.ts';
 import { egressLeaseTables } from './egress-lease.ts';
 import { egressIpTables } from './egress-ips.ts';
+import { egressClassTables } from './egress-classes.ts';
 import { egressServiceTables } from './egress-services.ts';
 import { externalRouteTables } from './external-routes.ts';
 import { groupTables } from './namespace-groups.ts';
@@ -52,7 +53,8 @@ function tablesOf(nodeName: string, settings: ClusterSettings, options: Renderin
   const reach = { ...connects, ...reachTables(connects), ...attachmentTables(networks) };
   const services = { ...reach, ...serviceTables(reach), ...egressIpTables(reach) };
   const egress = { ...services, ...egressServiceTables(services) };
-  const routed = { ...egress, ...externalRouteTables(egress) };
+  const classes = { ...egress, ...egressClassTables(egress) };
+  const routed = { ...classes, ...externalRouteTables(classes) };
   const placed = { ...routed, ...hostPortTables(routed) };
   const rendered = { ...placed, ...renderedTables(placed, options) };
   const groups = { ...rendered, ...groupTables(rendered), ...backendTables(rendered) };
@@ -124,6 +126,7 @@ export function zoneFacts(
       yield* tables.hostPortProblems();
       yield* tables.externalRouteProblems();
       yield* tables.egressProblems();
+      yield* tables.egressClassProblems();
       yield* tables.egressServiceProblems();
     },
 

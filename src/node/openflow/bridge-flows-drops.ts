@@ -81,11 +81,17 @@ export const dropFlows: BridgePart = {
       for (const cidr of inner)
         rows.by('pod-sources').flow(classify.at.podSources, [ip, from, `${src}=${cidr}`], [DROP]);
     }
-    if (!isDefault)
-      for (const marks of [ALL_EGRESS_MARKS, ALL_SERVICE_MARKS])
-        rows
-          .by('egress-address-alone')
-          .flow(classify.at.unknownEgress, [from, `pkt_mark=${marks}`], [DROP]);
+    // The default network is marked for classes of destinations alone.
+    for (const marks of isDefault ? [ALL_EGRESS_MARKS] : [ALL_EGRESS_MARKS, ALL_SERVICE_MARKS])
+      rows
+        .by('egress-address-alone')
+        .flow(
+          isDefault && on.mode === 'local'
+            ? classify.at.unknownEgressLocally
+            : classify.at.unknownEgress,
+          [from, `pkt_mark=${marks}`],
+          [DROP],
+        );
     rows
       .by('nothing-else')
       .flow(isDefault ? classify.at.nothingElseOfDefault : classify.at.nothingElse, [from], [DROP]);

@@ -75,7 +75,7 @@ interface Exits {
 /** `networks`: those whose pods may have it. */
 export function egressFlows(
   rows: FlowRows,
-  { families, mac, vlan }: ExternalBridge,
+  { families, mac, vlan, mode }: ExternalBridge,
   networks: readonly BridgeNetwork[],
   { mark, addresses, links }: Exits,
 ): void {
@@ -86,9 +86,10 @@ export function egressFlows(
     const address = link ?? addresses.find(isOfFamily);
     if (address === undefined) continue;
     const out = rows.by(link === undefined ? 'egress-address' : 'egress-card');
-    for (const { from, conntrackMark } of networks)
+    for (const { from, conntrackMark, isDefault } of networks)
       out.flow(
-        classify.at.asNode,
+        // The host would take it, as it has the node's address yet.
+        isDefault && mode === 'local' ? classify.at.toNextHops : classify.at.asNode,
         [fields.ip, ...from, `dl_src=${mac}`, `pkt_mark=${egressMark(mark)}`],
         [
           conntrack({

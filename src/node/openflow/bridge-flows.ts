@@ -162,7 +162,7 @@ export const bridgeFlowsOfEgressIp = feature({
     const networks = (facts.egressUses.part(egressIp, 'networks') ?? [])
       .map((name) => facts.rendered.get(name))
       .filter((network) => network !== undefined)
-      .filter((network) => !isDefault(network))
+      .filter((network) => !isDefault(network) || facts.isByClass(egressIp))
       .map((network) => bridgeNetwork(facts, on, network));
     egressFlows(rows, on, networks, {
       mark,

@@ -118,8 +118,15 @@ export const PIPELINE = {
       ],
       toNextHops: [
         180,
-        'local gateway mode: the default network to next hops of external routes',
+        'local gateway mode: the default network to next hops of external routes, and to classes of destinations of EgressIPs',
         'network-out',
+        'egress-address',
+        'egress-card',
+      ],
+      unknownEgressLocally: [
+        176,
+        'local gateway mode: what the default network marked for an EgressIP that has no address here does not leave',
+        'egress-address-alone',
       ],
       toNodeLocally: [175, 'local gateway mode: OVN to the node, as a connection', 'hairpin'],
       servicesOutside: [

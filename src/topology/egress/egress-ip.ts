@@ -251,11 +251,14 @@ export const servedPods = feature({
     if (network === undefined || !(egressIp || egressService) || !hasGateway(network)) return;
     const rows = Rows.northbound(out, network.object).by('served-pods');
     // Families of the cluster, whatever those of the network: policies of all networks name both.
-    for (const family of clusterFamilies(facts.settings))
+    for (const family of clusterFamilies(facts.settings)) {
+      const served = facts.egressPorts.setOf('served', network.name, family);
+      const byClass = facts.egressClassPorts.setOf('served', network.name, family);
       addAddressSet(
         rows,
         egressIpPods(family, network.name),
-        facts.egressPorts.setOf('served', network.name, family),
+        byClass.size === 0 ? served : [...new Set([...served, ...byClass])].sort(),
       );
+    }
   },
 });

@@ -9,6 +9,7 @@ import type { Attachment, NetworkName } from '../../model/model.ts';
 import { controllerOf, isDefault, podSwitch } from '../../model/rules/names.ts';
 import { ACL_CLAIM } from '../rows/acls.ts';
 import { addOpenPortAcls } from '../isolation/open-ports.ts';
+import { classReroutesOf } from '../egress/egress-class.ts';
 import { reroutesOf } from '../egress/egress-ip.ts';
 import { serviceReroutesOf } from '../egress/egress-service.ts';
 import { DHCP_CLAIM, dhcpKeys } from '../parts/dhcp.ts';
@@ -76,6 +77,7 @@ export const podPorts = feature({
         dhcp: new Map([...dhcpOf(facts, network), ...machineDhcp]),
         needs: [
           ...reroutesOf(facts.egressPorts.get(...args)),
+          ...classReroutesOf(facts, facts.egressClassPorts.get(...args)),
           ...serviceReroutesOf(facts, facts.egressServicePorts.get(...args)),
         ],
       },

@@ -66,6 +66,15 @@ export const egressIpPods = (family: Family, network: string): AddressSet =>
     }),
   );
 
+/** Where to an EgressIP for classes of destinations gives its addresses. */
+export const egressDestinations = (egressIp: string, family: Family): AddressSet =>
+  addressSet(
+    objectIds(DEFAULT_CONTROLLER, 'EgressIP', {
+      name: `egressip-dest-nets-${egressIp}`,
+      'ip-family': family,
+    }),
+  );
+
 /** Pods of a node that leave by next hops of external routes. */
 export const routedPods = (controller: string, node: string, family: Family): AddressSet =>
   addressSet(objectIds(controller, 'HybridNodeRoute', { name: node, 'ip-family': family }));

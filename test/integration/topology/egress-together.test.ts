@@ -78,6 +78,7 @@ const PLACES: Readonly<Record<string, Place>> = {
 };
 const DESTINATIONS: Readonly<Record<string, (place: Place) => string>> = {
   outside: () => '8.8.8.8',
+  'its class': () => '198.51.100.7',
   'another node': () => OTHER_NODE,
   'its own node': () => '172.18.0.3',
   'a pod elsewhere': ({ farPod }) => farPod,
@@ -102,6 +103,11 @@ const egressIp = (...nodes: readonly string[]): EgressIp => ({
   items: nodes.map((node) => ({ node, address: EGRESS })),
   isHere: nodes.includes('ovn-worker'),
 });
+const byClass = (...nodes: readonly string[]): EgressIp => ({
+  ...egressIp(...nodes),
+  name: 'some',
+  trafficSelector: { matchLabels: { group: 'mgmt' } },
+});
 const egressServicesOn = (host: string, isByNetwork = false): readonly EgressServiceFacts[] =>
   Object.values(PLACES).map(({ pod: { namespace } }) => ({
     key: `${namespace}/lb`,
@@ -120,6 +126,9 @@ const OBJECTS: Readonly<Record<string, Partial<Zone>>> = {
   'EgressIP here': { egressIps: [egressIp('ovn-worker')] },
   'EgressIP elsewhere': { egressIps: [egressIp('ovn-worker2')] },
   'EgressIP nowhere': { egressIps: [egressIp()] },
+  'class here': { egressIps: [byClass('ovn-worker')] },
+  'class elsewhere': { egressIps: [byClass('ovn-worker2')] },
+  'class nowhere': { egressIps: [{ ...byClass(), mark: Number(MARK.egressIp) + 1 }] },
   'external route': { externalRoutes: [route] },
 };
 
@@ -129,6 +138,9 @@ const base: Zone = withServices(
     ...exampleZone,
     namespaces: [...exampleZone.namespaces, 'yellow'],
     networks: [...exampleZone.networks, yellow],
+    trafficClasses: [
+      { name: 'mgmt', labels: { group: 'mgmt' }, cidrs: ['198.51.100.0/24', '192.0.2.0/24'] },
+    ],
     selectors: Object.fromEntries(
       pods.map(({ namespace }) => [`${namespace}/lb`, { app: 'balanced' }]),
     ),
@@ -164,7 +176,11 @@ const withObjects = (words: string): Zone =>
   words
     .split(', ')
     .filter((word) => word !== 'nothing')
-    .reduce<Zone>((zone, word) => ({ ...zone, ...(OBJECTS[word] ?? unknown(word)) }), base);
+    .reduce<Zone>((zone, word) => {
+      const more = OBJECTS[word] ?? unknown(word);
+      const egressIps = [...(zone.egressIps ?? []), ...(more.egressIps ?? [])];
+      return { ...zone, ...more, egressIps };
+    }, base);
 const unknown = (word: string): never => {
   throw new Error(`no such thing: ${word}`);
 };
@@ -236,6 +252,7 @@ describe('the table', () => {
         'EgressService nowhere, EgressIP here',
         'EgressService by network, EgressIP here',
         'EgressService here, external route',
+        'class nowhere, EgressIP here',
       ].toSorted(),
     );
     expect(TABLE.columns).toHaveLength(6);

@@ -163,6 +163,20 @@ export const egressCardZone: Zone = {
   ],
 };
 
+/** For classes of destinations alone: what the default network sends is marked, too. */
+const byClass = (zone: Zone): Zone => ({
+  ...zone,
+  egressIps: (zone.egressIps ?? []).map((one) => ({
+    ...one,
+    trafficSelector: { matchLabels: { group: 'mgmt' } },
+  })),
+  trafficClasses: [
+    { name: 'mgmt', labels: { group: 'mgmt' }, cidrs: ['192.168.250.0/24', 'fd01::/64'] },
+  ],
+});
+export const egressClassZone: Zone = byClass(egressZone);
+export const egressClassCardZone: Zone = byClass(egressCardZone);
+
 /** The gateway in VLAN 5. */
 export const inVlan = (zone: Zone): Zone => {
   const { gateway: own } = zone.node;

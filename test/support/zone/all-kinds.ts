@@ -283,6 +283,23 @@ export const everyKind = (zone: Zone): Zone => ({
       ],
       isHere: true,
     },
+    {
+      name: 'to-mgmt',
+      created: '2026-01-02T00:00:00Z',
+      namespaceSelector: {},
+      podSelector: { matchExpressions: [{ key: 'leaves', operator: 'DoesNotExist' }] },
+      trafficSelector: { matchLabels: { group: 'mgmt' } },
+      mark: 50_001,
+      families: ['v4', 'v6'],
+      items: [
+        { node: 'ovn-worker', address: '172.18.0.202' },
+        { node: 'ovn-worker', address: 'fc00:f853::202' },
+      ],
+      isHere: true,
+    },
+  ],
+  trafficClasses: [
+    { name: 'mgmt', labels: { group: 'mgmt' }, cidrs: ['192.168.250.0/24', 'fd01::/64'] },
   ],
   egressServices: [
     {

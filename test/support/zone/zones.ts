@@ -37,6 +37,7 @@ import type { HostCard } from '../../../src/model/zone/host-routes.ts';
 import type { EgressServiceFacts } from '../../../src/model/read/egress-services.ts';
 import type { EgressIp, RequestedEgress } from '../../../src/model/read/egress-ips.ts';
 import type { NodeGatewayMac } from '../../../src/model/read/nodes.ts';
+import type { TrafficClass } from '../../../src/model/read/egress-traffic-classes.ts';
 import type { ExternalRoute, GatewayPod } from '../../../src/model/read/external-routes.ts';
 import type { Firewall } from '../../../src/model/read/egress-firewalls.ts';
 import type { Policy } from '../../../src/model/read/policies.ts';
@@ -72,6 +73,7 @@ export interface Zone {
   readonly policies?: readonly Policy[];
   readonly firewalls?: readonly Firewall[];
   readonly egressIps?: readonly EgressIp[];
+  readonly trafficClasses?: readonly TrafficClass[];
   readonly requestedEgress?: readonly RequestedEgress[];
   readonly gatewayMacs?: readonly NodeGatewayMac[];
   readonly hostCards?: readonly HostCard[];
@@ -613,6 +615,12 @@ export function putZone(facts: ZoneFacts, before: Zone | undefined, after: Zone)
   replace(facts.firewalls, before?.firewalls, after.firewalls ?? [], named);
   replace(facts.hostCards, before?.hostCards, after.hostCards ?? [], ({ device }) => device);
   replace(facts.egressIps, before?.egressIps, after.egressIps ?? [], ({ name }) => name);
+  replace(
+    facts.trafficClasses,
+    before?.trafficClasses,
+    after.trafficClasses ?? [],
+    ({ name }) => name,
+  );
   replace(
     facts.requestedEgress,
     before?.requestedEgress,

@@ -9,18 +9,45 @@ export const otherKinds: readonly RuleCase[] = [
     message: 'spec.namespaceSelector: Required value',
   },
   {
-    rule: 'EgressIP for all destinations',
+    rule: 'EgressIP trafficSelector',
     valid: egress('EgressIP', {
       egressIPs: ['1.2.3.4'],
       namespaceSelector: {},
       egressNodeSelector: {},
+      trafficSelector: { matchLabels: { group: 'mgmt' } },
     }),
     invalid: egress('EgressIP', {
       egressIPs: ['1.2.3.4'],
       namespaceSelector: {},
-      trafficSelector: { matchLabels: { group: 'mgmt' } },
+      trafficSelector: {},
     }),
-    message: 'trafficSelector (OKEP-6227) is not supported, an EgressIP is for all destinations',
+    message: 'trafficSelector must specify matchLabels or matchExpressions',
+  },
+  {
+    rule: 'EgressTrafficClass cidr',
+    valid: egress('EgressTrafficClass', {
+      destinations: [{ cidr: '192.168.250.0/24' }, { cidr: '2001:db8::/32' }],
+    }),
+    invalid: egress('EgressTrafficClass', { destinations: [{ cidr: '192.168.250.1/24' }] }),
+    message: 'CIDR must be a valid network address',
+  },
+  {
+    rule: 'EgressTrafficClass destinations',
+    valid: egress('EgressTrafficClass', { destinations: [{ cidr: '192.168.250.1/32' }] }),
+    invalid: egress('EgressTrafficClass', { destinations: [] }),
+    message: 'should have at least 1 items',
+  },
+  {
+    rule: 'EgressTrafficClass protocols',
+    valid: egress('EgressTrafficClass', {
+      destinations: [{ cidr: '192.168.250.0/24', protocols: [] }],
+    }),
+    invalid: egress('EgressTrafficClass', {
+      destinations: [
+        { cidr: '192.168.250.0/24', protocols: [{ tcp: { destinationPort: { number: 22 } } }] },
+      ],
+    }),
+    message: 'protocols are not supported, a destination is for all of its traffic',
   },
   {
     rule: 'AdminPolicyBasedExternalRoute nextHops',

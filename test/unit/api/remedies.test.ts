@@ -56,6 +56,7 @@ describe('what to do about an error', () => {
       invalid('a/b/c', 'CIDR is invalid'),
       'write an address and the length of its prefix, such as 10.100.0.0/16 or fd00:100::/64',
     ],
+    [invalid('10.1.0.1/16', 'CIDR must be a valid network address'), 'write 10.1.0.0/16'],
     [
       invalid({ cidr: '10.1.0.0/16', hostSubnet: 8 }, PART),
       'hostSubnet is the length of the prefix of a part of 10.1.0.0/16: write one from 17 to 31',

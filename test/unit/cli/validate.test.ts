@@ -151,8 +151,9 @@ describe('objects that are each valid', () => {
       expect.stringContaining(
         'EgressFirewall blue/default: nodes would refuse it: spec.egress[0].to.dnsName',
       ),
-      expect.stringContaining(
-        'AdminPolicyBasedExternalRoute gw: nodes would refuse it: spec.nextHops.static[0].ip',
+      // With the place of the field.
+      expect.stringMatching(
+        /:65: AdminPolicyBasedExternalRoute gw: nodes would refuse it: spec\.nextHops\.static\[0\]\.ip/,
       ),
       expect.stringContaining(
         'EgressIP fixed: spec.egressIPs: the cluster manager would refuse it: "1.2.3.400"',

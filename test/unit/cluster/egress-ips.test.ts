@@ -422,22 +422,15 @@ test('an address of a service is not assigned until the service has it no more; 
   expect(await itemsOf(store, 'out')).toEqual(['172.18.0.100 n3', '172.18.0.101 n1']);
 });
 
-test('an EgressIP for some destinations alone has no node, and one that becomes it keeps what it has: both say what is not supported', async () => {
-  const store = await withNodes('n1', 'n2');
+test('an EgressIP for classes of destinations has nodes and a mark as any other', async () => {
+  const store = await withNodes('n1');
   await using running = startManager(store);
-  const only = { trafficSelector: { matchLabels: { group: 'mgmt' } } };
   const some = egressIp('some', '172.18.0.100');
-  await apply(store, { ...some, spec: { ...some.spec, ...only } }, egressIp('all', '172.18.0.101'));
+  const trafficSelector = { matchLabels: { group: 'mgmt' } };
+  await apply(store, { ...some, spec: { ...some.spec, trafficSelector } });
   await running.settled();
-  expect(await itemsOf(store, 'some')).toEqual([]);
-  await store.patch(egressIPs, 'all', { spec: only }, { fieldManager: 'user' });
-  await running.settled();
-  expect(await itemsOf(store, 'all')).toEqual(['172.18.0.101 n1']);
-  const text =
-    'spec.trafficSelector: classes of destinations (OKEP-6227) are not supported; remove it, and the EgressIP is for all destinations; until then its addresses stay where they are, and others have no node';
-  expect(told(store)).toEqual(
-    ['some', 'all'].map((name) => `${name} Warning NotSupported: EgressIP ${name}: ${text}`),
-  );
+  expect(await itemsOf(store, 'some')).toEqual(['172.18.0.100 n1']);
+  expect(told(store)).toEqual([]);
 });
 
 test('an address that nodes give no service is assigned, whatever a service asks for', async () => {

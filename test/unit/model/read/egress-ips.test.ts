@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import type { EgressIP } from '../../../../src/api/types.ts';
 import { DEFAULT_SETTINGS } from '../../../../src/model/settings.ts';
+import type { LabelSelector } from '../../../../src/api/types.ts';
 import { egressIpKind, readEgressIp } from '../../../../src/model/read/egress-ips.ts';
 
 const MARK = 'k8s.ovn.org/egressip-mark';
@@ -53,13 +54,22 @@ test('what its status names and its owner does not ask for is not its', () => {
   expect(reading).toMatchObject({ value: { items: [], isHere: false, families: ['v4'] } });
 });
 
-test('one for some destinations alone is not read: for all of them it would be another one', () => {
+test('one for classes of destinations selects them by labels, and not all there are', () => {
   const { spec, ...rest } = egressIp(['172.18.0.50']);
-  const some = { ...rest, spec: { ...spec, trafficSelector: { matchLabels: { group: 'a' } } } };
-  const reading = readEgressIp(some, 'n1');
-  expect(reading.kind === 'problem' ? reading.message : undefined).toContain(
-    'spec.trafficSelector: classes of destinations (OKEP-6227) are not supported',
-  );
+  const reading = (trafficSelector: LabelSelector) =>
+    readEgressIp({ ...rest, spec: { ...spec, trafficSelector } }, 'n1');
+  const some = { matchLabels: { group: 'a' } };
+  expect(reading(some)).toMatchObject({ value: { trafficSelector: some } });
+  for (const [selector, text] of [
+    [{}, 'must have matchLabels or matchExpressions; take it out for all destinations'],
+    [{ matchLabels: { 'a b': '' } }, 'key "a b" is no label key'],
+  ] as const) {
+    const refused = reading(selector);
+    expect(refused.kind === 'problem' ? refused.message : undefined).toMatch(
+      /^spec\.trafficSelector: Invalid value: .*until then its pods leave as they did/,
+    );
+    expect(refused.kind === 'problem' ? refused.message : undefined).toContain(text);
+  }
 });
 
 test('of a text that is no address both families are its', () => {

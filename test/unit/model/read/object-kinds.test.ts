@@ -157,6 +157,13 @@ const egressIp: KubeObject = {
   spec: { egressIPs: ['172.18.0.200'], namespaceSelector: {} },
 };
 
+const trafficClass = (rest: object = {}): KubeObject & { spec: object } => ({
+  apiVersion: 'k8s.ovn.org/v1',
+  kind: 'EgressTrafficClass',
+  metadata: { name: 'mgmt' },
+  spec: { destinations: [{ cidr: '192.168.250.0/24', ...rest }] },
+});
+
 const SAMPLES: readonly Sample[] = [
   sample(worker2, annotated(worker2, { 'k8s.ovn.org/node-chassis-id': '{' })),
   sample(NAD, annotated(NAD, { 'k8s.ovn.org/network-id': 'seven' })),
@@ -187,6 +194,7 @@ const SAMPLES: readonly Sample[] = [
       namespaceSelector: { matchExpressions: [{ key: 'a', operator: 'Like' }] },
     },
   }),
+  sample(trafficClass(), trafficClass({ protocols: [{ tcp: {} }] })),
   sample(admin, adminPolicy('p', { priority: 5, subject: 7, ingress: [DENY] }), {
     isUnknown: true,
   }),
@@ -224,6 +232,7 @@ class Bed {
       firewalls: facts.firewalls.entries(),
       qoses: facts.qoses.entries(),
       egressIps: facts.egressIps.entries(),
+      trafficClasses: facts.trafficClasses.entries(),
       admins: facts.admins.entries(),
       externalRoutes: facts.externalRoutes.entries(),
     };

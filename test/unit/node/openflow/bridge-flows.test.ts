@@ -157,6 +157,7 @@ const ADDED = [
   ...['0xc000/0xffffe000', '0x80000000/0x80000000'].flatMap((marks) =>
     [3, 4].map((port) => `table=0 104 in_port=${port},pkt_mark=${marks} → drop`),
   ),
+  'table=0 104 in_port=2,pkt_mark=0xc000/0xffffe000 → drop',
   'table=0 103 in_port=3,ip,nw_src=10.20.0.0/16 → drop',
   'table=0 103 in_port=4,ip,nw_src=10.30.0.0/24 → drop',
   `table=2 250 ip,pkt_mark=0x1002 → ${INTO_OVN},set_field:${MAC}->eth_dst,output:3`,
@@ -193,6 +194,7 @@ describe('flows of the external bridge', () => {
         line.includes(' 700 ') ||
         line.includes('110 in_port=1,ip,nw_frag') ||
         line.includes(`102 dl_src=${MAC},in_port=2`) ||
+        line.includes('104 in_port=2,pkt_mark') ||
         refusals.includes(line) ||
         (line.startsWith('table=1 100') && !line.includes('ct_mark=0x2')),
     );
@@ -210,6 +212,7 @@ describe('flows of the external bridge', () => {
           return `table=0 175 ${match} → ct(table=4,zone=64001)`;
         }),
       ]),
+      'table=0 176 in_port=2,pkt_mark=0xc000/0xffffe000 → drop',
       'table=0 180 dl_src=02:42:ac:12:00:03,in_port=2,ip,nw_src=172.18.0.3,pkt_mark=0x3f2 → ct(commit,zone=64000,exec(set_field:0x1->ct_mark)),output:1',
       'table=0 181 in_port=2,ip,nw_dst=10.96.0.0/16,pkt_mark=0x3f2 → drop',
       'table=11 10 reg0=0x1 → LOCAL',
@@ -217,7 +220,7 @@ describe('flows of the external bridge', () => {
       'table=11 5 ct_mark=0x6 → output:4',
       'table=11 1  → output:2',
     ];
-    expect(gone).toHaveLength(3 + 1 + 1 + refusals.length + 6);
+    expect(gone).toHaveLength(3 + 1 + 1 + 1 + refusals.length + 6);
     expect(without(local, [])).toEqual([...without(sharedGateway, gone), ...added].toSorted());
   });
 

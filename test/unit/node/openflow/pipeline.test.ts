@@ -15,6 +15,8 @@ import {
   bridgeZone,
   dualBridgeZone,
   egressCardZone,
+  egressClassCardZone,
+  egressClassZone,
   egressMoveZone,
   egressZone,
   inVlan,
@@ -35,6 +37,8 @@ const modes = [
   egressZone,
   egressMoveZone,
   egressCardZone,
+  egressClassZone,
+  egressClassCardZone,
 ].flatMap((zone) => [zone, inLocalMode(zone)]);
 const ZONES_LOOKED_AT: readonly Zone[] = [
   ...modes,

@@ -167,7 +167,7 @@ test('every rule is one sentence with its source', () => {
     expect(Object.keys(rules), name).not.toEqual([]);
     for (const { text, source } of Object.values(rules)) {
       expect(text).toMatch(/^[A-Z].*\.$/);
-      expect(source).toMatch(/^reference\/topology\.md §/);
+      expect(source).toMatch(/^reference\/(topology|egress)\.md §/);
     }
   }
 });

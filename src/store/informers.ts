@@ -141,6 +141,12 @@ export class Informers {
       .map(({ kind, stalled }) => stalled?.message ?? `${kind.plural} are not read yet`);
   }
 
+  /** Objects of the kind as they were seen last; none of one that nobody here follows. */
+  known<T extends KubeObject>(kind: ResourceKind<T>): readonly T[] {
+    // As in `of`.
+    return (this.#informers.get(keyOf(kind))?.list() ?? []) as unknown as readonly T[];
+  }
+
   /** Since when and why a kind can't be read that was read before: the one of which that is longest so. */
   unreadable(): Unreadable | undefined {
     const { clock = systemClock } = this.#options;

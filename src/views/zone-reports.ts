@@ -15,6 +15,7 @@ import { distinctProblems } from './distinct-problems.ts';
 import type { HostController } from '../node/node-agent.ts';
 import type { Complaint, OpenObjects } from '../settings/object-store.ts';
 import type { OverviewTime } from './daemon-overview.ts';
+import type { Store } from '../store/store.ts';
 import { overviewOf, type Overview, type OverviewObjects } from './overview.ts';
 import { readOverviewObjects } from './overview-objects.ts';
 
@@ -53,14 +54,15 @@ export interface PlanFormat {
   readonly details: boolean;
 }
 
-/** What became of networks and nodes; `live` replaces what the store has of this daemon's own zone. */
+/** What became of networks and nodes, of what `lists`; `live` replaces what the store has of this daemon's own zone. */
 export async function statusReport(
   store: OpenObjects,
   settings: ClusterSettings,
   time: Omit<OverviewTime, 'now'> = {},
   live: (objects: OverviewObjects) => OverviewObjects = (objects) => objects,
+  lists: Store = store.objects,
 ): Promise<StatusReport> {
-  const objects = live(await readOverviewObjects(store.objects));
+  const objects = live(await readOverviewObjects(lists));
   const overview = overviewOf(objects, settings, { now: Date.now(), ...time });
   const mentioned = [
     ...overview.problems.map(({ object }) => object),

@@ -6,6 +6,7 @@ import type { Loop } from '../process/loop.ts';
 import type { Logger } from '../process/logger.ts';
 import { VERSION } from '../process/version.ts';
 import { Resources } from '../process/resources.ts';
+import { knownObjects } from '../store/known-objects.ts';
 import type { OverviewObjects } from '../views/overview.ts';
 import { planReport, statusReport } from '../views/zone-reports.ts';
 import type { ZoneRuntime } from './zone-runtime.ts';
@@ -59,11 +60,12 @@ function daemonView(runtime: ZoneRuntime, { notReady, ...loops }: DaemonState): 
         openVswitch: runtime.openVswitchVersion,
       },
     }),
-    status: () =>
-      statusReport(store, configuration.settings, { running: configuration.node }, (objects) =>
+    async status() {
+      const { settings, node } = configuration;
+      const live = (objects: OverviewObjects): OverviewObjects =>
         withStatus(
           objects,
-          configuration.node,
+          node,
           zoneReport({
             controller,
             problems: runtime.problems(),
@@ -75,8 +77,14 @@ function daemonView(runtime: ZoneRuntime, { notReady, ...loops }: DaemonState): 
             message: notReady(),
             reach: runtime.chassisReach(),
           }),
-        ),
-      ),
+        );
+      const { lists, whyUnread } = knownObjects(store.objects, runtime.informers);
+      const report = await statusReport(store, settings, { running: node }, live, lists);
+      const why = whyUnread();
+      if (why === undefined) return report;
+      const message = `only what this node follows is shown, nothing of other nodes: objects can't be read: ${why}`;
+      return { ...report, notes: [...report.notes, { object: `Node ${node}`, message }] };
+    },
     plan,
     // A daemon allocates as it goes: what it is about to change is what drifted.
     diff: plan,

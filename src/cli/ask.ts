@@ -48,7 +48,7 @@ const DECISIVE: readonly OptionName[] = ['render', 'take-over', 'take-zone'];
 const COMPARED: readonly (OptionSpec & { readonly name: OptionName })[] = OPTIONS.filter(
   ({ name, group }) => group === 'where' || group === 'cluster' || DECISIVE.includes(name),
 );
-const PATHS: readonly OptionName[] = ['manifests', 'state', 'kubeconfig'];
+const PATHS: readonly OptionName[] = ['manifests', 'state'];
 
 /** An option that the command was given and that the daemon has otherwise, in words. Pure. */
 export function optionDifference(mine: GivenOptions, theirs: GivenOptions): string | undefined {
@@ -57,9 +57,13 @@ export function optionDifference(mine: GivenOptions, theirs: GivenOptions): stri
     const text = mine[name];
     if (text === undefined) continue;
     const other = theirs[name] ?? spec.default ?? '';
-    const isSame = PATHS.includes(name)
-      ? other !== '' && resolve(text) === resolve(other)
-      : text === other;
+    // A node is in one cluster, and everybody has a way of his own to its API server.
+    const isSame =
+      name === 'kubeconfig'
+        ? other !== ''
+        : PATHS.includes(name)
+          ? other !== '' && resolve(text) === resolve(other)
+          : text === other;
     if (!isSame)
       return `--${name} is ${JSON.stringify(text)} here and ${JSON.stringify(other)} there`;
   }

@@ -21,6 +21,12 @@ test.each<[string, GivenOptions]>([
   expect(optionDifference(given, daemon)).toBeUndefined();
 });
 
+test('given another way to the API server, the daemon answers, which has one too', () => {
+  const { manifests: _manifests, state: _state, ...more } = daemon;
+  const given = { kubeconfig: '/root/.kube/config' };
+  expect(optionDifference(given, { ...more, kubeconfig: '/etc/heddle/node' })).toBeUndefined();
+});
+
 test.each<[GivenOptions, string]>([
   [{ manifests: '/tmp/new' }, '--manifests is "/tmp/new" here and "/etc/heddle" there'],
   [{ kubeconfig: '/root/config' }, '--kubeconfig is "/root/config" here and "" there'],

@@ -183,7 +183,7 @@ describe.skipIf(typeof started === 'string')('Kubernetes store', () => {
       const { seen, known, stop } = follow();
       await until(() => seen.at(-1)).toEqual('synced');
       const lists = (): number =>
-        proxy.requests.filter((line) => /widgets\?limit/.test(line)).length;
+        proxy.requests.filter((line) => /widgets\?limit=\d\d/.test(line)).length;
       const listsBefore = lists();
       proxy.cut();
       await resize('cut', 2);

@@ -222,7 +222,10 @@ class BalancedService {
     if (network.topology === 'layer3' && this.#facts.subnetsOn(network.name, nodeName).length === 0)
       return this.#out.waitFor(`a subnet of network ${network.name} on node ${nodeName}`);
     const node = serviceNode(this.#facts);
-    const vips = nodeVips(this.#service, ports, node, !this.#usesTemplates);
+    const vips = nodeVips(this.#service, ports, node, {
+      nodePorts: !this.#usesTemplates,
+      isPrimary: !isDefault(network),
+    });
     const { onRouter, onRouterLocally } = vips;
     const onSwitch = this.#onSwitch(protocol, vips.onSwitch);
     const switchOfPods = holds('Logical_Switch', podSwitch(network, nodeName), 'load_balancer');

@@ -84,12 +84,19 @@ export interface NodeVips {
   readonly onRouterLocally: Vips;
 }
 
-/** Addresses that lead to targets of this node's own; `nodePorts` false where node ports are elsewhere. */
+interface NodeVipsOptions {
+  /** False where node ports are elsewhere. */
+  readonly nodePorts: boolean;
+  /** On a primary network processes of the host come to cluster addresses by the gateway router; on the default network by the switch, where their policy is Local. */
+  readonly isPrimary: boolean;
+}
+
+/** Addresses that lead to targets of this node's own. */
 export function nodeVips(
   service: ServiceFacts,
   ports: readonly BackedPort[],
   node: ServiceNode,
-  nodePorts: boolean,
+  { nodePorts, isPrimary }: NodeVipsOptions,
 ): NodeVips {
   const onSwitch: Record<string, string> = {};
   const onRouter: Record<string, string> = {};
@@ -107,6 +114,9 @@ export function nodeVips(
     if (isExternallyLocal && targets !== '') onRouterLocally[vip] = targets;
     else onRouter[vip] = targets;
   };
+  // Node ports and external addresses come to the gateway router as the cluster address, and mean all endpoints.
+  const isOnlyInside =
+    externalIps.length === 0 && ports.every((port) => port.nodePort === undefined);
   for (const port of ports) {
     const { backends } = port;
     if (nodePorts && node.hasNodePorts && port.nodePort !== undefined)
@@ -124,7 +134,8 @@ export function nodeVips(
         const isLocal = isInternallyLocal && clusterIps.includes(address);
         const vip = socketAddress(address, port.port);
         onSwitch[vip] = targetsFor(address, isLocal ? backends.local : backends.all);
-        onRouter[vip] = atRouter(address, backends.own);
+        const isLocalAtRouter = isLocal && isOnlyInside && isPrimary;
+        onRouter[vip] = atRouter(address, isLocalAtRouter ? backends.ownLocal : backends.own);
       }
   }
   return { onSwitch, onRouter, onRouterLocally };

@@ -40,6 +40,7 @@ const node: ServiceNode = {
   hostMasquerade: { v4: '169.254.0.2' },
   localMasquerade: { v4: '169.254.0.3' },
 };
+const DEFAULT = { nodePorts: true, isPrimary: false };
 const balancer = { type: 'LoadBalancer', ports: [{ port: 80, nodePort: 30080 }] };
 const ingress = { loadBalancer: { ingress: [{ ip: '172.19.0.9' }] } };
 
@@ -71,17 +72,17 @@ describe('addresses that lead to the same targets everywhere (reference/topology
 describe("addresses that lead to targets of the node's own", () => {
   test('node ports: at the switch all endpoints, at the gateway router those of the network', () => {
     const of = facts(balancer);
-    expect(nodeVips(of, ports(of), node, true)).toEqual({
+    expect(nodeVips(of, ports(of), node, DEFAULT)).toEqual({
       onSwitch: { '172.18.0.3:30080': 'a:1,o:1,l:1' },
       onRouter: { '172.18.0.3:30080': 'o:1,l:1' },
       onRouterLocally: {},
     });
-    expect(nodeVips(of, ports(of), node, false).onSwitch).toEqual({});
+    expect(nodeVips(of, ports(of), node, { ...DEFAULT, nodePorts: false }).onSwitch).toEqual({});
   });
 
   test('a local external policy: at the gateway router endpoints of the node with the source kept, and the host has an address for them', () => {
     const of = facts({ ...balancer, externalTrafficPolicy: 'Local' }, ingress);
-    const { onSwitch, onRouter, onRouterLocally } = nodeVips(of, ports(of), node, true);
+    const { onSwitch, onRouter, onRouterLocally } = nodeVips(of, ports(of), node, DEFAULT);
     expect(onSwitch).toEqual({
       '169.254.0.3:30080': 'l:1',
       '172.18.0.3:30080': 'a:1,o:1,l:1',
@@ -93,9 +94,25 @@ describe("addresses that lead to targets of the node's own", () => {
 
   test('and without endpoints on the node the gateway router rejects', () => {
     const of = facts({ ...balancer, externalTrafficPolicy: 'Local' });
-    const { onRouter, onRouterLocally } = nodeVips(of, ports(of, { ownLocal: to('') }), node, true);
+    const { onRouter, onRouterLocally } = nodeVips(
+      of,
+      ports(of, { ownLocal: to('') }),
+      node,
+      DEFAULT,
+    );
     expect(onRouter).toEqual({ '172.18.0.3:30080': '' });
     expect(onRouterLocally).toEqual({});
+  });
+
+  test('a local internal policy: on a primary network also at the gateway router, by which processes of the host come, where nobody comes from outside', () => {
+    const atRouter = (spec: object, isPrimary: boolean): unknown => {
+      const of = facts({ internalTrafficPolicy: 'Local', ...spec });
+      return nodeVips(of, ports(of), node, { nodePorts: true, isPrimary }).onRouter['10.96.1.1:80'];
+    };
+    expect(atRouter({}, true)).toBe('l:1');
+    expect(atRouter({}, false)).toBe('o:1,l:1');
+    expect(atRouter(balancer, true)).toBe('o:1,l:1');
+    expect(atRouter({ externalIPs: ['203.0.113.1'] }, true)).toBe('o:1,l:1');
   });
 
   test("endpoints on the host: the gateway router, which has the host's address itself, reaches them by another", () => {
@@ -105,7 +122,7 @@ describe("addresses that lead to targets of the node's own", () => {
       of,
       ports(of, { hasHostEndpoints: true, all: own, own }),
       node,
-      true,
+      DEFAULT,
     );
     expect(onSwitch).toEqual({ '10.96.1.1:80': own.v4 });
     expect(onRouter).toEqual({ '10.96.1.1:80': '169.254.0.2:6443,172.18.0.4:6443' });

@@ -159,22 +159,19 @@ const TOO_BIG = {
   v6: 'icmpv6 type 2 icmpv6 code 0',
 } as const;
 
+/** The chain's own rules begin with 0, and leave what does not go to the port. */
+const BEFORE_OTHERS = -1;
+
 function buildSources(rows: NftRows, facts: ZoneFacts, families: readonly Family[]): void {
   const bridge = facts.own('gateway')?.bridge;
   for (const family of families) rows.set('udn-host-sources', family);
-  rows.chain('udn-host-sources');
   if (bridge === undefined) return;
-  rows.rules(
-    'udn-host-sources',
-    ...families.flatMap((family) =>
-      facts.settings.serviceSubnets
-        .filter((subnet) => familyOf(subnet) === family)
-        .map(
-          (subnet) =>
-            `oifname "${bridge}" ${ipWord(family)} daddr ${subnet} snat ${ipWord(family)} to meta mark map @${ofFamily('udn-host-sources', family)}`,
-        ),
-    ),
-  );
+  for (const subnet of facts.settings.serviceSubnets) {
+    const family = familyOf(subnet);
+    if (!families.includes(family)) continue;
+    const text = `oifname "${bridge}" ${ipWord(family)} daddr ${subnet} snat ${ipWord(family)} to meta mark map @${ofFamily('udn-host-sources', family)}`;
+    rows.rule(text, { chain: 'mgmtport-snat', text, order: BEFORE_OTHERS });
+  }
 }
 
 function buildPathMtu(rows: NftRows, families: readonly Family[]): void {

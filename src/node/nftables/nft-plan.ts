@@ -185,8 +185,12 @@ class Planner {
     for (const [name, { columns, rules }] of found.chains) {
       if (chains.has(name)) continue;
       const before = `${name} ${chainText(columns)}`.trimEnd();
-      const command = { step: STEP.removeChain, text: `delete chain ${TABLE} ${name}` };
-      this.#remove('chain', name, before, REMOVALS, command, {
+      const commands = [
+        // Its rules may hold sets and chains that go as well.
+        { step: STEP.removeRule, text: `flush chain ${TABLE} ${name}` },
+        { step: STEP.removeChain, text: `delete chain ${TABLE} ${name}` },
+      ];
+      this.#remove('chain', name, before, REMOVALS, commands, {
         marks: marksOf(rules),
         within: chainsOf(rules.map(({ text }) => text)),
       });
@@ -365,7 +369,7 @@ class Planner {
     key: string,
     before: string,
     group: string,
-    command: NftCommand,
+    commands: NftCommand | readonly NftCommand[],
     whose: Pick<PlannedChange, 'marks' | 'within'> = {},
   ): void {
     this.#changes.push({
@@ -375,7 +379,7 @@ class Planner {
       key,
       before,
       group,
-      commands: [command],
+      commands: [commands].flat(),
     });
   }
 

@@ -104,12 +104,6 @@ export const CHAINS = {
     'what processes of the host send there',
   ),
   'udn-service-mark': led('the mark of the network, by node port and external address'),
-  'udn-host-sources': at(
-    'nat',
-    'postrouting',
-    PRIORITY_SOURCE_NAT,
-    "what is so marked goes to the bridge with an address of the network's own",
-  ),
   'no-pmtud': at(
     'filter',
     'output',
@@ -120,7 +114,7 @@ export const CHAINS = {
     'nat',
     'postrouting',
     PRIORITY_SOURCE_NAT,
-    'what the host itself sends into the default network has the address of its port there',
+    'what the host itself sends into the default network has the address of its port there, and what is marked for a primary network goes to the bridge with one of that',
   ),
   'mgmtport-forward': at(
     'filter',

@@ -107,6 +107,10 @@ describe.skipIf(whyNoNamespace !== undefined)('our nftables table', () => {
         'insert rule inet ovn-kubernetes services accept',
         'add chain inet ovn-kubernetes stray',
         'add rule inet ovn-kubernetes services jump stray',
+        // As a later release may have it: a chain, and a map that its rules use.
+        'add map inet ovn-kubernetes later { type mark : ipv4_addr; }',
+        'add chain inet ovn-kubernetes later { type nat hook postrouting priority 100; policy accept; }',
+        'add rule inet ovn-kubernetes later ip daddr 10.0.0.0/8 snat ip to meta mark map @later',
         'delete element inet ovn-kubernetes nodeports-v4 { tcp . 30080 }',
         'add element inet ovn-kubernetes nodeports-v4 { tcp . 30080 : 10.96.0.99 . 80, tcp . 1 : 10.96.0.1 . 1 }',
       ].join('\n'),

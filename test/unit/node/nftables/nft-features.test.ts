@@ -58,7 +58,6 @@ test('chains come in where the contract says, and masquerade in local gateway mo
     'services-itp-mark: route output -150',
     'udn-service-prerouting: filter prerouting -150',
     'udn-service-output: filter output -150',
-    'udn-host-sources: nat postrouting 100',
     'no-pmtud: filter output 0',
     'mgmtport-snat: nat postrouting 100',
     'mgmtport-forward: filter forward 0',
@@ -140,7 +139,7 @@ describe('what leaves the node (reference/node.md §3.2)', () => {
   });
 
   test('has the address of the management port, through which it goes, unless the host forwards it', () => {
-    expect(chain('mgmtport-snat')).toEqual([
+    expect(chain('mgmtport-snat').slice(2)).toEqual([
       'oifname != "ovn-k8s-mp0" return',
       'meta iif != 0 return',
       'meta l4proto . th dport @mgmtport-no-snat-nodeports return',
@@ -346,7 +345,7 @@ describe('services (reference/node.md §3.3)', () => {
 });
 
 test('what is marked for a primary network goes to the bridge with an address of the network (reference/node.md §3.4)', () => {
-  expect(chain('udn-host-sources')).toEqual([
+  expect(chain('mgmtport-snat').slice(0, 2)).toEqual([
     'oifname "breth0" ip daddr 10.96.0.0/16 snat ip to meta mark map @udn-host-sources-v4',
     'oifname "breth0" ip6 daddr fd00:10:96::/112 snat ip6 to meta mark map @udn-host-sources-v6',
   ]);

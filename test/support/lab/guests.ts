@@ -61,6 +61,12 @@ export async function prepareGuest(
     `ip -n ${namespace} link set ${TAP} master ${BRIDGE} up`,
     `ip -n ${namespace} link set ${BRIDGE} up`,
     `ip -n ${hypervisor} link set ${namespace} master vmm`,
+    // Nothing is known of where neighbours are when the guest comes.
+    `ip -n ${hypervisor} link set ${namespace} type bridge_slave learning off`,
+    // The kernel tells a bridge once a second of links that come up: they are up before the guest comes.
+    `ip -n ${hypervisor} link set ${namespace} up`,
+    `until bridge -n ${hypervisor} link show dev ${namespace} | grep -q 'state forwarding' && bridge -n ${namespace} link show dev ${TAP} | grep -q 'state forwarding'; do sleep 0.05; done`,
+    `bridge -n ${hypervisor} link set dev ${namespace} state 0`,
   ]);
 }
 
@@ -73,8 +79,10 @@ export async function runGuest(
 ): Promise<void> {
   const hypervisor = hypervisorOf(guest);
   await all(lab, [
-    ...(from === undefined ? [] : [`ip -n ${hypervisor} link set ${from.namespace} down`]),
-    `ip -n ${hypervisor} link set ${to.namespace} up`,
+    ...(from === undefined
+      ? []
+      : [`bridge -n ${hypervisor} link set dev ${from.namespace} state 0`]),
+    `bridge -n ${hypervisor} link set dev ${to.namespace} state 3`,
   ]);
 }
 

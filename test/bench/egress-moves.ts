@@ -66,7 +66,7 @@ while not os.path.exists(end):
 print(json.dumps(gaps))
 `;
 
-/** Asks everybody for the address every 50 ms, each time as another one, so that it is known what an answer answers; gives who answered, and when he was asked and answered, in seconds. */
+/** Asks everybody for the address every 50 ms, each time as another one, so that it is known what an answer answers; gives who answered, in the order in which answers came. */
 const ASKER = `
 import json, os, select, socket, struct, sys, time
 end, device, address = sys.argv[1:4]
@@ -75,12 +75,12 @@ raw.bind((device, 0x0806))
 SOL_PACKET, PACKET_ADD_MEMBERSHIP, PACKET_MR_PROMISC = 263, 1, 1
 raw.setsockopt(SOL_PACKET, PACKET_ADD_MEMBERSHIP, struct.pack('iHH8s', socket.if_nametoindex(device), PACKET_MR_PROMISC, 0, b''))
 own, wanted = raw.getsockname()[4], socket.inet_aton(address)
-answers, asked, again = [], [], 0
+answers, asked, again = [], 0, 0
 while not os.path.exists(end):
     if time.time() >= again:
         again = time.time() + 0.05
-        asked.append(time.time())
-        by = b'\\x02\\xaa' + struct.pack('!I', len(asked) - 1)
+        asked += 1
+        by = b'\\x02\\xaa' + struct.pack('!I', asked)
         raw.send(b'\\xff' * 6 + own + struct.pack('!HHHBBH', 0x0806, 1, 0x0800, 6, 4, 1) + by + bytes(10) + wanted)
     if not select.select([raw], [], [], 0.02)[0]:
         continue
@@ -88,8 +88,8 @@ while not os.path.exists(end):
     if where[2] == socket.PACKET_OUTGOING or data[20:22] != b'\\0\\2' or data[28:32] != wanted or data[32:34] != b'\\x02\\xaa':
         continue
     question = struct.unpack('!I', data[34:38])[0]
-    answers.append([question, data[22:28].hex(':'), asked[question], time.time()])
-print(json.dumps({'asked': len(asked), 'answers': answers}))
+    answers.append([question, data[22:28].hex(':')])
+print(json.dumps({'asked': asked, 'answers': answers}))
 `;
 
 interface Heard {
@@ -103,25 +103,12 @@ interface Heard {
   ])[];
 }
 
-/** Seconds: within these no address moves away and comes back. */
-const TOO_SHORT = 1;
-
-/**
- * Answers of a node while another one had the address, which answered before it was asked and what was asked after its answer. That two answer one question
- * is not enough: a node may find the question in its queue once it has got the address.
- */
-const byTwo = ({ answers }: Heard): number =>
-  answers.filter(([, mac, asked, at]) => {
-    const isNear = (one: number): boolean => Math.abs(one - at) < TOO_SHORT;
-    const others = answers.filter((one) => one[1] !== mac && isNear(one[3]));
-    return others.some(
-      ([, other, , before]) =>
-        before < asked && others.some((one) => one[1] === other && one[2] > at),
-    );
-  }).length;
 const answered = ({ answers }: Heard): number =>
   new Set(answers.map(([question]) => question)).size;
-/** Another one than before answers. */
+/**
+ * Another one than before answers. With two that have the address at a time it would be more often than it moves; that two answer one question is not enough:
+ * a node may find the question in its queue once it has got the address.
+ */
 const ownersChanged = ({ answers }: Heard): number =>
   answers.filter(([, mac], index) => index > 0 && mac !== answers[index - 1]?.[1]).length;
 
@@ -378,12 +365,12 @@ const moving = (name: string, { mode, spaces, packets, powerCuts }: Case): Bench
       operations('moves', moves),
       operations('times that everybody was asked for it', moved.heard.asked),
       operations('of these answered', answered(moved.heard)),
-      operations('of these answered while another node had it', byTwo(moved.heard), 0),
       operations('changes of who answers', ownersChanged(moved.heard)),
+      operations('more than it moved', Math.max(0, ownersChanged(moved.heard) - moves), 0),
       operations('asked while nodes lost power', cut.heard.asked),
       operations(
-        'of these answered while another node had it, while nodes lost power',
-        byTwo(cut.heard),
+        'changes of who answers, more than nodes lost power',
+        Math.max(0, ownersChanged(cut.heard) - powerCuts),
         0,
       ),
       operations(

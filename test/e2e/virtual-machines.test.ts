@@ -28,6 +28,8 @@ import { ownFolder } from '../support/run/left-behind.ts';
 
 /** Limits of waits for a condition; how long it takes is not what is tested here. */
 const SOON = { timeout: 30_000 };
+/** Milliseconds for which packets are counted behind what happens. */
+const MOMENT_MS = 2000;
 const SPACE = 'vms';
 const MACHINE = 'vm.one';
 const GUEST = 'guest';
@@ -191,7 +193,7 @@ describe.skipIf(whyNoLab !== undefined)(
         declare('b.yaml', launcher('b', 'n2', 2, ARRIVED));
         await announceGuest(lab.record, GUEST, addressOf('a'));
         await expect.poll(() => enabled('n1'), SOON).toMatchObject({ a: 'false', b: 'true' });
-        await sleep(2000);
+        await sleep(MOMENT_MS);
       });
       process.stderr.write(`a machine that moved lost ${lossOf(streamed)}\n`);
       // The lease is kept where it is now.
@@ -202,7 +204,7 @@ describe.skipIf(whyNoLab !== undefined)(
       rmSync(join(tenants.manifests, 'a.yaml'));
       await tenants.settle();
       await expect.poll(() => enabled('n2'), SOON).toEqual({ b: '[]' });
-      await streaming(() => sleep(1000));
+      await streaming(() => sleep(MOMENT_MS / 2));
     });
 
     test('that is to move and does not arrive goes on where it is, and nobody hears of the pod that it did not get to', async () => {
@@ -213,7 +215,7 @@ describe.skipIf(whyNoLab !== undefined)(
         expect(await enabled('n1')).toMatchObject({ c: 'false' });
         rmSync(join(tenants.manifests, 'c.yaml'));
         await tenants.settle();
-        await sleep(1000);
+        await sleep(MOMENT_MS / 2);
       });
       expect(streamed.lostDatagrams).toBe(0);
       expect(await enabled('n2')).toEqual({ b: '[]' });
@@ -230,7 +232,7 @@ describe.skipIf(whyNoLab !== undefined)(
         await startDaemons(lab.record);
         await announceGuest(lab.record, GUEST, addressOf('b'));
         await expect.poll(() => enabled('n2'), SOON).toMatchObject({ b: 'false', d: 'true' });
-        await sleep(2000);
+        await sleep(MOMENT_MS);
       });
       expect(await askByDhcp(lab.record, GUEST)).toMatchObject({ ip: addressOf('d') });
     });

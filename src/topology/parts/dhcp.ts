@@ -43,9 +43,11 @@ export const dhcpOptions: NetworkPart = {
   build: (rows, { names, network }) => addDhcpOptions(rows.by('dhcp'), network, names.nodeSwitch),
 };
 
-/** What a client sends to servers: an offer, or a lease that it has, is asked for from port 68, or by IPv6 from 546. */
-const TO_SERVERS =
-  '((ip4 && udp.src == 68 && udp.dst == 67) || (ip6 && udp.src == 546 && udp.dst == 547))';
+/**
+ * What a client sends to OVN's server: to everybody, or by its address where a lease is renewed; by IPv6 to all servers (RFC 8415 §7.1). To nobody else: it
+ * passes all policies.
+ */
+const TO_SERVERS = `((udp.src == 68 && udp.dst == 67 && ip4.dst == {255.255.255.255, ${DHCP_SERVER}}) || (udp.src == 546 && udp.dst == 547 && ip6.dst == ff02::1:2))`;
 
 /**
  * Clients ask whatever policies say: OVN looks at these before it answers. In the tier before all of them; `port` alone may ask, or all of the

@@ -100,13 +100,13 @@ describe('a virtual machine that asks by DHCP', () => {
     ]);
   });
 
-  test('may ask whatever policies say, and nobody else may by that', () => {
+  test('may ask whatever policies say, and send nothing to anybody else by that', () => {
     const [acl, ...more] = ofTable(dual(), 'ACL');
     expect(acl).toMatchObject({
       action: 'allow',
       tier: 0,
       match: expect.stringMatching(
-        /^inport == "yellow\.yellow\.net_yellow_from" && \(\(ip4 && udp/,
+        /^inport == "yellow\.yellow\.net_yellow_from" && \(\(udp.*ip4\.dst == \{255\.255\.255\.255, 169\.254\.1\.1\}\) .* ip6\.dst == ff02::1:2\)\)$/,
       ) as string,
     });
     expect(more).toEqual([]);

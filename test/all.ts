@@ -22,6 +22,10 @@ Without arguments: checks, unit tests, tests against real servers, and the end-t
   SUITE   check, ${SUITES.join(', ')}: all of these`;
 /** The end-to-end tests of a run without arguments. */
 const SHORT_E2E = ['demo', 'matrix', 'runtime'].map((name) => `test/e2e/${name}.test.ts`);
+/** End-to-end tests on Kubernetes: `--all` runs them beside the others, as both together take the whole time of a run. */
+const ON_KUBERNETES = ['kubernetes/install', 'kubernetes-faults', 'kubernetes-pods'].map(
+  (name) => `test/e2e/${name}.test.ts`,
+);
 /** What a run without arguments leaves out of the tests against real servers: half a minute and more each. */
 const LONG_INTEGRATION = [
   'cli/commands',
@@ -213,7 +217,7 @@ function add(report: Report, count: Count): void {
   }
 }
 
-for (const file of [...SHORT_E2E, ...LONG_INTEGRATION])
+for (const file of [...SHORT_E2E, ...LONG_INTEGRATION, ...ON_KUBERNETES])
   if (!existsSync(join(checkout, file))) throw new Error(`test/all.ts names ${file}: no such file`);
 
 const { asked, isAll } = readArguments();
@@ -247,7 +251,7 @@ function readArguments(): { readonly asked: readonly string[]; readonly isAll: b
 function choiceOf(name: string): readonly string[] {
   if (name === 'unit' && isBeside)
     return [`--maxWorkers=${Math.max(1, Math.floor(availableParallelism() / 2))}`];
-  if (!isShort) return [];
+  if (!isShort) return name === 'e2e' ? ON_KUBERNETES.map((file) => `--exclude=${file}`) : [];
   if (name === 'integration') return LONG_INTEGRATION.map((file) => `--exclude=${file}`);
   return name === 'e2e' ? SHORT_E2E : [];
 }
@@ -271,6 +275,11 @@ async function onRealServers(): Promise<void> {
   if (wanted('integration')) await suite('integration', choiceOf('integration'), count);
 }
 
+async function onKubernetes(): Promise<void> {
+  await suite('e2e', ON_KUBERNETES, count);
+  await inMachine();
+}
+
 async function inMachine(): Promise<void> {
   if (process.getuid?.() === 0 && process.arch === 'x64')
     try {
@@ -288,8 +297,8 @@ async function inLabs(): Promise<void> {
   try {
     const held = join(folder, 'attacks');
     process.env[HELD_FILE] = held;
-    // A lab on this machine's kernel beside one in the virtual machine.
-    await Promise.all([suite('e2e', choiceOf('e2e'), count), ...(isShort ? [] : [inMachine()])]);
+    // A lab beside another: of those on Kubernetes and in the virtual machine, one at a time.
+    await Promise.all([suite('e2e', choiceOf('e2e'), count), ...(isShort ? [] : [onKubernetes()])]);
     if (existsSync(held)) attacksOfRun = heldOfRun(readFileSync(held, 'utf8'));
   } finally {
     rmSync(folder, { recursive: true, force: true });

@@ -52,6 +52,13 @@ interface Answer {
 export const isExpired = (error: unknown): boolean =>
   error instanceof ApiError && (error.status === 410 || error.reason === 'Expired');
 
+/** True when nobody listened at the server's address. */
+export const isRefusedConnection = (error: unknown): boolean =>
+  error instanceof StoreError &&
+  error.cause instanceof Error &&
+  'code' in error.cause &&
+  error.cause.code === 'ECONNREFUSED';
+
 /** Milliseconds for a whole answer; a stream is limited by silence instead. */
 const ANSWER_LIMIT = 60_000;
 const CONNECT_LIMIT = 15_000;

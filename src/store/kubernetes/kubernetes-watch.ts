@@ -11,7 +11,13 @@ import { SOURCE_BACKOFF, SourceBackoff, type Backoff } from '../backoff.ts';
 import { pause, type Clock } from '../clock.ts';
 import { isJsonObject, type JsonObject } from '../json.ts';
 import { isMissing } from './kind-discovery.ts';
-import { ApiError, isExpired, refusal, type KubernetesClient } from './kubernetes-client.ts';
+import {
+  ApiError,
+  isExpired,
+  isRefusedConnection,
+  refusal,
+  type KubernetesClient,
+} from './kubernetes-client.ts';
 import { collectionPath } from './kubernetes-paths.ts';
 import type { Selection } from '../selection.ts';
 import { StoreError, type WatchEvent } from '../store.ts';
@@ -212,6 +218,8 @@ export class ListWatch<T extends KubeObject> {
         return 0;
       }
     }
+    // For a restore every API server is ended. Once one answers, others may have written past the version that we know, which says nothing then.
+    if (isRefusedConnection(error)) this.#forgetVersions();
     this.#isStalled = true;
     this.#deliver({ type: 'stalled', error: asStoreError(error) });
     return error instanceof ApiError ? (error.retryAfter ?? 0) : 0;
@@ -219,7 +227,7 @@ export class ListWatch<T extends KubeObject> {
 
   /**
    * A server whose etcd was restored from a backup counts its versions from there: it takes a watch from one that it has yet to reach, and says nothing until
-   * it has. So what is known is read anew then, and known versions say nothing: another content may have the same one.
+   * it has. So what is known is read anew then, also where a proxy in between answered while it was away.
    */
   async #checkVersion(signal: AbortSignal): Promise<void> {
     if (this.#version === undefined) return;
@@ -232,7 +240,11 @@ export class ListWatch<T extends KubeObject> {
       about: this.#kind.plural,
     });
     const { resourceVersion } = isJsonObject(metadata) ? metadata : {};
-    if (!isBefore(resourceVersion, this.#version)) return;
+    if (isBefore(resourceVersion, this.#version)) this.#forgetVersions();
+  }
+
+  /** Everything is read anew, and compared by content: after a restore, another one may have the same version. */
+  #forgetVersions(): void {
     this.#version = undefined;
     for (const [key, { uid }] of this.#known)
       this.#known.set(key, { uid, resourceVersion: undefined });

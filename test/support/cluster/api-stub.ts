@@ -17,6 +17,8 @@ export interface ApiStub extends AsyncDisposable {
   readonly answers: Map<string, unknown>;
   /** Sends an event to the watches at a path. */
   send(path: string, event: unknown): void;
+  /** Nobody listens at its address until it has returned. */
+  whileAway(run: () => Promise<void>): Promise<void>;
 }
 
 /** `onWatch` answers a watch in place of the stub when it returns true. */
@@ -70,6 +72,13 @@ export async function startApiStub({
     answers,
     send: (path, event) => {
       for (const response of watches.get(path) ?? []) response.write(`${JSON.stringify(event)}\n`);
+    },
+    async whileAway(run) {
+      server.close();
+      server.closeAllConnections();
+      await run();
+      server.listen(port, '127.0.0.1');
+      await once(server, 'listening');
     },
     async [Symbol.asyncDispose]() {
       await store.close();

@@ -149,6 +149,41 @@ test('after a failure everything is read anew where the server has gone back beh
   await watching;
 });
 
+test('where nobody listened for a while, everything is read anew: others may have written past what is known since a backup came back', async () => {
+  const { clock } = notingClock();
+  const podOf = (name: string, node: string): object => ({
+    metadata: { namespace: 'a', name, uid: name, resourceVersion: '7' },
+    spec: { nodeName: node },
+  });
+  await using api = await startApiStub({ clock });
+  const lists = [
+    { metadata: { resourceVersion: '10' }, items: [podOf('x', 'n1'), podOf('y', 'n1')] },
+    { metadata: { resourceVersion: '12' }, items: [podOf('x', 'n2')] },
+  ];
+  api.answers.set('/api/v1/pods', () => ({ status: 200, body: lists.shift() }));
+  const seen: string[] = [];
+  const stop = new AbortController();
+  const watching = api.store.watch(
+    pods,
+    (event) =>
+      seen.push(
+        'object' in event
+          ? `${event.type} ${event.object.metadata.name} ${event.object.spec?.nodeName}`
+          : event.type,
+      ),
+    stop.signal,
+  );
+  await expect.poll(() => seen).toEqual(['added x n1', 'added y n1', 'synced']);
+  await api.whileAway(() =>
+    expect.poll(() => seen.filter((type) => type === 'stalled').length).toBeGreaterThan(1),
+  );
+  await expect
+    .poll(() => seen.filter((type) => type !== 'stalled').slice(3))
+    .toEqual(['modified x n2', 'deleted y undefined', 'synced']);
+  stop.abort();
+  await watching;
+});
+
 test('a list whose token expires is asked for once more, in one piece', async () => {
   let asked = 0;
   await using api = await startApiStub();

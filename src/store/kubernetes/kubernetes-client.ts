@@ -52,12 +52,12 @@ interface Answer {
 export const isExpired = (error: unknown): boolean =>
   error instanceof ApiError && (error.status === 410 || error.reason === 'Expired');
 
-/** True when nobody listened at the server's address. */
-export const isRefusedConnection = (error: unknown): boolean =>
+/** True when the network had an error in place of an answer: nobody listens, or what stands before the server closed the connection. */
+export const isUnanswered = (error: unknown): boolean =>
   error instanceof StoreError &&
   error.cause instanceof Error &&
   'code' in error.cause &&
-  error.cause.code === 'ECONNREFUSED';
+  ['ECONNREFUSED', 'ECONNRESET', 'EPIPE'].includes(String(error.cause.code));
 
 /** Milliseconds for a whole answer; a stream is limited by silence instead. */
 const ANSWER_LIMIT = 60_000;

@@ -14,7 +14,7 @@ import { isMissing } from './kind-discovery.ts';
 import {
   ApiError,
   isExpired,
-  isRefusedConnection,
+  isUnanswered,
   refusal,
   type KubernetesClient,
 } from './kubernetes-client.ts';
@@ -41,7 +41,7 @@ export const WATCH_TIMING: WatchTiming = {
   backoff: SOURCE_BACKOFF,
 };
 
-/** Milliseconds: a watch that ends sooner is begun again as one that failed is (client-go's reflector, likewise). */
+/** Milliseconds: a watch that ends sooner after it was opened is begun again as one that failed is (client-go's reflector, likewise). */
 const SHORT_WATCH = 1000;
 
 export interface ListWatchOptions {
@@ -178,18 +178,22 @@ export class ListWatch<T extends KubeObject> {
     const backoff = new SourceBackoff(timing.backoff, clock, random);
     while (!signal.aborted) {
       let asked = 0;
+      let opened = Infinity;
+      const hasLasted = (): boolean => clock.monotonic() - opened >= SHORT_WATCH;
       try {
         if (this.#isStalled) await this.#checkVersion(signal);
         if (this.#version === undefined) await this.#list(signal);
-        const began = clock.monotonic();
-        await this.#watch(signal);
-        if (clock.monotonic() - began >= SHORT_WATCH) continue;
+        await this.#watch(signal, () => (opened = clock.monotonic()));
       } catch (error) {
         if (signal.aborted) return;
         if (error instanceof HandlerError) throw error.cause;
+        // A restore ends every API server. Once one answers, others may have written past the version that we know, which says nothing then.
+        if (isUnanswered(error) && !hasLasted()) this.#forgetVersions();
         asked = this.#failed(await this.#judged(error, signal));
         if (signal.aborted) return;
       }
+      // Also where its connection broke: whether another server is there, or none, can be seen now.
+      if (hasLasted()) continue;
       await pause(clock, Math.max(backoff.next(), asked), signal);
     }
   }
@@ -218,8 +222,6 @@ export class ListWatch<T extends KubeObject> {
         return 0;
       }
     }
-    // For a restore every API server is ended. Once one answers, others may have written past the version that we know, which says nothing then.
-    if (isRefusedConnection(error)) this.#forgetVersions();
     this.#isStalled = true;
     this.#deliver({ type: 'stalled', error: asStoreError(error) });
     return error instanceof ApiError ? (error.retryAfter ?? 0) : 0;
@@ -271,7 +273,7 @@ export class ListWatch<T extends KubeObject> {
     this.#deliver({ type: 'synced' });
   }
 
-  async #watch(signal: AbortSignal): Promise<void> {
+  async #watch(signal: AbortSignal, opened: () => void): Promise<void> {
     const { client, timing, random, selection } = this.#options;
     const life = Math.round((timing.life * (1 + random() / 2)) / 1000);
     const request = {
@@ -290,6 +292,7 @@ export class ListWatch<T extends KubeObject> {
     const wasStalled = this.#isStalled;
     await client.stream(request, timing.silence, {
       onOpen: () => {
+        opened();
         this.#isStalled = false;
         if (wasStalled) this.#deliver({ type: 'synced' });
       },

@@ -150,7 +150,7 @@ test('after a failure everything is read anew where the server has gone back beh
 });
 
 test('where nobody listened for a while, everything is read anew: others may have written past what is known since a backup came back', async () => {
-  const { clock } = notingClock();
+  const { clock, waits, age } = notingClock();
   const podOf = (name: string, node: string): object => ({
     metadata: { namespace: 'a', name, uid: name, resourceVersion: '7' },
     spec: { nodeName: node },
@@ -162,23 +162,29 @@ test('where nobody listened for a while, everything is read anew: others may hav
   ];
   api.answers.set('/api/v1/pods', () => ({ status: 200, body: lists.shift() }));
   const seen: string[] = [];
+  const waitsAtStalls: number[] = [];
   const stop = new AbortController();
   const watching = api.store.watch(
     pods,
-    (event) =>
-      seen.push(
-        'object' in event
-          ? `${event.type} ${event.object.metadata.name} ${event.object.spec?.nodeName}`
-          : event.type,
-      ),
+    (event) => {
+      if (event.type === 'stalled') waitsAtStalls.push(waits.length);
+      else
+        seen.push(
+          'object' in event
+            ? `${event.type} ${event.object.metadata.name} ${event.object.spec?.nodeName}`
+            : event.type,
+        );
+    },
     stop.signal,
   );
   await expect.poll(() => seen).toEqual(['added x n1', 'added y n1', 'synced']);
-  await api.whileAway(() =>
-    expect.poll(() => seen.filter((type) => type === 'stalled').length).toBeGreaterThan(1),
-  );
+  await expect.poll(() => api.asked.length).toBe(2);
+  age(1000);
+  await api.whileAway(() => expect.poll(() => waitsAtStalls.length).toBeGreaterThan(2));
+  // It asks at once: later the server may be back.
+  expect(waitsAtStalls.slice(0, 3)).toEqual([0, 0, 1]);
   await expect
-    .poll(() => seen.filter((type) => type !== 'stalled').slice(3))
+    .poll(() => seen.slice(3))
     .toEqual(['modified x n2', 'deleted y undefined', 'synced']);
   stop.abort();
   await watching;

@@ -142,7 +142,7 @@ function endpointOf(
   const conditions = reader.object(endpoint, [...path, 'conditions']);
   for (const field of ['ready', 'serving', 'terminating'])
     reader.flag(conditions, [...path, 'conditions', field]);
-  reader.text(endpoint, [...path, 'nodeName']);
+  for (const field of ['nodeName', 'hostname']) reader.text(endpoint, [...path, field]);
   const hints = reader.object(endpoint, [...path, 'hints']);
   for (const field of ['forNodes', 'forZones'])
     for (const [hint, at] of reader.maps(hints, [...path, 'hints', field]))

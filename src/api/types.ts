@@ -263,6 +263,8 @@ export interface EndpointSlice extends KubeObject {
         readonly addresses?: readonly string[];
         readonly conditions?: EndpointConditions;
         readonly nodeName?: string;
+        /** Of the pod, by which DNS knows the endpoint. */
+        readonly hostname?: string;
         readonly hints?: {
           readonly forNodes?: readonly { readonly name?: string }[] | null;
           readonly forZones?: readonly { readonly name?: string }[] | null;

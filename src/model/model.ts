@@ -230,6 +230,10 @@ export interface ClusterSettings {
   readonly dnsServers: string | readonly string[];
   /** Nodes forward what pods ask of that service, where rules of EgressFirewalls have names. */
   readonly forwardsDns: boolean;
+  /** Pods of primary networks that ask for it are told the addresses of their own networks by DNS. */
+  readonly networkNames: boolean;
+  /** Domain of the names of services and pods, as kubelets have it (`clusterDomain`). */
+  readonly clusterDomain: string;
   /** Hosts have VRFs: without them pods of primary networks reach no service of the default network. */
   readonly hasVrfs: boolean;
   readonly serviceLimits: ServiceLimits;

@@ -30,6 +30,8 @@ export const DEFAULT_SETTINGS: ClusterSettings = {
   allowedDefaultServices: ['default/kubernetes', 'kube-system/kube-dns'],
   dnsServers: 'kube-system/kube-dns',
   forwardsDns: true,
+  networkNames: false,
+  clusterDomain: 'cluster.local',
   hasVrfs: true,
   serviceExternalRanges: [],
   tunnelSources: [],

@@ -7,6 +7,7 @@ import { clusterOverlap, formatOverlap } from '../api/validation/overlap.ts';
 import type { LabelSelector } from '../api/types.ts';
 import { DEFAULT_LIMITS, type ClusterManagerSettings } from '../cluster/settings.ts';
 import type { ClusterSettings } from '../model/model.ts';
+import { reachesDnsByHost } from '../model/rules/dns-forwarding.ts';
 import { DEFAULT_SETTINGS } from '../model/settings.ts';
 import type { ChassisSettings } from '../node/chassis/settings.ts';
 import type { HostSettings } from '../node/networks/host-network.ts';
@@ -20,6 +21,7 @@ import type { MetricsServing } from '../process/health.ts';
 import { environmentName, OPTIONS, type OptionName, type RawOptions } from './options.ts';
 import {
   dnsServers,
+  domainName,
   absolutePath,
   addressesOrSubnets,
   boolean,
@@ -151,6 +153,11 @@ export function resolveConfiguration(sources: ConfigurationSources): Configurati
     throw new ConfigurationError(
       given.get('mtu')?.source ?? '--mtu',
       `${settings.mtu} is less than ${LEAST_IPV6_MTU}, which IPv6 needs: raise it, or take the IPv6 ranges out of --cluster-subnets`,
+    );
+  if (settings.networkNames && !reachesDnsByHost(settings))
+    throw new ConfigurationError(
+      given.get('network-names')?.source ?? '--network-names',
+      'needs the way from primary networks to DNS: --dns-servers has to name a service, which --udn-allowed-default-services lists, and --host-vrfs has to be true',
     );
   const maxNetworks = read('max-networks', integer(0, MAX_NETWORKS), undefined);
   const small = smallSubnet(settings, maxNetworks);
@@ -451,6 +458,8 @@ function clusterSettings(read: Read, kernelPortRange = ''): ClusterSettings {
     ),
     dnsServers: read('dns-servers', dnsServers, defaults.dnsServers),
     forwardsDns: read('dns-forwarder', boolean, defaults.forwardsDns),
+    networkNames: read('network-names', boolean, defaults.networkNames),
+    clusterDomain: read('cluster-domain', domainName, defaults.clusterDomain),
     hasVrfs: read('host-vrfs', boolean, defaults.hasVrfs),
     serviceExternalRanges: read(
       'service-external-ranges',

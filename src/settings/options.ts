@@ -149,6 +149,20 @@ export const OPTIONS = [
     'true',
   ),
   option(
+    'network-names',
+    'cluster',
+    'true|false',
+    "pods of primary networks with the label k8s.ovn.org/network-names=true are told by DNS the addresses of their own networks, and no other tenant's names",
+    'false',
+  ),
+  option(
+    'cluster-domain',
+    'cluster',
+    'DOMAIN',
+    'domain of names of services and pods, as clusterDomain of kubelets',
+    'cluster.local',
+  ),
+  option(
     'service-external-ranges',
     'cluster',
     'LIST',

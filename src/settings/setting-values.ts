@@ -13,7 +13,7 @@ import {
 } from '../allocators/addresses.ts';
 import { labelSelectorProblem } from '../api/label-selector.ts';
 import { DEFAULT_HOST_LENGTH } from '../api/nad/subnet-lists.ts';
-import { isDnsLabel } from '../api/validation/metadata.ts';
+import { isDnsLabel, isDnsSubdomain } from '../api/validation/metadata.ts';
 import type { LabelSelector, LabelSelectorRequirement } from '../api/types.ts';
 import type { NetworkSubnet } from '../model/model.ts';
 
@@ -133,6 +133,13 @@ export function absolutePath(text: string): string {
 export function namespaceName(text: string): string {
   if (isDnsLabel(text)) return text;
   throw new Error(`"${text}" is no name of a namespace`);
+}
+
+export function domainName(text: string): string {
+  if (isDnsSubdomain(text)) return text;
+  throw new Error(
+    `"${text}" is no domain such as cluster.local, in lower case and without a dot at its end`,
+  );
 }
 
 export function portRange(text: string): string {

@@ -21,7 +21,14 @@ export function dnsMetrics(registry: Registry): DnsEvents {
     help: 'Answers that were not given as the data plane did not have their addresses in time: resolvers of pods ask again.',
     registers,
   });
+  const named = new Counter({
+    name: 'heddle_dns_network_answers_total',
+    help: 'Answers to pods of networks whose names nodes answer (network-names): by the node, which knows the name; by the cluster, whose DNS was asked; by nobody, as the name is none of theirs or the question could not be read.',
+    labelNames: ['by'],
+    registers,
+  });
   return {
+    onNamed: (by) => named.inc({ by }),
     onQuestion: (protocol, outcome) => questions.inc({ protocol: protocol.toLowerCase(), outcome }),
     onHeld(milliseconds, isInForce) {
       held.observe(milliseconds / 1000);

@@ -40,6 +40,8 @@ export const LAST_EGRESS_MARK = 54_999;
 export const EGRESS_ASSIGNABLE_LABEL = 'k8s.ovn.org/egress-assignable';
 /** Label of namespaces whose pods have a primary user-defined network; set at creation only. */
 export const PRIMARY_NETWORK_LABEL = 'k8s.ovn.org/primary-user-defined-network';
+/** Label of networks whose pods are told the addresses of their own networks by DNS, `true` or `false`; NADs have it from their objects. */
+export const NETWORK_NAMES_LABEL = 'k8s.ovn.org/network-names';
 
 const BY_MANAGER = 'remove the annotation: the cluster manager writes it again';
 

@@ -5,6 +5,7 @@ import { endpointSlices } from '../../api/kinds.ts';
 import type { ServiceLimits } from '../model.ts';
 import type { EndpointConditions, EndpointSlice, Protocol } from '../../api/types.ts';
 import type { ObjectKind } from './object-kind.ts';
+import { readSliceNames } from './endpoint-names.ts';
 import { found } from './reading.ts';
 
 export interface Endpoint {
@@ -98,5 +99,6 @@ export const endpointSliceKind = {
   kind: endpointSlices,
   table: 'endpointSlices',
   read: (slice) => found(readSlice(slice)),
+  also: [{ table: 'sliceNames', read: (slice, { settings }) => readSliceNames(slice, settings) }],
   onUnreadable: 'keep',
 } as const satisfies ObjectKind<EndpointSlice, SliceFacts>;

@@ -6,10 +6,8 @@ import { DEFAULT_NETWORK } from '../read/networks.ts';
 
 export const DNS_PORT = 53;
 
-type DnsSettings = Pick<
-  ClusterSettings,
-  'features' | 'forwardsDns' | 'dnsServers' | 'hasVrfs' | 'allowedDefaultServices'
->;
+type WaySettings = Pick<ClusterSettings, 'dnsServers' | 'hasVrfs' | 'allowedDefaultServices'>;
+type DnsSettings = WaySettings & Pick<ClusterSettings, 'features' | 'forwardsDns'>;
 
 /** Whether pods of the default network ask by way of their node. Where they do not, a name is what the daemon's own resolver is told, and nobody knows which names a wildcard stands for. */
 const forwardsDns = (settings: DnsSettings): boolean =>
@@ -17,11 +15,17 @@ const forwardsDns = (settings: DnsSettings): boolean =>
   settings.forwardsDns &&
   typeof settings.dnsServers === 'string';
 
-/** Whether those of primary networks do: they reach the service by way of the host. */
+/** Whether pods of primary networks reach the service by way of the host. */
+export const reachesDnsByHost = ({
+  hasVrfs,
+  allowedDefaultServices,
+  dnsServers,
+}: WaySettings): boolean =>
+  hasVrfs && typeof dnsServers === 'string' && allowedDefaultServices.includes(dnsServers);
+
+/** Whether those of primary networks do. */
 export const forwardsDnsOnPrimary = (settings: DnsSettings): boolean =>
-  forwardsDns(settings) &&
-  settings.hasVrfs &&
-  settings.allowedDefaultServices.includes(String(settings.dnsServers));
+  forwardsDns(settings) && reachesDnsByHost(settings);
 
 export const forwardsDnsOn = (network: string, settings: DnsSettings): boolean =>
   network === DEFAULT_NETWORK ? forwardsDns(settings) : forwardsDnsOnPrimary(settings);

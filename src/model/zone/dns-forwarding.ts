@@ -1,5 +1,6 @@
 /**
- * What pods of this node ask of the cluster's DNS service, and the node forwards: while rules of some EgressFirewall, or of a policy of administrators, have names.
+ * What pods of this node ask of the cluster's DNS service, and the node forwards: while rules of some EgressFirewall, or of a policy of administrators,
+ * have names, and where the node answers names of networks.
  */
 import { contains, familyOf, type Family } from '../../allocators/addresses.ts';
 import { DerivedFacts } from '../../facts/derived-facts.ts';
@@ -12,6 +13,7 @@ import { endpointsOf, socketAddress, type SocketAddress } from '../rules/backend
 import type { AdminTables } from './admin-policies.ts';
 import type { backendTables } from './backends.ts';
 import type { FirewallTables } from './egress-firewalls.ts';
+import type { NameTables } from './network-names.ts';
 import type { NodeTables } from './nodes.ts';
 import type { RenderedTables } from './rendered-networks.ts';
 import type { ServiceTables } from './services.ts';
@@ -33,9 +35,14 @@ export interface ForwardedDns {
 
 export interface DnsForwarding {
   readonly service: string;
+  /** Of pods of the default network; none while no rule has names. */
   readonly ways: readonly ForwardedDns[];
-  /** Ids of primary networks on which rules have names: their pods ask the service itself, by the host's port on the network. */
+  /** Of pods of primary networks, which ask the service itself. */
+  readonly serviceWays: readonly ForwardedDns[];
+  /** Ids of primary networks on which rules have names, or whose own names nodes answer: their pods ask by the host's port on the network. */
   readonly networks: readonly number[];
+  /** Those of them whose own names nodes answer. */
+  readonly named: readonly number[];
   /** All endpoints are pods of the default network. */
   readonly isInside: boolean;
   /** Somebody listens: until then pods ask the endpoints. */
@@ -49,6 +56,7 @@ export function dnsForwardingTables(
     ServiceTables &
     RenderedTables &
     Pick<NodeTables, 'subnetsOn'> &
+    Pick<NameTables, 'namesOf'> &
     ReturnType<typeof backendTables>,
 ) {
   const { settings, graph, recorder, services, backends } = known;
@@ -58,15 +66,18 @@ export function dnsForwardingTables(
     recorder,
   );
 
+  const renderedId = (network: string): number | readonly [] =>
+    known.rendered.part(network, 'id') ?? [];
   const idOf = (network: string): number | readonly [] =>
-    network !== DEFAULT_NETWORK && forwardsDnsOn(network, settings)
-      ? (known.rendered.part(network, 'id') ?? [])
-      : [];
+    network !== DEFAULT_NETWORK && forwardsDnsOn(network, settings) ? renderedId(network) : [];
+  const sorted = (ids: Iterable<number>): readonly number[] => [...ids].sort((a, b) => a - b);
 
   function forwarding(): DnsForwarding | undefined {
     const { dnsServers: key } = settings;
-    if (!forwardsDnsOn(DEFAULT_NETWORK, settings) || typeof key !== 'string') return undefined;
-    if (!known.hasRuleNames()) return undefined;
+    if (typeof key !== 'string') return undefined;
+    const isOnDefault = forwardsDnsOn(DEFAULT_NETWORK, settings) && known.hasRuleNames();
+    const answered = known.namesOf().flatMap(renderedId);
+    if (!isOnDefault && answered.length === 0) return undefined;
     const service = services.get(key);
     const found = backends.get(DEFAULT_NETWORK, key);
     if (service === undefined || found === undefined) return undefined;
@@ -97,12 +108,20 @@ export function dnsForwardingTables(
     }
     if (ways.length === 0) return undefined;
     const isOpen = dnsForwarders.get('host') !== undefined;
-    const named = [
+    const withRules = [
       ...known.firewallPlacements.by('named'),
       ...known.adminPlacements.by('named'),
     ].flatMap((one) => one.networks);
-    const networks = [...new Set(named)].flatMap(idOf).sort((a, b) => a - b);
-    return { service: key, ways, networks, isInside, isOpen };
+    const ids = new Set([...withRules.flatMap(idOf), ...answered]);
+    return {
+      service: key,
+      ways: isOnDefault ? ways : [],
+      serviceWays: ways,
+      networks: sorted(ids),
+      named: sorted(answered),
+      isInside,
+      isOpen,
+    };
   }
 
   const dnsForwarding = new DerivedFacts<

@@ -1,5 +1,6 @@
 /** Networks: what NADs ask for, and which of it may be here. */
 import { switchTunnelKey } from '../../allocators/tunnel-keys.ts';
+import { NETWORK_NAMES_LABEL } from '../../api/annotations/network-annotations.ts';
 import { ovnPrefix } from '../../api/nad/network-name.ts';
 import { DerivedFacts } from '../../facts/derived-facts.ts';
 import { FactTable } from '../../facts/fact-table.ts';
@@ -44,11 +45,16 @@ const withDefault = (source: KeySource<[network: string]>): KeySource<[network: 
 export function networkTables(known: ZoneBasis & NodeTables) {
   const { nodeName, settings, graph, recorder, self, nodeSubnets, own } = known;
   /** NADs that count for their networks. */
-  const definitions = new FactTable<[nad: string], NetworkDefinition, { namespace: [string] }>(
-    'definitions',
-    recorder,
-    { indexes: { namespace: ({ namespace }) => [namespace] } },
-  );
+  const definitions = new FactTable<
+    [nad: string],
+    NetworkDefinition,
+    { namespace: [string]; named: [] }
+  >('definitions', recorder, {
+    indexes: {
+      namespace: ({ namespace }) => [namespace],
+      named: ({ labels }) => (labels[NETWORK_NAMES_LABEL] === 'true' ? [[]] : []),
+    },
+  });
   /** What the NADs of each network say together. */
   const registrations = new FactTable<[network: string], NetworkRegistration, { key: [string] }>(
     'registrations',

@@ -70,6 +70,7 @@ export function tablesOf(facts: ZoneFacts, registry = new NadRegistry()): Object
     connects: plain(facts.connects, byKey),
     declaredServices: serviceTable(facts),
     endpointSlices: plain(facts.endpointSlices, byKey),
+    sliceNames: plain(facts.sliceNames, byKey),
     policies: {
       peek: (id) => facts.policies.peek(...policyKey(id)),
       put: (id, fact, object) => facts.putPolicy(policyKey(id), fact, object === undefined),

@@ -3,6 +3,7 @@ import { DerivedFacts } from '../../facts/derived-facts.ts';
 import { FactTable } from '../../facts/fact-table.ts';
 import type { AllowedDefaultService } from '../model.ts';
 import type { AssignedEgress } from '../read/egress-ips.ts';
+import type { SliceNames } from '../read/endpoint-names.ts';
 import type { SliceFacts } from '../read/endpoint-slices.ts';
 import { DEFAULT_NETWORK } from '../read/networks.ts';
 import type { ServiceNetworks } from '../read/services.ts';
@@ -67,6 +68,17 @@ export function serviceTables(
     recorder,
     { indexes: { service: ({ network, service }) => [[network, service]] } },
   );
+  /** What names of services lead to; nothing where nodes answer none. */
+  const sliceNames = new FactTable<
+    [slice: string],
+    SliceNames,
+    { service: PlaceKey; address: [network: string, address: string] }
+  >('sliceNames', recorder, {
+    indexes: {
+      service: ({ network, service }) => [[network, service]],
+      address: ({ network, endpoints }) => endpoints.map(({ address }) => [network, address]),
+    },
+  });
 
   const admission = new ServiceAdmission(settings);
   /** Services with the external addresses that they may have. */
@@ -157,6 +169,7 @@ export function serviceTables(
     assignedEgress,
     declaredServices,
     endpointSlices,
+    sliceNames,
     services,
     serviceNetworks,
 

@@ -13,6 +13,7 @@ import { dnsForwardingTables } from './dns-forwarding.ts';
 import { hostPortTables } from './host-ports.ts';
 import { hostRouteTables } from './host-routes.ts';
 import { multicastTables } from './multicast.ts';
+import { nameTables } from './network-names.ts';
 import { namedPortTables } from './named-ports.ts';
 import { firewallTables } from './egress-firewalls.ts';
 import { egressLeaseTables } from './egress-lease.ts';
@@ -62,7 +63,8 @@ function tablesOf(nodeName: string, settings: ClusterSettings, options: Renderin
   const policies = { ...ofPolicies, ...outlivingPolicies(ofPolicies) };
   const firewalls = { ...policies, ...firewallTables(policies), ...qosTables(policies) };
   const admins = { ...firewalls, ...adminTables(firewalls) };
-  const forwarding = { ...admins, ...dnsForwardingTables(admins) };
+  const names = { ...admins, ...nameTables(admins) };
+  const forwarding = { ...names, ...dnsForwardingTables(names) };
   const selections = {
     ...forwarding,
     ...selectionTables(forwarding),

@@ -1,7 +1,8 @@
 /**
  * Forwards what pods ask the cluster's DNS service while rules of EgressFirewalls have names, on the default network and on primary ones
  * (decisions/firewall-names.md).
- * What an answer says of such a name is in the data plane before the pod has the answer. Bytes pass as they are.
+ * What an answer says of such a name is in the data plane before the pod has the answer. Bytes pass as they are, but of names of networks that ask for
+ * it the node answers itself (decisions/network-names.md).
  */
 import { createSocket, type RemoteInfo, type Socket as UdpSocket } from 'node:dgram';
 import { createServer, type Server, type Socket } from 'node:net';
@@ -23,6 +24,7 @@ import { failureFor, readAnswered, readQuestion } from './dns-message.ts';
 import { DnsRelay, type Protocol } from './dns-relay.ts';
 import { DnsStream } from './dns-stream.ts';
 import type { NameSource } from './name-source.ts';
+import { NetworkAnswers, type AnsweredBy } from './network-answers.ts';
 import { QuestionLimits } from './question-limits.ts';
 
 /** For metrics. */
@@ -31,6 +33,8 @@ export interface DnsEvents {
   readonly onQuestion: (protocol: Protocol, outcome: 'answered' | 'failed' | 'refused') => void;
   /** An answer was held back for so many milliseconds; `isInForce` false where it was not given at all. */
   readonly onHeld: (milliseconds: number, isInForce: boolean) => void;
+  /** A pod of a network whose names the node answers was told what the node knows, what the cluster's DNS says, or that there is nothing. */
+  readonly onNamed: (by: AnsweredBy) => void;
 }
 
 export interface DnsForwarderOptions {
@@ -63,6 +67,10 @@ const LONGEST_REST = 10_000;
 /** All pods of a primary network have one address here, and together the share of so many pods. */
 const SHARE_OF_NETWORK = 5;
 
+/** What that means. */
+const WITHOUT =
+  "so names in EgressFirewalls are what the daemon's own resolver is told, wildcards nobody, and names of networks what the cluster's DNS says";
+
 /** The name servers of the root: whoever serves DNS answers something. */
 const PROBE = Buffer.from('7a7a010000010000000000000000020001', 'hex');
 
@@ -74,14 +82,14 @@ interface Open {
 /** Where it listens: at the address of a way, or by the host's port on a primary network at the service's own. */
 interface Listening extends ForwardedDns {
   /** `index` is another one once the device was made anew, which sockets don't hear. */
-  readonly by?: { readonly device: string; readonly index: number };
+  readonly by?: { readonly id: number; readonly device: string; readonly index: number };
 }
 
 const keyOf = ({ protocol, address, port, by }: Listening): string =>
   `${protocol} ${address} ${port}${by === undefined ? '' : ` ${by.device} ${by.index}`}`;
 
 /** Those whose devices are there. */
-function onNetworks({ ways, networks }: DnsForwarding): readonly Listening[] {
+function onNetworks({ serviceWays, networks }: DnsForwarding): readonly Listening[] {
   if (networks.length === 0) return [];
   using socket = openRouteSocket(undefined);
   return networks.flatMap((id) => {
@@ -89,11 +97,11 @@ function onNetworks({ ways, networks }: DnsForwarding): readonly Listening[] {
     const index = linkOf(socket, device)?.index;
     return index === undefined
       ? []
-      : ways.map((way) => ({
+      : serviceWays.map((way) => ({
           ...way,
           address: way.clusterIp,
           port: DNS_PORT,
-          by: { device, index },
+          by: { id, device, index },
         }));
   });
 }
@@ -111,6 +119,7 @@ export class DnsForwarder implements FactSource {
   readonly #options: DnsForwarderOptions;
   readonly #relay: DnsRelay;
   readonly #limits = new QuestionLimits();
+  readonly #names = new NetworkAnswers();
   readonly #open = new Map<string, Open>();
   readonly #connections = new Map<string, number>();
   #facts: ZoneFacts | undefined;
@@ -164,9 +173,7 @@ export class DnsForwarder implements FactSource {
       this.#failures += 1;
       if (this.#failures < PATIENCE) return;
       this.#say(false);
-      this.#tell(
-        `DNS of pods is not forwarded, so names in EgressFirewalls are what the daemon's own resolver is told, and wildcards nobody: ${refused}`,
-      );
+      this.#tell(`DNS of pods is not forwarded, ${WITHOUT}: ${refused}`);
       return;
     }
     this.#failures = 0;
@@ -179,7 +186,7 @@ export class DnsForwarder implements FactSource {
     this.#tell(
       isReached
         ? undefined
-        : `DNS of pods is not forwarded, as no endpoint of Service ${forwarding.service} answers this host, so names in EgressFirewalls are what the daemon's own resolver is told, and wildcards nobody: see whether the pods of DNS run, and whether a NetworkPolicy keeps nodes from them`,
+        : `DNS of pods is not forwarded, as no endpoint of Service ${forwarding.service} answers this host, ${WITHOUT}: see whether the pods of DNS run, and whether a NetworkPolicy keeps nodes from them`,
     );
   }
 
@@ -212,7 +219,7 @@ export class DnsForwarder implements FactSource {
     this.#failuresOnNetworks = refused === undefined ? 0 : this.#failuresOnNetworks + 1;
     return refused === undefined || this.#failuresOnNetworks < PATIENCE
       ? undefined
-      : `DNS of pods of a primary network is not forwarded, so there names in EgressFirewalls are what the daemon's own resolver is told, and wildcards nobody: ${refused}`;
+      : `DNS of pods of a primary network is not forwarded, ${WITHOUT} there: ${refused}`;
   }
 
   /** Closes what is like that and not wanted. Returns why not everything can be listened at, if so. */
@@ -333,16 +340,39 @@ export class DnsForwarder implements FactSource {
       return undefined;
     }
     try {
-      // Endpoints are those of now, not of when it was listened first.
-      const ways = this.#facts?.dnsForwarding.peek()?.ways ?? [];
-      const { endpoints } =
-        ways.find(({ vip, protocol: by }) => vip === way.vip && by === protocol) ?? way;
-      const answer = await this.#relay.ask(query, protocol, endpoints, this.#signal);
-      this.#unanswered = answer === undefined ? this.#unanswered + 1 : 0;
+      const answer = await this.#answerOf(protocol, way, query);
       events?.onQuestion(protocol, answer === undefined ? 'failed' : 'answered');
       return answer === undefined ? failureFor(query) : await this.#released(query, answer);
     } finally {
       this.#limits.ended(from);
+    }
+  }
+
+  /** Of names of a network what the node knows, and of all else what an endpoint says; undefined where none does. */
+  async #answerOf(protocol: Protocol, way: Listening, query: Buffer): Promise<Buffer | undefined> {
+    const forwarding = this.#facts?.dnsForwarding.peek();
+    // Endpoints are those of now, not of when it was listened first.
+    const { endpoints } =
+      forwarding?.serviceWays.find(({ vip, protocol: by }) => vip === way.vip && by === protocol) ??
+      way;
+    const askCluster = async (question: Buffer): Promise<Buffer | undefined> => {
+      const answer = await this.#relay.ask(question, protocol, endpoints, this.#signal);
+      this.#unanswered = answer === undefined ? this.#unanswered + 1 : 0;
+      return answer;
+    };
+    const id = way.by?.id;
+    if (id === undefined || forwarding?.named.includes(id) !== true) return askCluster(query);
+    try {
+      const view = this.#facts?.namesFrom(id);
+      // The network goes at this very moment.
+      if (view === undefined) return failureFor(query);
+      const answer = await this.#names.answer(query, protocol, view, askCluster);
+      if (answer !== undefined) this.#options.events?.onNamed(answer.by);
+      return answer?.message;
+    } catch (error) {
+      // Facts that can't be worked out are told as problems of their objects; what they would say nobody is told instead.
+      this.#options.log.warn({ error }, 'a question of a pod was not answered');
+      return failureFor(query);
     }
   }
 
@@ -369,9 +399,9 @@ export class DnsForwarder implements FactSource {
     return isInForce ? answer : failureFor(query);
   }
 
-  async #isReached({ ways }: DnsForwarding): Promise<boolean> {
+  async #isReached({ serviceWays }: DnsForwarding): Promise<boolean> {
     const answers = await Promise.all(
-      ways
+      serviceWays
         .filter(({ protocol }) => protocol === 'UDP')
         .map(({ endpoints }) => this.#relay.ask(PROBE, 'UDP', endpoints, this.#signal)),
     );

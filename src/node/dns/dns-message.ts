@@ -11,14 +11,14 @@ export interface Question {
   readonly type: number;
 }
 
-const HEADER = 12;
-const FLAG_RESPONSE = 0x8000;
+export const HEADER = 12;
+export const FLAG_RESPONSE = 0x8000;
 const TYPE_A = 1;
 const TYPE_CNAME = 5;
 const TYPE_AAAA = 28;
 const TYPE_SVCB = 64;
 const TYPE_HTTPS = 65;
-const CLASS_IN = 1;
+export const CLASS_IN = 1;
 const SERVFAIL = 2;
 /** Keys of parameters of SVCB and HTTPS with addresses (RFC 9460 §14.3.2), each with the bytes of one. */
 const HINTS: ReadonlyMap<number, number> = new Map([
@@ -30,7 +30,7 @@ const LONGEST_NAME = 255;
 /** A message that ends too early, or whose names go in circles. */
 class MalformedError extends Error {}
 
-class Reader {
+export class Reader {
   readonly #bytes: Buffer;
   at = HEADER;
 
@@ -201,19 +201,19 @@ function addressOf(bytes: Buffer): Located {
   };
 }
 
-/** The answer that there is none now, so that who asked asks again. */
-export function failureFor(query: Buffer): Buffer {
+/** The answer that there is none: now, so that who asked asks again, or for what `code` (RFC 1035 §4.1.1) says. */
+export function failureFor(query: Buffer, code = SERVFAIL): Buffer {
   const reader = new Reader(query);
   const isWhole = unlessMalformed(() => questionOf(reader, query.readUInt16BE(4))) !== undefined;
   const answer = Buffer.from(query.subarray(0, isWhole ? reader.at : HEADER));
   // The question's opcode and whether recursion was asked for stay.
-  answer.writeUInt16BE((query.readUInt16BE(2) & 0x7900) | FLAG_RESPONSE | 0x80 | SERVFAIL, 2);
+  answer.writeUInt16BE((query.readUInt16BE(2) & 0x7900) | FLAG_RESPONSE | 0x80 | code, 2);
   answer.writeUInt16BE(isWhole ? 1 : 0, 4);
   for (const section of [6, 8, 10]) answer.writeUInt16BE(0, section);
   return answer;
 }
 
-function unlessMalformed<T>(read: () => T): T | undefined {
+export function unlessMalformed<T>(read: () => T): T | undefined {
   try {
     return read();
   } catch (error) {

@@ -38,9 +38,9 @@ export const dnsForwarder: Feature<ZoneFacts> = {
   },
   claims: [],
   build(facts, _args, out) {
-    const { ways, networks } = facts.forwardedDns() ?? { ways: [], networks: [] };
+    const { ways = [], serviceWays = [], networks = [] } = facts.forwardedDns() ?? {};
+    if (networks.length > 0) buildNetworks(serviceWays, out);
     if (ways.length === 0) return;
-    if (networks.length > 0) buildNetworks(ways, out);
     const address = new HostRows(out, SETTINGS, 'address');
     const endpoints = new NftRows(out, SETTINGS, 'endpoints');
     const closed = new NftRows(out, SETTINGS, 'closed');

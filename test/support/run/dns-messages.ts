@@ -15,7 +15,16 @@ export const nameBytes = (name: string): Buffer =>
     number(0, 1),
   ]);
 
-export const TYPES = { A: 1, CNAME: 5, AAAA: 28, HTTPS: 65, NS: 2 } as const;
+export const TYPES = {
+  A: 1,
+  NS: 2,
+  CNAME: 5,
+  PTR: 12,
+  AAAA: 28,
+  SRV: 33,
+  HTTPS: 65,
+  AXFR: 252,
+} as const;
 
 export interface TestRecord {
   readonly name: Buffer;
@@ -64,3 +73,72 @@ export const answerOf = (
   ]);
 
 export const ipv4 = (address: string): Buffer => Buffer.from(address.split('.').map(Number));
+
+/** The message with an OPT record behind it (RFC 6891 §6.1.2). */
+export function withEdns(
+  message: Buffer,
+  { size, version = 0, flags = 0 }: { size: number; version?: number; flags?: number },
+): Buffer {
+  const fields = [
+    number(41, 2),
+    number(size, 2),
+    number(0, 1),
+    number(version, 1),
+    number(flags, 2),
+  ];
+  const whole = Buffer.concat([message, number(0, 1), ...fields, number(0, 2)]);
+  whole.writeUInt16BE(message.readUInt16BE(10) + 1, 10);
+  return whole;
+}
+
+export interface ReadRecord {
+  readonly section: 'answer' | 'authority' | 'additional';
+  readonly name: string;
+  readonly type: number;
+  readonly class: number;
+  readonly ttl: number;
+  readonly data: Buffer;
+}
+
+/** A name as text, with dots between its labels whatever is in them, and where it ends; by pointers to anywhere. */
+export function nameAt(
+  message: Buffer,
+  start: number,
+): { readonly name: string; readonly end: number } {
+  const labels: string[] = [];
+  let end: number | undefined;
+  let at = start;
+  for (let jumps = 0; ;) {
+    const size = message.readUInt8(at);
+    if (size >= 0xc0) {
+      end ??= at + 2;
+      at = message.readUInt16BE(at) & 0x3fff;
+      if ((jumps += 1) > 126) throw new Error('a name goes in circles');
+      continue;
+    }
+    if (size === 0) return { name: labels.join('.'), end: end ?? at + 1 };
+    labels.push(message.toString('latin1', at + 1, at + 1 + size));
+    at += size + 1;
+  }
+}
+
+/** All records of a message with one question. */
+export function readRecords(message: Buffer): readonly ReadRecord[] {
+  const found: ReadRecord[] = [];
+  let at = nameAt(message, 12).end + 4;
+  for (const [index, section] of (['answer', 'authority', 'additional'] as const).entries())
+    for (let left = message.readUInt16BE(6 + 2 * index); left > 0; left -= 1) {
+      const { name, end } = nameAt(message, at);
+      const length = message.readUInt16BE(end + 8);
+      found.push({
+        section,
+        name,
+        type: message.readUInt16BE(end),
+        class: message.readUInt16BE(end + 2),
+        ttl: message.readUInt32BE(end + 4),
+        data: message.subarray(end + 10, end + 10 + length),
+      });
+      at = end + 10 + length;
+    }
+  return found;
+}

@@ -127,6 +127,8 @@ export const ipv4Settings: ClusterSettings = {
   allowedDefaultServices: ['default/kubernetes', 'kube-system/kube-dns'],
   dnsServers: 'kube-system/kube-dns',
   forwardsDns: true,
+  networkNames: false,
+  clusterDomain: 'cluster.local',
   hasVrfs: true,
   serviceExternalRanges: [],
   tunnelSources: [],

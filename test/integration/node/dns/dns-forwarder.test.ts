@@ -54,7 +54,12 @@ beforeEach(async () => {
           { ...way, protocol: 'UDP' },
           { ...way, protocol: 'TCP' },
         ],
+        serviceWays: [
+          { ...way, protocol: 'UDP' },
+          { ...way, protocol: 'TCP' },
+        ],
         networks: [],
+        named: [],
         isInside: true,
         isOpen,
       }),

@@ -1,0 +1,39 @@
+import { expect, test } from 'vitest';
+import type { NameTables } from '../../../../src/model/zone/network-names.ts';
+import { namedFacts, namedZone } from '../../../support/zone/named-networks.ts';
+
+test('networks are answered for whose NADs all ask for it, where the cluster does', () => {
+  expect(namedFacts().namesOf()).toEqual(['blue_blue', 'red_red']);
+  expect(namedFacts(namedZone, ['blue/blue']).namesOf()).toEqual(['blue_blue']);
+  expect(namedFacts(namedZone, []).namesOf()).toEqual([]);
+  const of = (settings: object) =>
+    namedFacts({ ...namedZone, settings: { ...namedZone.settings, ...settings } }).namesOf();
+  expect(of({ networkNames: false })).toEqual([]);
+  expect(of({ hasVrfs: false })).toEqual([]);
+  expect(of({ allowedDefaultServices: ['default/kubernetes'] })).toEqual([]);
+});
+
+test('they are forwarded by the ports of these networks, and the default network is not', () => {
+  const forwarding = namedFacts().forwardedDns();
+  expect(forwarding).toMatchObject({ ways: [], networks: [1, 2], named: [1, 2] });
+  expect(forwarding?.serviceWays.map(({ vip, protocol }) => `${protocol} ${vip}`)).toEqual([
+    'UDP 10.96.0.10:53',
+    'UDP [fd00:10:96::a]:53',
+    'TCP 10.96.0.10:53',
+    'TCP [fd00:10:96::a]:53',
+  ]);
+  expect(namedFacts(namedZone, []).forwardedDns()).toBeUndefined();
+});
+
+test('rules with names do not need the option, nor does it need rules', () => {
+  const off = { ...namedZone.settings, forwardsDns: false };
+  expect(namedFacts({ ...namedZone, settings: off }).forwardedDns()).toMatchObject({
+    ways: [],
+    named: [1, 2],
+  });
+});
+
+test('from a network that is not there nothing is known', () => {
+  const names: NameTables = namedFacts();
+  expect(names.namesFrom(77)).toBeUndefined();
+});

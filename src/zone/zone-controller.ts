@@ -6,6 +6,7 @@ import type { ZoneProblem } from '../api/zone-status.ts';
 import { claimsOf, Engine, type RowTarget, type WantedUnit } from '../desired/engine.ts';
 import type { Feature } from '../desired/features.ts';
 import { connectObject } from '../topology/connect/connect-rows.ts';
+import type { ReplicaView } from 'ovsdb-client-ts';
 import type { Plan } from '../desired/ovsdb/changes.ts';
 import type { MayBeWanted, UnmarkedRow } from '../desired/ovsdb/reconciler.ts';
 import { SETTINGS, type FoundRow } from '../desired/rows.ts';
@@ -15,6 +16,7 @@ import { unknownOf, type Unknown } from '../model/zone/unknown.ts';
 import type { MayBeWanted as HostMayBeWanted } from '../node/reconcile/host-plan.ts';
 import { hostOfUnknown } from '../node/unknown-host.ts';
 import { zoneFeatures } from '../topology/features.ts';
+import { networksLeavingByReference } from '../topology/rows/reference-rows.ts';
 import { rowsOfUnknown } from '../topology/unknown-rows.ts';
 import { createGlobalRow, raiseConfiguration } from './confirmation.ts';
 import {
@@ -299,6 +301,7 @@ export class ZoneController {
     ];
     const added = databases.slice(this.#targets.length);
     if (added.length === 0) return;
+    if (this.#targets.length === 0) this.#noteEgressLeft(northbound.replica);
     this.#targets = [
       ...this.#targets,
       ...added.map(([name, database]) => this.#target(name, database)),
@@ -307,6 +310,13 @@ export class ZoneController {
       ...this.#targets.map(({ reconciler }) => reconciler),
       ...(this.#options.host?.targets ?? []),
     ]);
+  }
+
+  /** As it was found: before anything of ours is written. */
+  #noteEgressLeft(replica: ReplicaView): void {
+    const rows = ['Logical_Router_Policy', 'NAT'].flatMap((table) => [...replica.rows(table)]);
+    for (const network of networksLeavingByReference(rows))
+      this.#options.facts.egressLeft.put(network, { network });
   }
 
   #target(name: Database, database: ZoneDatabase): DatabaseTarget {

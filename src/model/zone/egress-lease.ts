@@ -1,4 +1,7 @@
-/** Whether this node may have egress addresses. It comes from no object: a `FactSource` keeps it (src/node/egress-lease/egress-lease-source.ts). */
+/**
+ * Whether this node may have egress addresses, and what another program left of them. Neither comes from an object: a `FactSource` keeps the one
+ * (src/node/egress-lease/egress-lease-source.ts), the Northbound database that was found has the other (src/zone/zone-controller.ts).
+ */
 import { FactTable } from '../../facts/fact-table.ts';
 import type { ZoneBasis } from './zone-basis.ts';
 
@@ -11,5 +14,10 @@ export function egressLeaseTables({ recorder }: ZoneBasis) {
   /** Nothing where nobody asks for the health of nodes: then addresses are had as they are assigned. */
   return {
     egressLease: new FactTable<[], { readonly state: EgressLeaseState }>('egressLease', recorder),
+    /** Networks whose pods leave with egress addresses by rows that an ovn-kubernetes left, and where nothing dropped at the start what else arrives to leave. */
+    egressLeft: new FactTable<[network: string], { readonly network: string }>(
+      'egressLeft',
+      recorder,
+    ),
   };
 }

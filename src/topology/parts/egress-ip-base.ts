@@ -96,6 +96,7 @@ export const egressIpBase: NetworkPart = {
       addReplyMark(rows.by('mark-replies'), onNode, family);
     }
     addRoutesForReroutedPods(rows.by('rerouted-pods'), onNode);
+    if (isLeftAlone(onNode)) return;
     for (const { cidr } of onNode.network.subnets)
       (onNode.network.topology === 'layer2' ? addLayer2Drop : addLayer3Drop)(
         rows.by('no-other-source'),
@@ -104,6 +105,18 @@ export const egressIpBase: NetworkPart = {
       );
   },
 };
+
+/**
+ * While it is not known whether this node may have its egress addresses, nothing that passes is written (egress-ips.ts). What an ovn-kubernetes let
+ * pass goes on, and is not dropped before that; where nobody did the drop comes first.
+ */
+function isLeftAlone({ facts, network }: NetworkOnNode): boolean {
+  return (
+    facts.egressLeft.get(network.name) !== undefined &&
+    facts.egressLease.get()?.state === 'unknown' &&
+    facts.egressIps.keysBy('here').length > 0
+  );
+}
 
 function addNoReroute(
   rows: Rows,

@@ -1,8 +1,9 @@
 /** Rows that an ovn-kubernetes of the same names wrote and left: the ids that it gives its rows, and not our mark. */
 
 import { MARK, type FoundRow } from '../../desired/rows.ts';
+import { DEFAULT_NETWORK } from '../../model/read/networks.ts';
 import { networkOfController } from '../../model/rules/names.ts';
-import { POLICY_EXTERNAL_ROUTE } from '../numbers.ts';
+import { POLICY_EGRESS_DROP, POLICY_EXTERNAL_ROUTE } from '../numbers.ts';
 import { idsOf, mapOf, numberOf, textOf } from './found.ts';
 import {
   KIND_ID,
@@ -68,6 +69,23 @@ function isOfExternalRoute(found: FoundRow, table: string): boolean {
 export function networkOfReferenceRow(found: FoundRow): string | undefined {
   const ids = idsOf(found);
   return ids.get(NETWORK_ID) ?? networkOfController(ids.get(OWNER_CONTROLLER_ID) ?? '');
+}
+
+/**
+ * Networks whose pods leave with addresses of EgressIPs by such rows, of these policies of routers and source translations, and where no row of ours
+ * drops what else arrives to leave.
+ */
+export function networksLeavingByReference(rows: Iterable<FoundRow>): ReadonlySet<string> {
+  const [leaving, closed] = [new Set<string>(), new Set<string>()];
+  for (const row of rows) {
+    const ids = idsOf(row);
+    if (ids.get(OWNER_TYPE_ID) !== 'EgressIP') continue;
+    const network = ids.get('network') ?? DEFAULT_NETWORK;
+    if (numberOf(row, 'priority') === POLICY_EGRESS_DROP) closed.add(network);
+    // That of one pod: `<EgressIP>_<namespace>/<pod>`.
+    else if (!ids.has(MARK) && ids.get(NAME_ID)?.includes('_') === true) leaving.add(network);
+  }
+  return leaving.difference(closed);
 }
 
 /** Kinds of policies, whose rows name their namespaces before a colon. */

@@ -1,9 +1,9 @@
 /**
- * npm run conformance -- [--network default|layer3|layer2]… [--focus REGEX] [--processes N] [--all] [--json] [--write] [--reports FILE,…]
+ * npm run conformance -- [--network default|layer3|layer2]… [--focus REGEX] [--left] [--processes N] [--all] [--json] [--write] [--reports FILE,…]
  *
  * Upstream's [sig-network] specs on a Kubernetes of three nodes, on which Heddle is installed as docs/install.md says: progress on standard error, what passed
  * and what did not on standard output. `--all` also runs what can't pass. `--write` keeps what the specs that ran ended with, and makes docs/conformance.md of
- * that; what did not run stays as it was kept. `--reports` takes what ginkgo reported before, of one network, instead of running.
+ * that; what did not run stays as it was kept. `--left` runs what was kept as failed or not run, some at a time, so that an end before its time costs little. `--reports` takes what ginkgo reported before, of one network, instead of running.
  * Exit codes: 0 everything that applies passed, 1 a spec failed, 64 usage, 69 there is no Kubernetes here.
  */
 import { parseArgs } from 'node:util';
@@ -21,6 +21,7 @@ import {
   type Results,
 } from './report.ts';
 import { kubeconfigOf, specsCluster } from './specs-cluster.ts';
+import type { RealKubernetes } from '../support/lab/real-kubernetes.ts';
 
 /** Of the programs in HEDDLE_KUBERNETES. */
 const KUBERNETES = '1.36.2';
@@ -37,6 +38,7 @@ class UsageError extends Error {}
 interface Options {
   readonly networks: readonly Network[];
   readonly focus: string;
+  readonly isLeft: boolean;
   readonly processes: number;
   readonly isAll: boolean;
   readonly isJson: boolean;
@@ -50,6 +52,7 @@ function options(): Options {
     options: {
       network: { type: 'string', multiple: true },
       focus: { type: 'string' },
+      left: { type: 'boolean', default: false },
       processes: { type: 'string', default: '3' },
       all: { type: 'boolean', default: false },
       json: { type: 'boolean', default: false },
@@ -71,6 +74,7 @@ function options(): Options {
   return {
     networks: networks as readonly Network[],
     focus: `${ALL}.*${values.focus ?? ''}`,
+    isLeft: values.left,
     processes,
     isAll: values.all,
     isJson: values.json,
@@ -98,48 +102,24 @@ interface Run {
   readonly outcomes: readonly Outcome[];
 }
 
-async function run(given: Options): Promise<readonly Run[]> {
+/** Of each network one after the other; `keep` is told of each that ended. */
+async function run(given: Options, keep: (found: Run) => void): Promise<readonly Run[]> {
   const found: Run[] = [];
+  let isOver = false;
   const cluster = await specsCluster(given.name, progress);
   const end = (): void => {
+    isOver = true;
     progress('ends when the specs that run have ended');
   };
   process.on('SIGINT', end);
   try {
-    for (const network of given.networks) {
-      const kubeconfig = await kubeconfigOf(cluster, network);
-      const skip = ['SCTP'];
-      if (!given.isAll)
-        for (const { specs, networks } of NOT_APPLICABLE)
-          if (networks?.includes(network) ?? true) skip.push(specs.source);
-      const more = { kubeconfig, seconds: LONGEST_SECONDS };
-      const { focus, processes } = given;
-      progress(`${network}: specs`);
-      const first = await cluster.specs(network, {
-        ...more,
-        focus,
-        skip: skip.join('|'),
-        processes,
-        onOutput: counter(network),
-      });
-      const all: Outcome[] = [...outcomes(first.report)];
-      const failed = all.filter(({ state }) => state === 'failed');
-      progress(`${network}: log is ${first.log}`);
-      if (failed.length > 0) {
-        // A busy machine can be too slow for one.
-        progress(`${network}: ${failed.length} specs failed, which run again, one at a time`);
-        const again = await cluster.specs(`${network}-again`, {
-          ...more,
-          focus: failed.map(({ name }) => `${escaped(name)}$`).join('|'),
-          skip: '',
-          processes: 1,
-          onOutput: counter(network),
-        });
-        progress(`${network}: log is ${again.log}`);
-        all.push(...outcomes(again.report));
+    for (const network of given.networks)
+      for (const focus of given.isLeft ? leftOf(network) : [given.focus]) {
+        if (isOver) break;
+        const one = { network, outcomes: await ended(cluster, given, network, focus) };
+        found.push(one);
+        keep(one);
       }
-      found.push({ network, outcomes: all });
-    }
   } finally {
     process.off('SIGINT', end);
     progress('the end of the cluster');
@@ -148,7 +128,55 @@ async function run(given: Options): Promise<readonly Run[]> {
   return found;
 }
 
+/** Of specs that failed what they ended with when they ran alone, too. */
+async function ended(
+  cluster: RealKubernetes,
+  given: Options,
+  network: Network,
+  focus: string,
+): Promise<readonly Outcome[]> {
+  const kubeconfig = await kubeconfigOf(cluster, network);
+  const skip = ['SCTP'];
+  if (!given.isAll)
+    for (const { specs, networks } of NOT_APPLICABLE)
+      if (networks?.includes(network) ?? true) skip.push(specs.source);
+  const more = { kubeconfig, seconds: LONGEST_SECONDS, onOutput: counter(network) };
+  const { processes } = given;
+  progress(`${network}: specs`);
+  const first = await cluster.specs(network, { ...more, focus, skip: skip.join('|'), processes });
+  progress(`${network}: log is ${first.log}`);
+  const all = outcomes(first.report);
+  const failed = all.filter(({ state }) => state === 'failed');
+  if (failed.length === 0) return all;
+  // A busy machine can be too slow for one.
+  progress(`${network}: ${failed.length} specs failed, which run again, one at a time`);
+  const alone = { ...more, focus: anyOf(failed), skip: '', processes: 1 };
+  const again = await cluster.specs(`${network}-again`, alone);
+  progress(`${network}: log is ${again.log}`);
+  return [...all, ...outcomes(again.report)];
+}
+
 const escaped = (name: string): string => name.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`);
+
+/** Finds these specs. */
+const anyOf = (specs: readonly { readonly name: string }[]): string =>
+  specs.map(({ name }) => `${escaped(name)}$`).join('|');
+
+/** At most so many run between two times that results are kept. */
+const AT_A_TIME = 30;
+
+/** Finds what was kept as failed or not run, some each. */
+const leftOf = (network: Network): readonly string[] =>
+  keptResults()
+    .filter((kept) => kept.network === network)
+    .flatMap(({ failed, notRun }) => {
+      const left = [...failed, ...notRun.map((name) => ({ name }))];
+      const starts = Array.from(
+        { length: Math.ceil(left.length / AT_A_TIME) },
+        (_, n) => n * AT_A_TIME,
+      );
+      return starts.map((start) => anyOf(left.slice(start, start + AT_A_TIME)));
+    });
 
 const resultsOf = ({ network, outcomes: all }: Run): Results =>
   networkResults({ kubernetes: KUBERNETES, network, outcomes: all, list: NOT_APPLICABLE });
@@ -168,6 +196,11 @@ try {
     process.exit(NOT_HERE);
   }
   const [network = 'default'] = given.networks;
+  const keep = (found: Run): void => {
+    if (!given.isWritten) return;
+    writeResults(resultsOf(withKept(found)));
+    writePage();
+  };
   const runs =
     given.reports.length > 0
       ? [
@@ -176,12 +209,12 @@ try {
             outcomes: given.reports.flatMap((file) => outcomes(readFileSync(file, 'utf8'))),
           },
         ]
-      : await run(given);
-  if (given.isWritten) {
-    for (const one of runs) writeResults(resultsOf(withKept(one)));
-    writePage();
-  }
-  const all = runs.map(resultsOf);
+      : await run(given, keep);
+  if (given.reports.length > 0) runs.forEach(keep);
+  const all = given.networks.map((on) => {
+    const ran = runs.filter(({ network: where }) => where === on);
+    return resultsOf({ network: on, outcomes: ran.flatMap(({ outcomes: some }) => some) });
+  });
   if (given.isJson) process.stdout.write(`${JSON.stringify(all, null, 2)}\n`);
   else
     for (const { network: on, passed, failed, notApplicable, notRun } of all) {

@@ -62,7 +62,7 @@ export function page(runs: readonly Results[]): string {
     `What the specs of [sig-network] of Kubernetes ${first?.kubernetes ?? ''} (those of SCTP left out) say of Heddle, installed on a cluster of three nodes as [install.md](install.md) says,`,
     'with both families and without kube-proxy. They are unchanged. For primary networks an admission policy gives the namespaces that they make the label for one, and a',
     'ClusterUserDefinedNetwork selects these namespaces; another one opens the ports that their containers declare to the default network (`k8s.ovn.org/open-default-ports`), by which the',
-    'API server reads what pods found (`test/upstream/specs-cluster.ts`). `HEDDLE_KUBERNETES=… npm run conformance` runs them again, `npm run conformance -- --network layer3 --focus HostPort` some of them.',
+    'API server reads what pods found (`test/upstream/specs-cluster.ts`). `HEDDLE_KUBERNETES=… npm run conformance` runs them again, `npm run conformance -- --network layer3 --focus HostPort` some of them, `npm run conformance -- --left` those that failed or did not run.',
     '',
     row('', 'passed', 'failed', 'not applicable', 'not run', 'specs'),
     row('---', '---:', '---:', '---:', '---:', '---:'),

@@ -28,12 +28,13 @@ while True:
 
 /**
  * One connection on which a byte goes there and back every 50 ms, another one only after it broke; and beside it datagrams from one port, which
- * are counted from the first answer on. If asked for, a new connection every 100 ms besides, which has 2 s for an answer. Says when connection and
- * datagrams are answered, and at SIGTERM what it saw.
+ * are counted from the first answer on. If asked for, a new connection every 100 ms besides, which has 2 s for an answer, or no pause between an answer and
+ * the next byte, on a connection that ends when an answer takes 2 s. Says when connection and datagrams are answered, and at SIGTERM what it saw.
  */
 const CLIENT = `
 import json, os, signal, socket, sys, threading, time
-to, port = sys.argv[1], int(sys.argv[2])
+to, port, kinds = sys.argv[1], int(sys.argv[2]), sys.argv[3].split('+')
+pause, longest = (0, 2) if 'unpaused' in kinds else (0.05, 30)
 seen, connection, is_said = {'answers': 0, 'broken': 0, 'connections': 0, 'failedConnections': 0}, None, False
 sent, returned, datagrams = 0, set(), socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 datagrams.connect((to, port))
@@ -65,7 +66,7 @@ def ask():
         is_answered = False
     seen['connections' if is_answered else 'failedConnections'] += 1
 def renew():
-    while sys.argv[3] == 'renewed' and not is_over.wait(0.1):
+    while 'renewed' in kinds and not is_over.wait(0.1):
         if is_said:
             asking.append(threading.Thread(target=ask, daemon=True))
             asking[-1].start()
@@ -89,6 +90,7 @@ while True:
     try:
         if connection is None:
             connection = socket.create_connection((to, port), 30)
+        connection.settimeout(longest)
         connection.sendall(b'x')
         if connection.recv(1) != b'x':
             raise OSError('closed')
@@ -99,7 +101,7 @@ while True:
     except OSError:
         connection = None
         seen['broken'] += 1
-    time.sleep(0.05)
+    time.sleep(pause)
 `;
 
 /** From a pod's `<namespace>/<name>` to a pod, or to the outside host `ext`, at its address or that of a service. */
@@ -113,12 +115,14 @@ export interface Stream {
   readonly port?: number;
   /** Whether new connections are opened all the time; no if left out. */
   readonly isRenewed?: boolean;
+  /** Whether a byte follows an answer without pause, and an answer that takes 2 s ends the connection; no if left out. */
+  readonly isUnpaused?: boolean;
 }
 
 export interface Streamed {
   /** Bytes that came back on connections. */
   readonly answers: number;
-  /** Connections that ended, or gave no answer for 30 s. */
+  /** Connections that ended, or gave no answer for 30 s (unpaused ones: for 2 s). */
   readonly broken: number;
   /** New connections with an answer, and those without. */
   readonly connections: number;
@@ -162,8 +166,10 @@ export async function whileStreaming(
   const silent = new Set(streams);
   const clients = streams.map((stream) => {
     const to = [stream.address, String(stream.port ?? STREAM_PORT)];
-    const kind = stream.isRenewed === true ? 'renewed' : 'kept';
-    return outputInside(lab, python(stream.from, CLIENT, ...to, kind, `client-${id}`), {
+    const kinds = ['kept'];
+    if (stream.isRenewed === true) kinds.push('renewed');
+    if (stream.isUnpaused === true) kinds.push('unpaused');
+    return outputInside(lab, python(stream.from, CLIENT, ...to, kinds.join('+'), `client-${id}`), {
       onStdout: () => silent.delete(stream),
     });
   });

@@ -14,7 +14,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { join, relative, resolve } from 'node:path';
 import { parse, stringify } from 'yaml';
 import { outputInside, runInside } from '../../../src/lab/exec.ts';
 import { programsFolder } from '../../../src/lab/kubernetes/programs.ts';
@@ -25,6 +25,7 @@ import { command } from '../../../src/lab/processes.ts';
 import { labState, type LabRecord } from '../../../src/lab/state-file.ts';
 import { VERSION } from '../../../src/process/version.ts';
 import { buildImage, removeImages, saveImage, whyNoImage } from '../cluster/product-image.ts';
+import { addRelease } from '../cluster/release-image.ts';
 import { endsWithUs, whyNoLab } from './lab.ts';
 
 const asked = process.env['HEDDLE_KUBERNETES'] ?? '';
@@ -66,8 +67,11 @@ async function run(
   return stdout;
 }
 
+const REPOSITORY = 'docker.io/library/heddle';
 /** Heddle's, as clusters have it. */
-const IMAGE = `docker.io/library/heddle:${VERSION}`;
+const IMAGE = `${REPOSITORY}:${VERSION}`;
+/** Tag of another version, which may have the same number. */
+const OTHER_TAG = 'other';
 /** Upstream's image of agnhost has a certificate of its own name, with which specs have it serve; the script makes none. */
 const CERTIFICATE =
   'openssl req -x509 -newkey rsa:2048 -nodes -days 3650 -subj /CN=localhost -keyout "$w/agnhost/localhost.key" -out "$w/agnhost/localhost.crt" 2> /dev/null';
@@ -197,7 +201,7 @@ export function documentedOverlay(document: string): Overlay {
       `docs/install.md's overlay: no number here for ${strange.join()}; missing ${missing.join()}`,
     );
   settings.literals = names.map((name) => `${name}=${NUMBERS[name]}`);
-  overlay.images = [{ name: 'heddle', newName: 'docker.io/library/heddle', newTag: VERSION }];
+  overlay.images = [{ name: 'heddle', newName: REPOSITORY, newTag: VERSION }];
   overlay.resources = ['../../../deploy'];
   return overlay;
 }
@@ -209,6 +213,7 @@ function forThisPlace(overlay: Overlay, hasVrfs: boolean): Overlay {
   // A machine with old cgroup hierarchies has the unified one beside them.
   if (!existsSync('/sys/fs/cgroup/cgroup.controllers'))
     overlay.patches = [
+      ...(overlay.patches ?? []),
       {
         target: { kind: 'DaemonSet', name: 'heddle-node' },
         patch: stringify({
@@ -244,6 +249,14 @@ export function documentedCommands(
         words.map((word) => (/^(deploy|schemas)\//.test(word) ? join(checkout, word) : word)),
       ),
   );
+}
+
+/** The overlay of docs/upgrade.md with which an older version is applied: its definitions are not. */
+export function patchesOfWayBack(document: string): readonly unknown[] {
+  const text = /# back\/kustomization\.yaml\n([\s\S]*?)```/.exec(document)?.[1] ?? '';
+  const { patches = [] } = parse(text) as Partial<Overlay>;
+  if (patches.length === 0) throw new Error('docs/upgrade.md has no overlay for the way back');
+  return patches;
 }
 
 const NODE_ADDRESS = 'jsonpath={.status.addresses[?(@.type=="InternalIP")].address}';
@@ -316,10 +329,12 @@ export class RealKubernetes implements AsyncDisposable {
     this.#environment = environment;
   }
 
-  /** Nodes without a network, and a control plane. */
-  static async start(name: string, nodes: number): Promise<RealKubernetes> {
+  /** Nodes without a network, and a control plane. `other` are the sources of another version, of which nodes have the image, too. */
+  static async start(name: string, nodes: number, other?: string): Promise<RealKubernetes> {
     await down(name, () => undefined); // what a killed run left
     const folder = await prepared();
+    if (other !== undefined)
+      addRelease(join(folder, 'images/heddle.tar'), `${REPOSITORY}:${OTHER_TAG}`, other);
     const environment = {
       CHECKOUT: checkout,
       LAB: name,
@@ -364,13 +379,19 @@ export class RealKubernetes implements AsyncDisposable {
           ]);
   }
 
-  /** Installs Heddle as docs/install.md says: `kubectl apply -k` of its overlay. */
-  async installHeddle(hasVrfs: boolean): Promise<void> {
-    const document = readFileSync(join(checkout, 'docs/install.md'), 'utf8');
-    const overlay = forThisPlace(documentedOverlay(document), hasVrfs);
+  /** Installs Heddle as docs/install.md says: `kubectl apply -k` of its overlay. `other` is another version's folder, in place of this one, as docs/upgrade.md says. */
+  async installHeddle(hasVrfs: boolean, other?: string): Promise<void> {
+    const read = (page: string): string => readFileSync(join(checkout, 'docs', page), 'utf8');
+    const overlay = documentedOverlay(read('install.md'));
     const folder = join(kit, 'overlay');
+    if (other !== undefined) {
+      overlay.resources = [relative(folder, join(other, 'deploy'))];
+      overlay.images = [{ name: 'heddle', newName: REPOSITORY, newTag: OTHER_TAG }];
+      overlay.patches = [...patchesOfWayBack(read('upgrade.md'))];
+    }
     mkdirSync(folder, { recursive: true });
-    writeFileSync(join(folder, 'kustomization.yaml'), stringify(overlay));
+    const text = stringify(forThisPlace(overlay, hasVrfs));
+    writeFileSync(join(folder, 'kustomization.yaml'), text);
     await this.kubectl('apply', '-k', folder);
   }
 
@@ -547,7 +568,12 @@ export class RealKubernetes implements AsyncDisposable {
     await this.kubectl('-n', 'kube-system', 'create', 'configmap', 'dns', `--from-file=${script}`);
     const asked = readFileSync(join(kit, 'e2e/dns.yaml'), 'utf8');
     const file = join(kit, 'dns.yaml');
-    writeFileSync(file, asked.replace(/docker\.io\/library\/heddle:\S+/, IMAGE));
+    // It does not mind SIGTERM.
+    const text = asked.replace(
+      '      dnsPolicy: Default',
+      (found) => `      terminationGracePeriodSeconds: 1\n${found}`,
+    );
+    writeFileSync(file, text.replace(/docker\.io\/library\/heddle:\S+/, IMAGE));
     await this.kubectl('apply', '-f', file);
   }
 

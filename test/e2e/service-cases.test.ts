@@ -9,6 +9,8 @@ import { stringify } from 'yaml';
 import { probe, type Endpoint, type Probe, type ProbeResult } from '../../src/lab/connectivity.ts';
 import { outputInside } from '../../src/lab/exec.ts';
 import { OUTSIDE } from '../../src/lab/node-facts.ts';
+import { serveOutward } from '../../src/lab/outward.ts';
+import { SERVER_PORT } from '../../src/lab/pods.ts';
 import { DatagramSender } from '../support/host/datagram-sender.ts';
 import { testLab, whyNoLab, type TestLab } from '../support/lab/lab.ts';
 import { ownFolder } from '../support/run/left-behind.ts';
@@ -477,6 +479,37 @@ describe.skipIf(whyNoLab !== undefined)(
         await expectAnswers(plain, fromClients('x/c'));
       },
     );
+
+    test('without a selector, with a slice that somebody made, a service leads outside of the cluster: from pods and from hosts, on either network', async () => {
+      const [name, number] = ['database', 14];
+      const ways = [...CLIENTS, 'n1' as const].map((from): Way => ({
+        from,
+        to: 'cluster',
+        answer: 'outside',
+      }));
+      const slices = NETWORKS.map((network) => ({
+        apiVersion: 'discovery.k8s.io/v1',
+        kind: 'EndpointSlice',
+        metadata: {
+          namespace: spaceName(network, 'x'),
+          name,
+          labels: { 'kubernetes.io/service-name': name },
+        },
+        addressType: 'IPv4',
+        ports: [{ name: HTTP.name, port: SERVER_PORT }],
+        endpoints: [{ addresses: [OUTSIDE.v4] }],
+      }));
+      const services = NETWORKS.map((network) =>
+        serviceObject(network, { name, number, slices: [] }),
+      );
+      await serveOutward(lab.record);
+      writeFileSync(join(tenants.manifests, 'services.yaml'), text([...services, ...slices]));
+      const answers = async (): Promise<readonly string[]> =>
+        (await ask(number, ways)).map((result) => whoAnswered(result));
+      await expect
+        .poll(answers, SOON)
+        .toEqual(NETWORKS.flatMap(() => ways.map((way) => way.answer)));
+    });
 
     test('a service that was made anew answers at its new address, and no longer at the old one', async () => {
       const slices: Slice[] = [{ ports: { http: 80 }, endpoints: ['x/a'] }];

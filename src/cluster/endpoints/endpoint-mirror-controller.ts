@@ -2,7 +2,9 @@
 import { SERVICE_NAME, SLICE_NETWORK } from '../../api/annotations/endpoint-slice-annotations.ts';
 import { endpointSlices } from '../../api/kinds.ts';
 import { compareAge } from '../../api/order.ts';
+import type { Pod } from '../../api/types.ts';
 import type { ClusterSettings } from '../../model/model.ts';
+import { closedRanges, type NamedRange } from '../../model/rules/service-admission.ts';
 import { PRIMARY_NETWORK_LABEL } from '../../api/annotations/network-annotations.ts';
 import { objectKey, type ResourceKind } from '../../api/objects.ts';
 import { POD_NETWORKS } from '../../api/annotations/pod-annotations.ts';
@@ -26,7 +28,7 @@ export interface EndpointMirrorOptions {
   readonly store: Pick<Store, 'create' | 'patch' | 'delete' | 'event'>;
   readonly informers: ClusterInformers;
   readonly registry: NetworkRegistry;
-  readonly settings: { readonly cluster: Pick<ClusterSettings, 'serviceLimits'> };
+  readonly settings: { readonly cluster: ClusterSettings };
   readonly clock: Clock;
   readonly onFailure: (failure: Failure) => void;
 }
@@ -46,9 +48,11 @@ export class EndpointMirrorController {
   readonly #created = new Map<string, string>();
   /** Endpoints that can't be mirrored, by source. */
   readonly #problems = new Map<string, string>();
+  readonly #closed: readonly NamedRange[];
 
   constructor(options: EndpointMirrorOptions) {
     this.#options = options;
+    this.#closed = closedRanges(options.settings.cluster);
     this.#mirrors = options.informers.slices.index((slice) =>
       isMirror(slice) ? [sourceKeyOf(slice)] : [],
     );
@@ -134,18 +138,19 @@ export class EndpointMirrorController {
     for (const mirror of this.#mirrors.get(key))
       if (!networks.has(networkOf(mirror))) await this.#delete(mirror, signal);
     const leftOut = new Set<string>();
+    const refused = new Set<string>();
     if (source !== undefined)
       for (const network of networks) {
-        const pods = this.#options.informers.pods;
-        const { slice, withoutAddress } = mirrorOf(source, network, primaries, (pod) =>
-          pods.get(pod),
-        );
-        for (const pod of withoutAddress) leftOut.add(pod);
-        await this.#mirror(key, network, slice, signal);
+        const podOf = (pod: string): Pod | undefined => this.#options.informers.pods.get(pod);
+        const mirror = mirrorOf(source, network, primaries, podOf, this.#closed);
+        for (const pod of mirror.withoutAddress) leftOut.add(pod);
+        for (const address of mirror.refused) refused.add(address);
+        await this.#mirror(key, network, mirror.slice, signal);
       }
     await this.#report(key, source, [
       ...(excess === undefined ? [] : [excess]),
       ...[...leftOut].map((pod) => withoutAddressText(source, pod)),
+      ...(refused.size === 0 ? [] : [refusedText([...refused])]),
     ]);
   }
 
@@ -237,6 +242,12 @@ export class EndpointMirrorController {
 
 const withoutAddressText = (source: EndpointSlice | undefined, pod: string): string =>
   `failed to determine the Pod IP of: ${pod}: it has no ${String(source?.addressType)} address on its primary network yet; other endpoints are mirrored`;
+
+/** So many addresses are named of those that are refused: the rest is counted. */
+const NAMED = 5;
+
+const refusedText = (refused: readonly string[]): string =>
+  `addresses of endpoints that name no pod (targetRef) are left out, as primary networks don't get there: ${refused.slice(0, NAMED).join(', ')}${refused.length > NAMED ? `, and ${refused.length - NAMED} more` : ''}; give addresses on the network or outside of the cluster`;
 
 /** `<namespace>/<name>` of the service that a slice is of. */
 const serviceKeyOf = ({ metadata }: EndpointSlice): string =>

@@ -4,12 +4,15 @@ import {
   SERVICE_NAME,
   SLICE_NETWORK,
 } from '../../api/annotations/endpoint-slice-annotations.ts';
+import { contains, formatAddress, parseAddress } from '../../allocators/addresses.ts';
 import { HEADLESS } from '../../api/annotations/proxy-labels.ts';
 import { isDnsSubdomain } from '../../api/validation/metadata.ts';
 import { objectKey, type KubeObject } from '../../api/objects.ts';
+import { clipped } from '../../api/visible-text.ts';
 import type { Pod } from '../../api/types.ts';
 import type { RegisteredNad } from '../../api/nad/registered-nad.ts';
 import { annotatedNetworks } from '../../model/rules/pod-plan.ts';
+import type { NamedRange } from '../../model/rules/service-admission.ts';
 
 /** What we read of a discovery.k8s.io/v1 EndpointSlice. */
 export interface EndpointSlice extends KubeObject {
@@ -26,18 +29,18 @@ interface Endpoint {
 }
 
 const MANAGED_BY = 'endpointslice.kubernetes.io/managed-by';
-const SOURCE_CONTROLLER = 'endpointslice-controller.k8s.io';
 const MIRROR_CONTROLLER = 'endpointslice-mirror-controller.k8s.ovn.org';
 const SOURCE_SLICE = 'k8s.ovn.org/source-endpointslice';
 const SOURCE_VERSION = 'k8s.ovn.org/source-endpointslice-version';
 
-/** A slice that the cluster's own controller keeps for a service, of addresses that pods can have. */
-export const isSource = ({ metadata, addressType }: EndpointSlice): boolean =>
-  metadata.labels?.[MANAGED_BY] === SOURCE_CONTROLLER &&
-  (addressType === 'IPv4' || addressType === 'IPv6');
-
 export const isMirror = ({ metadata }: EndpointSlice): boolean =>
   metadata.labels?.[MANAGED_BY] === MIRROR_CONTROLLER;
+
+/** A slice of a service, of addresses: of the cluster's own controller, of somebody by hand, a copy of Endpoints. */
+export const isSource = (slice: EndpointSlice): boolean =>
+  !isMirror(slice) &&
+  (slice.metadata.labels?.[SERVICE_NAME] ?? '') !== '' &&
+  (slice.addressType === 'IPv4' || slice.addressType === 'IPv6');
 
 /** Key of the slice that a mirror stands for. */
 export const sourceKeyOf = ({ metadata }: EndpointSlice): string =>
@@ -51,22 +54,42 @@ export interface Mirror {
   readonly slice: EndpointSlice;
   /** Pods (`<namespace>/<name>`) without an address of the slice's family on any network: their endpoints are left out. */
   readonly withoutAddress: readonly string[];
+  /** Addresses of endpoints that are no pods, which are left out, and why: `10.244.0.7 is within the cluster subnet 10.244.0.0/16`. */
+  readonly refused: readonly string[];
 }
 
-/** The mirror of `source` for one of the namespace's primary networks: of its pods those that are on that network. */
+/**
+ * The mirror of `source` for one of the namespace's primary networks: of its pods those that are on that network; of endpoints that are no pods the
+ * addresses on it, and those outside of the cluster, but for `closed` ranges.
+ */
 export function mirrorOf(
   source: EndpointSlice,
   network: string,
   primaries: readonly RegisteredNad[],
   podOf: (key: string) => Pod | undefined,
+  closed: readonly NamedRange[],
 ): Mirror {
   const { metadata, apiVersion, kind, addressType, ports } = source;
-  const { namespace = '', labels = {}, ownerReferences } = metadata;
+  const { namespace = '', labels = {} } = metadata;
+  // Another owner's removal could be held up by that of a mirror, which needs a permission.
+  const ownerReferences = metadata.ownerReferences?.filter(
+    (owner) => owner.apiVersion === 'v1' && owner.kind === 'Service',
+  );
   const isV6 = addressType === 'IPv6';
   const withoutAddress: string[] = [];
+  const refused: string[] = [];
   const endpoints = (source.endpoints ?? []).flatMap((endpoint) => {
     const { targetRef } = endpoint;
-    if (targetRef?.kind !== 'Pod' || targetRef.name === undefined) return [];
+    if (targetRef?.kind !== 'Pod' || targetRef.name === undefined) {
+      const addresses = (endpoint.addresses ?? []).flatMap((text) => {
+        const place = placeOf(text, isV6, primaries, closed);
+        if (place.refusal !== undefined) refused.push(`${place.address} ${place.refusal}`);
+        return place.refusal === undefined && (place.network ?? network) === network
+          ? [place.address]
+          : [];
+      });
+      return addresses.length === 0 ? [] : [{ ...endpoint, addresses }];
+    }
     const key = objectKey({ namespace, name: targetRef.name });
     const pod = podOf(key);
     // The slice of a pod that is gone changes in a moment.
@@ -103,13 +126,48 @@ export function mirrorOf(
         [SOURCE_VERSION]: metadata.resourceVersion ?? '',
         [SLICE_NETWORK]: network,
       },
-      ...(ownerReferences === undefined ? {} : { ownerReferences }),
+      ...(ownerReferences?.length ? { ownerReferences } : {}),
     },
     addressType,
     endpoints,
     ...(ports === undefined ? {} : { ports }),
   };
-  return { slice, withoutAddress };
+  return { slice, withoutAddress, refused };
+}
+
+interface AddressPlace {
+  /** In canonical text. */
+  readonly address: string;
+  /** The one primary network that it is on; undefined: it is outside of them, where each of them gets to. */
+  readonly network?: string | undefined;
+  readonly refusal?: string;
+}
+
+/** Characters of a text that is no address, in messages. */
+const LONGEST_TEXT = 64;
+
+/** Where an address is that a slice names without a pod. */
+function placeOf(
+  text: string,
+  isV6: boolean,
+  primaries: readonly RegisteredNad[],
+  closed: readonly NamedRange[],
+): AddressPlace {
+  const parsed = parseAddress(text);
+  if (parsed === undefined || (parsed.family === 'v6') !== isV6)
+    return {
+      address: JSON.stringify(clipped(text, LONGEST_TEXT)),
+      refusal: `is no ${isV6 ? 'IPv6' : 'IPv4'} address`,
+    };
+  const address = formatAddress(parsed);
+  const own = primaries.find(({ config }) =>
+    config.subnets.some(({ cidr }) => contains(cidr, address)),
+  );
+  if (own !== undefined) return { address, network: own.config.name };
+  const range = closed.find(({ cidr }) => contains(cidr, address));
+  return range === undefined
+    ? { address }
+    : { address, refusal: `is within ${range.name} ${range.cidr}` };
 }
 
 const isOf = (address: string, isV6: boolean): boolean => address.includes(':') === isV6;

@@ -39,6 +39,8 @@ export interface Backends {
   readonly readyHere: number;
   /** EndpointSlices of the network itself that are left out. */
   readonly slicesLeft: number;
+  /** Addresses that are left out of its slices, as they are those of another network. */
+  readonly foreign: readonly string[];
 }
 
 interface Candidate {
@@ -63,18 +65,32 @@ export interface Place {
   readonly zone: () => string | undefined;
 }
 
-/** The backends of a service on the first of `networks`, from where pods of the others are reached. */
+/**
+ * The backends of a service on the first of `networks`, from where pods of the others are reached. `isForeign`: of an address outside of these, that another
+ * network has it which they are connected with. Who writes a slice does not get to its pods by that: connected may be services alone.
+ */
 export function backendsOf(
   service: ServiceFacts,
-  networks: readonly NetworkSlices[],
+  found: readonly NetworkSlices[],
   entry: string | undefined,
   place: Place,
   limits: ServiceLimits,
+  isForeign: (address: string) => boolean,
 ): Backends | undefined {
+  const isInside = withinAny(found.flatMap(({ subnets }) => subnets));
+  const foreign = new Set<string>();
+  const isNear = ({ addresses }: Endpoint): boolean => {
+    const others = addresses.filter((address) => !isInside(address) && isForeign(address));
+    for (const address of others) foreign.add(address);
+    return others.length === 0;
+  };
+  const networks = found.map((one) => ({
+    ...one,
+    slices: one.slices.map((slice) => ({ ...slice, endpoints: slice.endpoints.filter(isNear) })),
+  }));
   const [first] = networks;
   if (first === undefined) return undefined;
   const limit = endpointLimit(service, limits);
-  const isInside = withinAny(networks.flatMap(({ subnets }) => subnets));
   const isLocal = service.isExternallyLocal || service.isInternallyLocal;
   const { node } = place;
   const targetsHere = (candidates: readonly Candidate[]): Targets =>
@@ -90,6 +106,7 @@ export function backendsOf(
     service: service.key,
     isEntry: first.network === entry,
     slicesLeft: first.left,
+    foreign: [...foreign].sort(),
     readyHere: service.healthCheckNodePort === undefined ? 0 : readyOn(node, first.slices),
     ports: service.ports.map((port) => {
       const candidates = candidatesOf(

@@ -58,7 +58,8 @@ const SPECIAL: readonly NamedRange[] = [
   { cidr: 'ff00::/8', name: 'the multicast addresses' },
 ];
 
-const rangesOf = (settings: ClusterSettings): readonly NamedRange[] => [
+/** Where no service leads to, and none has an address: the cluster's own ranges, and those that are nobody's. */
+export const closedRanges = (settings: ClusterSettings): readonly NamedRange[] => [
   ...rangesOfCluster(settings).map(({ type, cidr }) => ({ cidr, name: `the ${type}` })),
   ...SPECIAL,
 ];
@@ -90,7 +91,7 @@ export class ServiceAdmission {
 
   constructor(settings: ClusterSettings) {
     const { serviceExternalRanges: allowed } = settings;
-    this.#ranges = rangesOf(settings);
+    this.#ranges = closedRanges(settings);
     this.#allowed = allowed.join(', ');
     this.#isAllowed = allowed.length === 0 ? undefined : withinAny(allowed);
   }

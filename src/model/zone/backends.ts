@@ -1,5 +1,7 @@
 /** Endpoints of services on rendered networks. */
+import { withinAny } from '../../allocators/addresses.ts';
 import { DerivedFacts } from '../../facts/derived-facts.ts';
+import { DEFAULT_NETWORK } from '../read/networks.ts';
 import { slicesWithin } from '../read/endpoint-slices.ts';
 import { backendsOf, type Backends } from '../rules/backends.ts';
 import type { NetworkTables } from './networks.ts';
@@ -32,7 +34,14 @@ export function backendTables(
       return { network: name, subnets, slices: taken, left };
     });
     const here = { node: known.nodeName, zone };
-    return backendsOf(service, parts, entryOf(places, key), here, serviceLimits);
+    let around: ((address: string) => boolean) | undefined;
+    // Asked for only where an endpoint is outside of the networks: others need not be looked at again when connections change.
+    const isForeign = (address: string): boolean => {
+      if (network === DEFAULT_NETWORK) return false;
+      around ??= withinAny([...known.rangesAround(service.namespace)].map(({ cidr }) => cidr));
+      return around(address);
+    };
+    return backendsOf(service, parts, entryOf(places, key), here, serviceLimits, isForeign);
   }
 
   const zone = (): string | undefined => known.nodeLabels.part(known.nodeName, 'labels')?.[ZONE];

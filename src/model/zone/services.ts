@@ -172,6 +172,7 @@ export function serviceTables(
     sliceNames,
     services,
     serviceNetworks,
+    rangesAround,
 
     /** Where pods ask for names, as the setting says; none while the service that it names is not known. */
     dnsServers: (): readonly string[] =>

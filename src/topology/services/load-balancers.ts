@@ -94,6 +94,12 @@ export const loadBalancers = feature({
         `it has ${limit + surplus} endpoints, and one of its addresses and ports may have ${limit} (--max-service-targets ${facts.settings.serviceLimits.targets} for all of them): those with the first ${limit} addresses get its connections; spread the pods over several services`,
       );
     }
+    const [address] = backends.foreign;
+    if (address !== undefined)
+      out.problem(
+        object,
+        `its EndpointSlices have ${backends.foreign.length} address${backends.foreign.length === 1 ? '' : 'es'} of networks that ${name} is connected with, ${address} first: no connection is sent there; call that network's own service`,
+      );
     if (backends.slicesLeft > 0)
       out.problem(
         object,

@@ -191,16 +191,71 @@ test('a pod on a network without IPv6 is not missed in slices of IPv6, one on a 
     'blue/c': { 'blue/more': { ip_addresses: [], mac_address: '0a:58:0a:15:00:04' } },
   };
   const mirrored = (network: string): unknown => {
-    const { slice: mirror, withoutAddress } = mirrorOf(source, network, primaries, (key) =>
-      pod(key, 'node1', { 'k8s.ovn.org/pod-networks': JSON.stringify(networks[key]) }),
-    );
+    const podOf = (key: string): ReturnType<typeof pod> =>
+      pod(key, 'node1', { 'k8s.ovn.org/pod-networks': JSON.stringify(networks[key]) });
+    const { slice: mirror, withoutAddress } = mirrorOf(source, network, primaries, podOf, []);
     return [mirror.endpoints?.flatMap(({ addresses: found = [] }) => found), withoutAddress];
   };
   expect(mirrored('blue_net')).toEqual([[], ['blue/c']]);
   expect(mirrored('blue_more')).toEqual([['fd21::3'], ['blue/c']]);
 });
 
-test('hand-made, FQDN and empty slices are not mirrored, nor those of ordinary namespaces', async () => {
+test('a slice that somebody made is mirrored: pods with their addresses on the network, others as they are where networks get to', async () => {
+  const store = new MemoryStore();
+  await using running = startProcess(store, ['node1']);
+  await apply(store, node('node1'), namespace('blue'), layer3('blue/net', '10.20.0.0/16/24'));
+  await apply(store, layer2('blue/more', '10.21.0.0/16'), pod('blue/a', 'node1'));
+  const at = (...addresses: readonly string[]): object => ({ addresses, conditions: {} });
+  const made = slice('database', ['a']);
+  const endpoints = [
+    ...made.endpoints,
+    at('192.0.2.7'),
+    { ...at('192.0.2.8'), targetRef: { kind: 'VirtualMachine', name: 'db' } },
+    at('10.20.0.77'),
+    at('10.21.0.77'),
+  ] as Slice['endpoints'];
+  await apply(store, {
+    ...made,
+    metadata: {
+      namespace: 'blue',
+      name: 'database',
+      labels: { 'kubernetes.io/service-name': 'database' },
+      ownerReferences: [{ apiVersion: 'v1', kind: 'Endpoints', name: 'database', uid: 'u' }],
+    },
+    endpoints,
+  } as Slice);
+  await running.settled();
+  const found = async (): Promise<readonly string[]> =>
+    (await mirrors(store)).map(
+      ({ metadata, endpoints: of }) =>
+        `${metadata.annotations?.['k8s.ovn.org/endpointslice-network']}: ${of.map((one) => one.addresses.join()).join(' ')}`,
+    );
+  expect((await found()).toSorted()).toEqual([
+    'blue_more: 10.21.0.3 192.0.2.7 192.0.2.8 10.21.0.77',
+    'blue_net: 192.0.2.7 192.0.2.8 10.20.0.77',
+  ]);
+  const [mirror] = await mirrors(store);
+  expect(mirror?.metadata.labels?.['k8s.ovn.org/service-name']).toBe('database');
+  expect(mirror?.metadata.ownerReferences).toBeUndefined();
+  expect(running.problems()).toEqual([]);
+  const wrong = ['10.244.0.7', '10.96.0.1', '127.0.0.1', '169.254.169.254', 'fd00::1', 'x'];
+  await store.patch(
+    SLICES,
+    'blue/database',
+    { endpoints: [at('192.0.2.9'), ...wrong.map((address) => at(address))] },
+    { fieldManager: 'user' },
+  );
+  await running.settled();
+  expect((await found()).toSorted()).toEqual(['blue_more: 192.0.2.9', 'blue_net: 192.0.2.9']);
+  const message =
+    'addresses of endpoints that name no pod (targetRef) are left out, as primary networks don\'t get there: 10.244.0.7 is within the cluster subnet 10.244.0.0/16, 10.96.0.1 is within the service subnet 10.96.0.0/16, 127.0.0.1 is within the loopback addresses 127.0.0.0/8, 169.254.169.254 is within the link-local addresses 169.254.0.0/16, "fd00::1" is no IPv4 address, and 1 more; give addresses on the network or outside of the cluster';
+  expect(store.events.findLast(({ reason }) => reason === 'EndpointNotMirrored')).toMatchObject({
+    message,
+    regarding: { metadata: { name: 'database' } },
+  });
+});
+
+test('slices of no service, of names and without endpoints are not mirrored, nor those of ordinary namespaces', async () => {
   const store = new MemoryStore();
   await using running = startProcess(store, ['node1']);
   await apply(store, node('node1'), namespace('blue'), layer3('blue/net', '10.20.0.0/16/24'));

@@ -43,9 +43,13 @@ const blue = (...endpoints: readonly Endpoint[]): NetworkSlices =>
   on('blue', '10.0.0.0/16', ...endpoints);
 function backends(
   networks: readonly NetworkSlices[],
-  { spec = {}, limits = LIMITS }: { spec?: object; limits?: typeof LIMITS } = {},
+  {
+    spec = {},
+    limits = LIMITS,
+    isForeign = () => false,
+  }: { spec?: object; limits?: typeof LIMITS; isForeign?: (address: string) => boolean } = {},
 ): Backends {
-  const found = backendsOf(facts({ ...spec }), networks, 'blue', HERE, limits);
+  const found = backendsOf(facts({ ...spec }), networks, 'blue', HERE, limits, isForeign);
   if (found === undefined) throw new Error('no backends');
   return found;
 }
@@ -123,6 +127,7 @@ describe('hints of slices', () => {
       'blue',
       place,
       LIMITS,
+      () => false,
     );
     expect(found?.ports[0]?.all.v4).toBe('10.0.0.3:8080,10.0.0.4:8080');
   });
@@ -177,6 +182,15 @@ describe('endpoints of a service', () => {
     expect(backends([blue(at('172.18.0.3'))]).ports[0]?.hasHostEndpoints).toBe(true);
   });
 
+  test('of networks that are connected are left out, whoever named them, and told: connected may be services alone', () => {
+    const isForeign = (address: string): boolean => !address.startsWith('172.');
+    const found = backends([blue(at('10.0.0.3'), at('10.1.0.3'), at('172.18.0.3'))], { isForeign });
+    expect(found.ports[0]?.all.v4).toBe('10.0.0.3:8080,172.18.0.3:8080');
+    expect(found.foreign).toEqual(['10.1.0.3']);
+    const siblings = [blue(at('10.0.0.3')), on('red', '10.1.0.0/16', at('10.1.0.3'))];
+    expect(backends(siblings, { isForeign: () => true }).foreign).toEqual([]);
+  });
+
   test('that are more than one may have are cut, and counted', () => {
     const limits = { ...LIMITS, targets: 4 };
     const many = Array.from({ length: 10 }, (_, index) => at(`10.0.0.${index + 1}`));
@@ -187,7 +201,7 @@ describe('endpoints of a service', () => {
   });
 
   test('are none where the service is on no network', () => {
-    expect(backendsOf(facts(), [], undefined, HERE, LIMITS)).toBeUndefined();
+    expect(backendsOf(facts(), [], undefined, HERE, LIMITS, () => false)).toBeUndefined();
   });
 });
 

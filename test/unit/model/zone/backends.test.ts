@@ -1,7 +1,16 @@
 import { describe, expect, test } from 'vitest';
 import type { backendTables } from '../../../../src/model/zone/backends.ts';
 import { service, slice, withServices } from '../../../support/zone/services.ts';
-import { blue, exampleZone, factsOf, more, type Zone } from '../../../support/zone/zones.ts';
+import {
+  blue,
+  colored,
+  connectedZone,
+  exampleZone,
+  factsOf,
+  green,
+  more,
+  type Zone,
+} from '../../../support/zone/zones.ts';
 
 const web = service('blue/web', { clusterIPs: ['10.96.1.1'] });
 const onBlue = slice('blue/web', ['103.103.0.3 on ovn-worker'], { network: blue.name });
@@ -27,6 +36,22 @@ describe('endpoints of a service', () => {
       expect(text).toContain('103.103.0.3');
       expect(text).toContain('109.109.0.3');
     }
+  });
+
+  test('are no pods of a network that is connected, as connected may be services alone; of one that is not, an address is one outside of the cluster', () => {
+    const theirs = (green.subnets[0]?.cidr ?? '').replace(/0\/\d+$/, '9');
+    const named = slice('blue/web', [`${theirs} on ovn-worker`, '192.0.2.7 on ovn-worker'], {
+      network: blue.name,
+    });
+    const onlyServices = { ...connectedZone, connects: [{ ...colored, hasPods: false }] };
+    const connected = backendsIn(withServices(onlyServices, web, named), blue.name);
+    expect(connected?.ports[0]?.all.v4).toBe('192.0.2.7:8080');
+    expect(connected?.foreign).toEqual([theirs]);
+    const apart = backendsIn(
+      withServices({ ...connectedZone, connects: [] }, web, named),
+      blue.name,
+    );
+    expect(apart?.ports[0]?.all.v4).toContain(`${theirs}:8080`);
   });
 
   test('of the zone of the node are the only ones, where slices say so', () => {

@@ -49,8 +49,8 @@ const staticMesh = {
 };
 const PODS = {
   alpha: [
-    podOn('alpha/one', 'n1', [staticMesh, { name: 'lan' }]),
-    podOn('alpha/two', 'n2', 'mesh, lan'),
+    podOn('alpha/one', 'n1', [staticMesh, { name: 'lan' }, { name: 'bare' }]),
+    podOn('alpha/two', 'n2', 'mesh, lan, bare'),
     podOn('alpha/three', 'n3', 'mesh'),
   ],
   beta: [podOn('beta/one', 'n1', 'mesh'), podOn('beta/two', 'n2', 'mesh')],
@@ -128,7 +128,7 @@ describe.skipIf(whyNoLab !== undefined)(
       ]);
       writeFileSync(join(folder, 'networks.yaml'), manifest(networks));
       const lan = secondary('alpha/lan', { subnet: '10.71.0.0/24', hasExternalConnectivity: true });
-      writeFileSync(join(folder, 'lan.yaml'), manifest([lan]));
+      writeFileSync(join(folder, 'lan.yaml'), manifest([lan, secondary('alpha/bare', {})]));
       for (const [name, pods] of Object.entries(PODS))
         writeFileSync(join(folder, `${name}-pods.yaml`), manifest(pods));
       lab = await testLab('e2e-secondary');
@@ -142,7 +142,7 @@ describe.skipIf(whyNoLab !== undefined)(
         async () => {
           await tenants.settle();
           const attached = attachedPods(lab.record).map(({ interfaces }) => interfaces.length - 1);
-          return attached.toSorted((a, b) => a - b).join(' ') === '1 1 1 2 2';
+          return attached.toSorted((a, b) => a - b).join(' ') === '1 1 1 3 3';
         },
         SOON.timeout,
       );
@@ -200,6 +200,51 @@ describe.skipIf(whyNoLab !== undefined)(
         .toEqual(['alpha/one', 'alpha/two', 'alpha/two']);
       for (const pod of ['alpha/one', 'alpha/two'])
         await inPod(pod, `ping -c 1 -w 5 ${OUTSIDE_ADDRESS}`);
+    });
+
+    test('a network without a subnet carries what addresses pods give themselves, from the MACs that they have', async () => {
+      const [one, two] = ['alpha/one', 'alpha/two'].map((pod) => end(pod, 'alpha/bare'));
+      expect([one?.address, two?.address]).toEqual(['', '']);
+      await inPod('alpha/one', `ip address add 10.72.0.1/24 dev ${one?.device}`);
+      await inPod('alpha/two', `ip address add 10.72.0.2/24 dev ${two?.device}`);
+      await inPod('alpha/one', 'ping -c 3 -i 0.3 -w 10 10.72.0.2');
+      await inPod('alpha/one', `ip link set ${one?.device} address 0a:00:00:00:00:98`);
+      const ping = 'ping -c 3 -i 0.3 -w 3 10.72.0.2'.split(' ');
+      expect((await runInside(lab.record, ['pod', 'alpha/one', ...ping])).code).not.toBe(0);
+      await inPod('alpha/one', `ip link set ${one?.device} address ${one?.mac}`);
+    });
+
+    test('a MultiNetworkPolicy closes the interfaces on its network to all but those that it names, and nothing else', async () => {
+      const three = end('alpha/three', 'alpha/mesh').address;
+      const two = end('alpha/two', 'alpha/mesh').address;
+      const ways = [
+        ['alpha/one', two],
+        ['alpha/three', two],
+        ['alpha/two', three],
+        ['beta/one', end('beta/two', 'beta/mesh').address],
+        ['ext', end('alpha/two', 'alpha/lan').address],
+      ] as const;
+      const open = ['alpha/two', 'alpha/two', 'alpha/three', 'beta/two', 'alpha/two'];
+      expect(await answers(...ways)).toEqual(open);
+      declare('policy.yaml', {
+        apiVersion: 'k8s.cni.cncf.io/v1beta1',
+        kind: 'MultiNetworkPolicy',
+        metadata: {
+          namespace: 'alpha',
+          name: 'from-three',
+          annotations: { 'k8s.v1.cni.cncf.io/policy-for': 'mesh' },
+        },
+        spec: {
+          podSelector: {},
+          policyTypes: ['Ingress'],
+          ingress: [{ from: [{ ipBlock: { cidr: `${three}/32` } }] }],
+        },
+      });
+      await expect
+        .poll(() => answers(...ways), SOON)
+        .toEqual(['nobody', 'alpha/two', 'nobody', 'beta/two', 'alpha/two']);
+      withdraw('policy.yaml');
+      await expect.poll(() => answers(...ways), SOON).toEqual(open);
     });
 
     test('a pod that takes another address or MAC than its own is not heard', async () => {

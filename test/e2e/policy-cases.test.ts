@@ -433,6 +433,40 @@ const CASES: [string, ...Step[]][] = [
   ],
 ];
 
+/** For namespace x: rules about who asks, the first one about namespace y. */
+const adminOf =
+  (...actions: readonly [ofY: string, ofAll: string]) =>
+  (world: World): Readonly<Record<string, object>> => ({
+    x: {
+      priority: 10,
+      subject: {
+        namespaces: { matchLabels: { 'kubernetes.io/metadata.name': world.name('x') } },
+      },
+      ingress: [ns('y'), ALL].map((namespaces, n) => ({
+        action: actions[n],
+        from: [{ namespaces }],
+        ports: [{ portNumber: { protocol: 'TCP', port: 80 } }],
+      })),
+    },
+  });
+const ADMIN_CASES: [string, ...Step[]][] = [
+  [
+    'an AdminNetworkPolicy comes before NetworkPolicies, and leaves to them what it passes and what it says nothing of',
+    {
+      policies: { x: { closed: ingress(of('a')) } },
+      admin: adminOf('Allow', 'Deny'),
+      open: (from, to, via) =>
+        to.space !== 'x' || (via === 'tcp 80' ? from.space === 'y' : !xa(to)),
+    },
+    {
+      policies: { x: { closed: ingress(of('a')) } },
+      admin: adminOf('Pass', 'Deny'),
+      open: (from, to, via) =>
+        to.space !== 'x' || (!xa(to) && (via !== 'tcp 80' || from.space === 'y')),
+    },
+  ],
+];
+
 /** Peers of the suite's cases: Gryffindor is namespace x, Ravenclaw y, Slytherin and Hufflepuff are pods a and b of z. */
 const house = (name: string): object => ({ namespaces: ns(name) });
 const podsOf = (name: string, ...names: string[]): object => ({
@@ -662,7 +696,7 @@ describe.skipIf(whyNoLab !== undefined)(
       results.push(...names.map((name) => ({ name, isPassed })));
     });
 
-    test.each([...CASES, ...CLUSTER_CASES])('%s', async (_, ...steps) => {
+    test.each([...CASES, ...ADMIN_CASES, ...CLUSTER_CASES])('%s', async (_, ...steps) => {
       for (const step of steps) await table.holds(step);
     });
   },

@@ -511,6 +511,18 @@ describe.skipIf(whyNoLab !== undefined)(
         .toEqual(NETWORKS.flatMap(() => ways.map((way) => way.answer)));
     });
 
+    test('a pod of one network does not get to the cluster address of a service on another one, nor do pods of the default network', async () => {
+      const slices: Slice[] = [{ ports: { http: 80 }, endpoints: ['x/a'] }];
+      await expectAnswers({ number: 15, slices }, fromClients('x/a'));
+      const probes = NETWORKS.map((network, n): Probe => {
+        const other = NETWORKS[1 - n] as NetworkName;
+        const to = clusterIp(other, 15);
+        return { from: endOf(network, 'y/a').namespace, to, port: 80, ping: false };
+      });
+      const answers = await probe(lab.record, probes, SECONDS);
+      expect(answers.map((result) => result.answer)).toEqual([null, null]);
+    });
+
     test('a service that was made anew answers at its new address, and no longer at the old one', async () => {
       const slices: Slice[] = [{ ports: { http: 80 }, endpoints: ['x/a'] }];
       await expectAnswers({ number: 11, slices }, fromClients('x/a'));

@@ -72,6 +72,8 @@ export interface Step {
   readonly cluster?:
     | Readonly<Record<string, object>>
     | ((world: World) => Readonly<Record<string, object>>);
+  /** AdminNetworkPolicies, likewise. */
+  readonly admin?: (world: World) => Readonly<Record<string, object>>;
   /** What is added to the labels that pods and namespaces have anyway: `pod: a`, `ns: x`. */
   readonly labels?: Labels;
   /** Whether one gets an answer of another; nobody asks itself. */
@@ -123,6 +125,13 @@ const policyObject = (namespace: string, name: string, spec: object): object => 
 const clusterPolicyObject = (name: string, spec: object): object => ({
   apiVersion: 'policy.networking.k8s.io/v1alpha2',
   kind: 'ClusterNetworkPolicy',
+  metadata: { name },
+  spec,
+});
+
+const adminPolicyObject = (name: string, spec: object): object => ({
+  apiVersion: 'policy.networking.k8s.io/v1alpha1',
+  kind: 'AdminNetworkPolicy',
   metadata: { name },
   spec,
 });
@@ -204,8 +213,8 @@ export class TruthTable {
   }
 
   /** Writes what a step says on both networks, and sends packets between all pairs until they arrive where it says, and nowhere else. */
-  async holds({ policies = {}, cluster = {}, labels = {}, open }: Step): Promise<void> {
-    this.#write(policies, cluster, labels);
+  async holds({ open, ...step }: Step): Promise<void> {
+    this.#write(step);
     await this.#inForce();
     const asked = NETWORKS.flatMap((network) =>
       PLACES.flatMap((from) =>
@@ -238,11 +247,7 @@ export class TruthTable {
     await expect.poll(wrong, SOON).toEqual([]);
   }
 
-  #write(
-    policies: NonNullable<Step['policies']>,
-    cluster: NonNullable<Step['cluster']>,
-    labels: Labels,
-  ): void {
+  #write({ policies = {}, cluster = {}, admin, labels = {} }: Omit<Step, 'open'>): void {
     const { manifests } = this.#tenants;
     const objects = tableObjects(labels);
     if (objects !== this.#labels) writeFileSync(join(manifests, 'table.yaml'), objects);
@@ -259,6 +264,9 @@ export class TruthTable {
         ),
         ...Object.entries(ofCluster).map(([name, spec]) =>
           clusterPolicyObject(`${network}-${name}`, spec),
+        ),
+        ...Object.entries(admin?.(world) ?? {}).map(([name, spec]) =>
+          adminPolicyObject(`${network}-${name}`, spec),
         ),
       ];
     });

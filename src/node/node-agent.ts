@@ -17,6 +17,8 @@ import type { FlowDriver } from './openflow/flow-driver.ts';
 import type { HealthCheckServers } from './health-checks/health-check-servers.ts';
 import type { LinuxDriver } from './linux/linux-driver.ts';
 import type { NftDriver } from './nftables/nft-driver.ts';
+import { areTunnelsChanged } from './chassis/chassis-database.ts';
+import { changedBridges } from './openflow/bridge-ports.ts';
 import { OfctlError, type OfctlProgram } from './openflow/ofctl-program.ts';
 import { STRANGER_FLOWS } from './openflow/bridge-flows-uplink.ts';
 import { TUNNEL_SOURCES } from './nftables/tunnels.ts';
@@ -132,6 +134,25 @@ export class HostController implements AsyncDisposable {
       ...this.#options.connections.problems(),
       ...this.#behind.awaited(),
     ];
+  }
+
+  /**
+   * Calls the listener when rows of the local Open_vSwitch database changed by which a pass, or a report on the host, may be another one: pods' ports on the
+   * integration bridge are nothing to either. Returns what ends it. Throws while the database is not loaded.
+   */
+  onRows(listener: () => void): () => void {
+    const { replica } = this.#options.openVswitch;
+    // It follows changes already.
+    const ports = this.#ports;
+    return replica.subscribe((changes) => {
+      if (
+        ports.mayDiffer ||
+        changes.tables.has(OPEN_VSWITCH) ||
+        changedBridges(replica, changes).size > 0 ||
+        areTunnelsChanged(replica, changes)
+      )
+        listener();
+    });
   }
 
   /** What a pass would change now. `mayBeWanted`: of what nobody wants, while something is not known. */

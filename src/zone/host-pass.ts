@@ -10,7 +10,7 @@ export interface HostPassOptions {
   readonly host: OpenHost;
   readonly controller: ZoneController;
   readonly log: Logger;
-  /** Called when rows of the local Open_vSwitch database changed. */
+  /** Called when rows of the local Open_vSwitch database changed that are something to the host. */
   readonly onRows: () => void;
 }
 
@@ -53,7 +53,7 @@ export class HostPass {
     const { host, controller, onRows } = this.#options;
     if (!this.#isFollowing) {
       await host.start();
-      host.openVswitch.replica.subscribe(onRows);
+      host.controller.onRows(onRows);
       this.#isFollowing = true;
     }
     const mayBeWanted = controller.hostMayBeWanted();

@@ -79,6 +79,15 @@ export class Reconciler implements RowTarget {
     return this.#index.dirty.size;
   }
 
+  /** False while the next plan would find nothing but what the last one did: no row that is wanted, or ours, was touched. */
+  get mayDiffer(): boolean {
+    const { schema, isSwept, unwanted, dirty } = this.#index;
+    if (schema !== this.#replica.schema || this.#fault !== undefined || !isSwept) return true;
+    for (const [entry, remover] of unwanted)
+      if (remover === undefined && this.#markedUnwanted(entry).length > 0) return true;
+    return dirty.size > 0;
+  }
+
   set(owner: RowOwner, wanted: readonly DesiredRow[]): void {
     this.#followSchema();
     const owned = this.#index.set(owner, wanted);
@@ -240,10 +249,10 @@ export class Reconciler implements RowTarget {
     const going = new Map<Entry, string>();
     for (const [entry, remover] of index.unwanted) {
       if (remover !== undefined) continue;
-      const marked = this.#markedRows(entry);
+      const marked = this.#markedUnwanted(entry);
       const [first] = marked;
-      if (first === undefined) index.unwanted.delete(entry);
-      else if (
+      if (first === undefined) continue;
+      if (
         !isComplete ||
         marked.some(({ row, mark }) => mayBeWanted?.(row, entry.table.name, mark) === true)
       )
@@ -258,12 +267,15 @@ export class Reconciler implements RowTarget {
     return staying.size;
   }
 
-  #markedRows(entry: Entry): readonly { readonly row: ReplicaRow; readonly mark: string }[] {
-    const { found } = this.#index;
-    return found.rowsOf(entry).flatMap((row) => {
+  /** Rows of ours of an entry that nobody wants, with their marks. Without any it is nothing to us until it is touched again. */
+  #markedUnwanted(entry: Entry): readonly { readonly row: ReplicaRow; readonly mark: string }[] {
+    const { found, unwanted } = this.#index;
+    const marked = found.rowsOf(entry).flatMap((row) => {
       const mark = found.markOf(entry.table.name, row);
       return mark === undefined ? [] : [{ row, mark }];
     });
+    if (marked.length === 0) unwanted.delete(entry);
+    return marked;
   }
 
   /** Whatever holds rows that can't be without a row that holds them. */

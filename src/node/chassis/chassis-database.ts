@@ -7,6 +7,7 @@ import {
   OutcomeError,
   type JsonValue,
   type Operation,
+  type ReplicaChanges,
   type ReplicaRow,
   type ReplicaView,
 } from 'ovsdb-client-ts';
@@ -98,6 +99,13 @@ function tunnelOf(row: ReplicaRow): TunnelPort | undefined {
     hasCarrier: status.get('tunnel_egress_iface_carrier') !== 'down',
   };
 }
+
+/** Whether a tunnel came, went or changed. */
+export const areTunnelsChanged = (replica: ReplicaView, { tables }: ReplicaChanges): boolean =>
+  (tables.get('Interface')?.rows ?? []).some(
+    ({ uuid, old }) =>
+      old.get('type') === TUNNEL || replica.row('Interface', uuid)?.holds('type', TUNNEL) === true,
+  );
 
 /** Tunnels by the address of their other end. */
 export const tunnelsIn = (replica: ReplicaView): ReadonlyMap<string, TunnelPort> =>

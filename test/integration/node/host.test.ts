@@ -141,6 +141,53 @@ describe.skipIf(whyNoNamespace !== undefined)('the host of a node', () => {
     await server[Symbol.asyncDispose]();
   });
 
+  test('a pod on the integration bridge is nothing to the host; bridges, tunnels, settings and its own ports are', async () => {
+    await vsctl('init');
+    await vsctl('add-br', 'br-int', '--', 'add-br', 'breth0');
+    build();
+    await settled();
+    let calls = 0;
+    controller.onRows(() => (calls += 1));
+    /** How often the host was to be looked at for a command, seen by a change that comes after it. */
+    const callsOf = async (...words: string[]): Promise<number> => {
+      calls = 0;
+      await vsctl(...words);
+      const mark = String(database.replica.sequence);
+      await vsctl('set', 'Open_vSwitch', '.', `external_ids:mark=${mark}`);
+      await until('the mark', () => {
+        const [row] = database.replica.rows('Open_vSwitch');
+        return row?.includes('external_ids', 'mark', mark) === true;
+      });
+      return calls - 1;
+    };
+    const pod = ['Interface', 'fedcba987654321'];
+    expect([
+      await callsOf('add-port', 'br-int', pod[1] ?? ''),
+      await callsOf('set', ...pod, 'ofport=7', 'external_ids:iface-id=blue_web'),
+      await callsOf('set', ...pod, 'external_ids:ovn-installed=true'),
+      await callsOf('set', 'Bridge', 'br-int', 'external_ids:ovn-nb-cfg=8'),
+      await callsOf('del-port', 'br-int', pod[1] ?? ''),
+    ]).toEqual([0, 0, 0, 0, 0]);
+    const tunnel = ['set', 'Interface', 'ovn-b-0'];
+    expect([
+      await callsOf('add-port', 'breth0', 'eth0'),
+      await callsOf('set', 'Interface', 'eth0', 'ofport=1'),
+      await callsOf('del-port', 'breth0', 'eth0'),
+      await callsOf('add-port', 'br-int', 'ovn-b-0', '--', ...tunnel, 'type=geneve'),
+      await callsOf(...tunnel, 'status:tunnel_egress_iface_carrier=down'),
+      await callsOf('del-port', 'br-int', 'ovn-b-0'),
+      await callsOf('set', 'Interface', 'ovn-k8s-mp0', 'type=""'),
+    ]).toEqual([1, 1, 1, 1, 1, 1, 1]);
+    await settled();
+    expect(await callsOf('del-port', 'br-int', 'ovn-k8s-mp0')).toBe(1);
+    await settled();
+    // One that nobody wants is ours by its mark.
+    const old = ['add-port', 'br-int', 'ovn-k8s-mp9', '--', 'set', 'Port', 'ovn-k8s-mp9'];
+    expect(await callsOf(...old, 'external_ids:heddle="Settings"')).toBe(1);
+    await settled();
+    expect(await vsctl('list-ports', 'br-int')).toBe('ovn-k8s-mp0\n');
+  });
+
   test('waits for the integration bridge, asks for ports, uses their devices, and goes without a trace', async () => {
     await vsctl('init');
     const before = namespace.picture();

@@ -29,8 +29,8 @@ function passOver(): {
   } as unknown as ZoneController;
   const open = {
     start: async () => void (host.starts += 1),
-    openVswitch: { replica: { subscribe: () => () => undefined } },
     controller: {
+      onRows: () => () => undefined,
       get isBehind() {
         return host.isBehind;
       },

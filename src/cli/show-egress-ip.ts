@@ -1,6 +1,13 @@
 /** `heddle show egressip`: where the addresses of EgressIPs are, and who leaves with them. */
 import type { Command } from 'commander';
-import { egressIPs, namespaces, nodes, pods, zoneStatuses } from '../api/kinds.ts';
+import {
+  egressIPs,
+  egressTrafficClasses,
+  namespaces,
+  nodes,
+  pods,
+  zoneStatuses,
+} from '../api/kinds.ts';
 import { LEASES, NODE_LEASES } from '../api/node-lease.ts';
 import { objectSource, openStore } from '../settings/object-store.ts';
 import {
@@ -17,7 +24,7 @@ export function addShowEgressIp(show: Command): void {
     show
       .command('egressip')
       .description(
-        'EgressIPs, or the named one: the node of each address, its state, and the pods that leave with it',
+        'EgressIPs, or the named one: the node of each address, its state, the pods that leave with it, and where to',
       )
       .argument('[name]', 'name of an EgressIP')
       .option('--json', 'as JSON')
@@ -46,6 +53,7 @@ async function showEgressIps(
   const all = egressOverview(
     {
       egressIps: await listed(objects, egressIPs),
+      trafficClasses: await listed(objects, egressTrafficClasses),
       nodes: await objects.list(nodes),
       namespaces: await objects.list(namespaces),
       pods: await objects.list(pods),
@@ -79,8 +87,8 @@ const TONES = {
 function printEgressIps(shown: readonly EgressIpOverview[], isOne: boolean): void {
   printLines(
     table(
-      ['EGRESSIP', 'MARK', 'ADDRESS', 'NODE', 'STATE', 'PODS'],
-      shown.flatMap(({ name, mark, addresses, pods }) =>
+      ['EGRESSIP', 'MARK', 'ADDRESS', 'NODE', 'STATE', 'PODS', 'TO'],
+      shown.flatMap(({ name, mark, only, addresses, pods }) =>
         addresses.map(({ address, node, state }) => [
           name,
           mark === undefined ? '-' : String(mark),
@@ -88,11 +96,17 @@ function printEgressIps(shown: readonly EgressIpOverview[], isOne: boolean): voi
           node ?? '-',
           tone(state, TONES[state]),
           String(pods.length),
+          only === undefined ? 'all' : only.classes.join() || 'nobody',
         ]),
       ),
     ),
   );
-  for (const { name, pods, standby, problems } of shown) {
+  for (const { name, only, pods, standby, problems } of shown) {
+    if (isOne && only !== undefined) {
+      const classes = only.classes.join(' ') || 'none has the labels of its trafficSelector';
+      printLines(`\nEgressTrafficClasses: ${classes}`);
+      if (only.cidrs.length > 0) printLines(`\nto: ${only.cidrs.join(' ')}`);
+    }
     if (isOne && pods.length > 0) printLines(`\npods: ${pods.join(' ')}`);
     if (isOne && standby.length > 0)
       printLines(`\nserved by an older EgressIP: ${standby.join(' ')}`);

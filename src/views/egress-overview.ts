@@ -6,7 +6,7 @@ import { formatAddress, parseAddress } from '../allocators/addresses.ts';
 import { objectKey } from '../api/objects.ts';
 import { oldestFirst } from '../api/order.ts';
 import { matchesSelector, withNameLabel } from '../api/selectors.ts';
-import type { EgressIP, Namespace, Node, Pod } from '../api/types.ts';
+import type { EgressIP, EgressTrafficClass, Namespace, Node, Pod } from '../api/types.ts';
 import { nodeOfLease, type Lease } from '../api/node-lease.ts';
 import type { ZoneProblem, ZoneStatus } from '../api/zone-status.ts';
 import { daemonOverview, type OverviewTime } from './daemon-overview.ts';
@@ -28,10 +28,12 @@ export interface EgressIpOverview {
   readonly name: string;
   /** Absent while the cluster manager gave it none. */
   readonly mark?: number;
+  /** Of one for some destinations alone: the EgressTrafficClasses that it selects, and their destinations. */
+  readonly only?: { readonly classes: readonly string[]; readonly cidrs: readonly string[] };
   readonly addresses: readonly EgressAddressOverview[];
   /** `namespace/name` of pods that leave with them. */
   readonly pods: readonly string[];
-  /** Of pods that it selects, and that an older EgressIP serves. */
+  /** Of pods that it selects, and that an older EgressIP serves; one for some destinations alone serves its pods beside others. */
   readonly standby: readonly string[];
   /** What nodes report of it, and which of those that have its addresses have no daemon. */
   readonly problems: readonly string[];
@@ -39,6 +41,7 @@ export interface EgressIpOverview {
 
 export interface EgressObjects {
   readonly egressIps: readonly EgressIP[];
+  readonly trafficClasses: readonly EgressTrafficClass[];
   readonly nodes: readonly Node[];
   readonly namespaces: readonly Namespace[];
   readonly pods: readonly Pod[];
@@ -51,6 +54,23 @@ const canonical = (text: string): string | undefined => {
   const address = parseAddress(text);
   return address === undefined ? undefined : formatAddress(address);
 };
+
+const isByClass = ({ spec }: EgressIP): boolean => spec.trafficSelector !== undefined;
+
+function destinationsOf(
+  { spec: { trafficSelector } }: EgressIP,
+  all: readonly EgressTrafficClass[],
+): Pick<EgressIpOverview, 'only'> {
+  if (trafficSelector === undefined) return {};
+  const selected = all.filter(({ metadata }) => matchesSelector(trafficSelector, metadata.labels));
+  const cidrs = selected.flatMap(({ spec }) => spec.destinations.map(({ cidr }) => cidr));
+  return {
+    only: {
+      classes: selected.map(({ metadata }) => metadata.name).sort(),
+      cidrs: [...new Set(cidrs)].sort(),
+    },
+  };
+}
 
 const leaves = (pod: Pod): boolean => pod.spec.nodeName !== undefined && !isWithoutNetworks(pod);
 
@@ -80,8 +100,10 @@ export function egressOverview(
         matchesSelector(spec.namespaceSelector, namespaces.get(namespace)) &&
         matchesSelector(spec.podSelector ?? {}, labels),
     );
-    for (const [index, { metadata }] of selecting.entries()) {
-      const of = index === 0 ? served : standby;
+    const first = selecting.find((one) => !isByClass(one));
+    for (const one of selecting) {
+      const { metadata } = one;
+      const of = one === first || isByClass(one) ? served : standby;
       of.set(metadata.name, [...(of.get(metadata.name) ?? []), objectKey(pod.metadata)]);
     }
   }
@@ -103,6 +125,7 @@ export function egressOverview(
       return {
         name,
         ...(mark === undefined ? {} : { mark }),
+        ...destinationsOf(egressIp, objects.trafficClasses),
         addresses,
         pods: (served.get(name) ?? []).sort(),
         standby: (standby.get(name) ?? []).sort(),

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { LEASES, microTime, nodeLeaseName, type Lease } from '../../../src/api/node-lease.ts';
-import type { EgressIP, Namespace, Node, Pod } from '../../../src/api/types.ts';
+import type { EgressIP, EgressTrafficClass, Namespace, Node, Pod } from '../../../src/api/types.ts';
 import { egressOverview, type EgressObjects } from '../../../src/views/egress-overview.ts';
 import { namespace, node, pod } from '../../support/cluster/cluster.ts';
 
@@ -29,6 +29,7 @@ const leaving: Namespace = namespace('a', { leaves: 'so' });
 const NOON = Date.parse('2026-01-01T12:00:00Z');
 const objects: EgressObjects = {
   leases: [],
+  trafficClasses: [],
   egressIps: [
     egressIp('young', '2026-02-01T00:00:00Z', ['172.18.0.60', 'fd00::060'], []),
     egressIp(
@@ -100,4 +101,41 @@ test('names nodes that have an address, and no daemon', () => {
   expect(
     egressOverview({ ...objects, leases }, { now: NOON }).map(({ problems }) => problems),
   ).toEqual([[unheard, 'is wrong'], [unheard]]);
+});
+
+test('names the classes of destinations that one is for, which serves its pods beside one for all others', () => {
+  const [young, old] = objects.egressIps;
+  if (young === undefined || old === undefined) throw new Error('two EgressIPs are meant');
+  const byClass = (group: string): EgressIP => ({
+    ...old,
+    metadata: { ...old.metadata, name: group },
+    spec: { ...old.spec, trafficSelector: { matchLabels: { group } } },
+  });
+  const trafficClass = (name: string, ...cidrs: readonly string[]): EgressTrafficClass => ({
+    apiVersion: 'k8s.ovn.org/v1',
+    kind: 'EgressTrafficClass',
+    metadata: { name, labels: { group: 'partners' } },
+    spec: { destinations: cidrs.map((cidr) => ({ cidr })) },
+  });
+  const shown = egressOverview(
+    {
+      ...objects,
+      egressIps: [young, byClass('partners'), byClass('nobodys')],
+      trafficClasses: [
+        trafficClass('one', '198.51.100.0/24'),
+        trafficClass('more', '198.51.100.0/24', '192.0.2.0/24'),
+      ],
+    },
+    { now: NOON },
+  );
+  expect(shown.map(({ name, only, pods, standby }) => ({ name, only, pods, standby }))).toEqual([
+    { name: 'nobodys', only: { classes: [], cidrs: [] }, pods: ['a/web'], standby: [] },
+    {
+      name: 'partners',
+      only: { classes: ['more', 'one'], cidrs: ['192.0.2.0/24', '198.51.100.0/24'] },
+      pods: ['a/web'],
+      standby: [],
+    },
+    { name: 'young', only: undefined, pods: ['a/web'], standby: [] },
+  ]);
 });

@@ -17,7 +17,7 @@ import { parseNad, renderNad } from '../api/nad/nad.ts';
 import { objectKey } from '../api/objects.ts';
 import { withNameLabel } from '../api/selectors.ts';
 import type { EgressIP, Namespace, NetworkAttachmentDefinition } from '../api/types.ts';
-import { requestedAddresses } from '../cluster/egress/egress-ip-outcome.ts';
+import { insideAddresses, requestedAddresses } from '../cluster/egress/egress-ip-outcome.ts';
 import { isPlainObject, own } from '../api/plain-object.ts';
 import { formatValue, shownPath, type FieldPath } from '../api/validation/field-errors.ts';
 import { V1 } from '../api/conversion/conversion.ts';
@@ -167,19 +167,29 @@ const unreadable = (
     );
   });
 
-/** EgressIPs with what is no address. */
-const invalidEgressIps = (documents: readonly ManifestDocument[]): ManifestError[] =>
-  documents.flatMap((document) =>
-    document.object.kind === 'EgressIP'
-      ? requestedAddresses(document.object as EgressIP).invalid.map((text) =>
-          aboutField(
-            document,
-            ['spec', 'egressIPs'],
-            `${REFUSED}: ${formatValue(text)} is not a valid IP address; write one such as 172.18.0.100`,
-          ),
-        )
-      : [],
-  );
+/** EgressIPs with what is no address, what they have twice, and what no node has outside. */
+const invalidEgressIps = (
+  documents: readonly ManifestDocument[],
+  settings: ClusterSettings,
+): ManifestError[] =>
+  documents.flatMap((document) => {
+    if (document.object.kind !== 'EgressIP') return [];
+    const egressIp = document.object as EgressIP;
+    const { egressIPs } = egressIp.spec;
+    const { addresses, invalid } = requestedAddresses(egressIp);
+    const twice = egressIPs.length - invalid.length - addresses.size;
+    return [
+      ...invalid.map(
+        (text) =>
+          `${REFUSED}: ${formatValue(text)} is not a valid IP address; write one such as 172.18.0.100`,
+      ),
+      ...[...insideAddresses(egressIp, settings)].map(
+        ([address, why]) =>
+          `${REFUSED}: ${formatValue(address)} ${why}; write an address of a network of the nodes`,
+      ),
+      ...(twice > 0 ? ['an address is there twice, and counts once; take it out'] : []),
+    ].map((message) => aboutField(document, ['spec', 'egressIPs'], message));
+  });
 
 /** EgressIPs that ask for nothing, or for what another one of these files has: the one that is written first counts. */
 function uselessEgressIps(documents: readonly ManifestDocument[]): ManifestError[] {
@@ -403,7 +413,7 @@ export function checkTogether(
       ...unlabelledNamespaces(documents),
       ...senselessSelectors(documents),
       ...unreadable(documents, settings),
-      ...invalidEgressIps(documents),
+      ...invalidEgressIps(documents, settings),
       ...uselessEgressIps(documents),
       ...hostBits(documents),
       ...withoutRoom(documents),

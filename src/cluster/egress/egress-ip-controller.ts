@@ -403,7 +403,7 @@ export class EgressIpController {
           moves: [],
         };
         const problems = settings.cluster.features.egressIp
-          ? egressProblems(egressIp, assignment, () =>
+          ? egressProblems(egressIp, assignment, settings.cluster, () =>
               nodes.filter(({ labels }) => matchesSelector(egressNodeSelector(egressIp), labels)),
             )
           : [EGRESS_IPS_OFF];

@@ -3,9 +3,11 @@ import { formatAddress, parseAddress, type Address } from '../../allocators/addr
 import type { EgressAssignment } from '../../allocators/egress-addresses.ts';
 import { labelSelectorProblem } from '../../api/label-selector.ts';
 import type { EgressIP, Service } from '../../api/types.ts';
+import type { ClusterSettings } from '../../model/model.ts';
 import { readService } from '../../model/read/services.ts';
 import { formatValue } from '../../api/validation/field-errors.ts';
 import { egressNodeSelector, isByLabel } from '../../model/rules/egress-node-selectors.ts';
+import { closedRanges, rangeWith } from '../../model/rules/service-admission.ts';
 import type { EgressNodeFacts } from './egress-nodes.ts';
 
 export interface EgressProblem {
@@ -27,6 +29,18 @@ export function requestedAddresses({ spec }: EgressIP): {
   }
   return { addresses, invalid };
 }
+
+/** Addresses of an object that no node can have outside, by why not. */
+export const insideAddresses = (
+  egressIp: EgressIP,
+  settings: ClusterSettings,
+): ReadonlyMap<string, string> =>
+  new Map(
+    [...requestedAddresses(egressIp).addresses].flatMap(([address, parsed]) => {
+      const range = rangeWith(parsed, closedRanges(settings));
+      return range === undefined ? [] : [[address, `is in ${range.name} ${range.cidr}`]];
+    }),
+  );
 
 /** Addresses by which a service is reached from outside, in canonical form. */
 export const externalAddresses = (service: Service): readonly string[] =>
@@ -84,10 +98,11 @@ export function unheardNode(
   };
 }
 
-/** `matching`: nodes that the object selects, whatever their state. */
+/** `settings` say which addresses the cluster has for itself; `matching`: nodes that the object selects, whatever their state. */
 export function egressProblems(
   egressIp: EgressIP,
   { items, unassigned }: EgressAssignment,
+  settings: ClusterSettings,
   matching: () => readonly EgressNodeFacts[],
 ): readonly EgressProblem[] {
   const { name } = egressIp.metadata;
@@ -97,9 +112,16 @@ export function egressProblems(
     reason: 'InvalidEgressIP',
     message: `egress IP: ${formatValue(text)} for object EgressIP: ${name} is not a valid IP address`,
   }));
+  const inside = insideAddresses(egressIp, settings);
   const homeless: string[] = [];
   for (const [address, why] of unassigned) {
-    if (why.kind === 'no-node') homeless.push(address);
+    const whyInside = inside.get(address);
+    if (why.kind === 'no-node' && whyInside !== undefined)
+      problems.push({
+        reason: 'InvalidEgressIP',
+        message: `egress IP: ${formatValue(address)} for object EgressIP: ${name} ${whyInside}, so no node has it outside; write an address of a network of the nodes`,
+      });
+    else if (why.kind === 'no-node') homeless.push(address);
     else if (why.kind === 'requested')
       problems.push({
         reason: 'UnsupportedRequest',

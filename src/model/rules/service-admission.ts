@@ -7,6 +7,7 @@ import {
   parseAddress,
   parsePrefix,
   withinAny,
+  type Address,
 } from '../../allocators/addresses.ts';
 import { rangesOfCluster } from '../../api/validation/overlap.ts';
 import type { ClusterSettings } from '../model.ts';
@@ -63,6 +64,16 @@ export const closedRanges = (settings: ClusterSettings): readonly NamedRange[] =
   ...rangesOfCluster(settings).map(({ type, cidr }) => ({ cidr, name: `the ${type}` })),
   ...SPECIAL,
 ];
+
+/** The first of these ranges that an address is in. */
+export const rangeWith = (
+  address: Address,
+  ranges: readonly NamedRange[],
+): NamedRange | undefined =>
+  ranges.find(({ cidr }) => {
+    const prefix = parsePrefix(cidr);
+    return prefix !== undefined && containsAddress(prefix, address);
+  });
 
 /** So many addresses are named of those that are refused: the rest is counted. */
 const NAMED = 5;
@@ -124,10 +135,7 @@ export class ServiceAdmission {
   #refusal(address: string, owners: AddressOwners): string | undefined {
     const parsed = parseAddress(address);
     if (parsed === undefined) return 'is no IP address';
-    const range = [...this.#ranges, ...owners.ranges].find(({ cidr }) => {
-      const prefix = parsePrefix(cidr);
-      return prefix !== undefined && containsAddress(prefix, parsed);
-    });
+    const range = rangeWith(parsed, [...this.#ranges, ...owners.ranges]);
     if (range !== undefined) return `is in ${range.name} ${range.cidr}`;
     const service = owners.clusterIp(address);
     if (service !== undefined) return `is the cluster IP of service ${service}`;

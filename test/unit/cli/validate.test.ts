@@ -45,6 +45,17 @@ describe('objects that are each valid', () => {
       'net.yaml:10:9: EgressIP b: spec.egressIPs: the cluster manager would refuse it: fd00::1 is asked for by EgressIP a (net.yaml:2); write another one',
       'net.yaml:15:9: EgressIP c: spec.egressIPs: asks for no address, and has no effect: write one or more',
     ]);
+    const inside = ['127.0.0.1', '10.128.0.5', '172.16.1.5', '100.64.0.5', '"fe80::1"'];
+    const refused = (text: string): unknown =>
+      expect.stringMatching(
+        `EgressIP d: spec.egressIPs: the cluster manager would refuse it: "${text}" is in the .*; write an address of a network of the nodes$`,
+      );
+    expect(
+      together(egressIp('d', [...inside, '172.18.0.5', '172.18.0.5'].join())).warnings,
+    ).toEqual([
+      ...inside.map((text) => refused(text.replaceAll('"', ''))),
+      'net.yaml:5:9: EgressIP d: spec.egressIPs: an address is there twice, and counts once; take it out',
+    ]);
   });
 
   test('a policy for a network that is not there says so', () => {

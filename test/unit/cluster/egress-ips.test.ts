@@ -331,6 +331,7 @@ test('owners are told once what is wrong, and what is right is assigned all the 
     egressIp('one', '172.18.0.100'),
     egressIp('two', '172.18.0.101', '172.18.0.100', '172.18.0.3', 'here'),
     egressIp('far', '192.0.2.1'),
+    egressIp('never', '127.0.0.1'),
   );
   await running.settled();
   expect(await itemsOf(store, 'two')).toEqual(['172.18.0.101 n2']);
@@ -338,6 +339,7 @@ test('owners are told once what is wrong, and what is right is assigned all the 
     'two Warning InvalidEgressIP: egress IP: "here" for object EgressIP: two is not a valid IP address',
     'two Warning UnsupportedRequest: IP: "172.18.0.100" for EgressIP: two is already allocated for EgressIP: one on n1',
     'two Warning EgressIPConflict: Egress IP two with IP 172.18.0.3 is conflicting with a host (n2) IP address and will not be assigned',
+    'never Warning InvalidEgressIP: egress IP: "127.0.0.1" for object EgressIP: never is in the loopback addresses 127.0.0.0/8, so no node has it outside; write an address of a network of the nodes',
     'far Warning NoMatchingNodeFound: No matching nodes found, which can host any of the egress IPs: [192.0.2.1] for object EgressIP: far',
   ];
   expect(told(store)).toEqual(expect.arrayContaining(expected));

@@ -31,6 +31,15 @@ const secondary = (key: string, spec: object): object => {
     spec,
   };
 };
+const ROUTED = {
+  apiVersion: 'k8s.ovn.org/v1',
+  kind: 'UserDefinedNetwork',
+  metadata: { namespace: 'alpha', name: 'routed' },
+  spec: {
+    topology: 'Layer3',
+    layer3: { role: 'Secondary', subnets: [{ cidr: '10.73.0.0/16', hostSubnet: 24 }] },
+  },
+};
 const podOn = (key: string, nodeName: string, networks: unknown): object => {
   const [namespace, name] = key.split('/');
   const text = typeof networks === 'string' ? networks : JSON.stringify(networks);
@@ -49,8 +58,8 @@ const staticMesh = {
 };
 const PODS = {
   alpha: [
-    podOn('alpha/one', 'n1', [staticMesh, { name: 'lan' }, { name: 'bare' }]),
-    podOn('alpha/two', 'n2', 'mesh, lan, bare'),
+    podOn('alpha/one', 'n1', [staticMesh, { name: 'lan' }, { name: 'bare' }, { name: 'routed' }]),
+    podOn('alpha/two', 'n2', 'mesh, lan, bare, routed'),
     podOn('alpha/three', 'n3', 'mesh'),
   ],
   beta: [podOn('beta/one', 'n1', 'mesh'), podOn('beta/two', 'n2', 'mesh')],
@@ -128,7 +137,7 @@ describe.skipIf(whyNoLab !== undefined)(
       ]);
       writeFileSync(join(folder, 'networks.yaml'), manifest(networks));
       const lan = secondary('alpha/lan', { subnet: '10.71.0.0/24', hasExternalConnectivity: true });
-      writeFileSync(join(folder, 'lan.yaml'), manifest([lan, secondary('alpha/bare', {})]));
+      writeFileSync(join(folder, 'lan.yaml'), manifest([lan, secondary('alpha/bare', {}), ROUTED]));
       for (const [name, pods] of Object.entries(PODS))
         writeFileSync(join(folder, `${name}-pods.yaml`), manifest(pods));
       lab = await testLab('e2e-secondary');
@@ -142,7 +151,7 @@ describe.skipIf(whyNoLab !== undefined)(
         async () => {
           await tenants.settle();
           const attached = attachedPods(lab.record).map(({ interfaces }) => interfaces.length - 1);
-          return attached.toSorted((a, b) => a - b).join(' ') === '1 1 1 3 3';
+          return attached.toSorted((a, b) => a - b).join(' ') === '1 1 1 4 4';
         },
         SOON.timeout,
       );
@@ -200,6 +209,19 @@ describe.skipIf(whyNoLab !== undefined)(
         .toEqual(['alpha/one', 'alpha/two', 'alpha/two']);
       for (const pod of ['alpha/one', 'alpha/two'])
         await inPod(pod, `ping -c 1 -w 5 ${OUTSIDE_ADDRESS}`);
+    });
+
+    test('on a network of Layer3 each node has a subnet of its own, and pods of two nodes reach each other', async () => {
+      const [one, two] = ['alpha/one', 'alpha/two'].map((pod) => end(pod, 'alpha/routed').address);
+      const subnetOf = (address = ''): string => address.slice(0, address.lastIndexOf('.'));
+      expect(subnetOf(one)).not.toBe(subnetOf(two));
+      await expect
+        .poll(() => answers(['alpha/one', two ?? ''], ['alpha/two', one ?? '']), SOON)
+        .toEqual(['alpha/two', 'alpha/one']);
+      expect(await answers(['beta/one', two ?? ''], ['ext', two ?? ''])).toEqual([
+        'nobody',
+        'nobody',
+      ]);
     });
 
     test('a network without a subnet carries what addresses pods give themselves, from the MACs that they have', async () => {

@@ -1,0 +1,403 @@
+// What works on which kind of network, and the test that shows it. docs/support.md is written from it (generate-support-page.ts), and
+// test/unit/docs/support.test.ts looks for every test that it names.
+
+export const KINDS = [
+  'the default network',
+  'primary Layer3',
+  'primary Layer2',
+  'secondary Layer3',
+  'secondary Layer2',
+  'localnet',
+] as const;
+export type Kind = (typeof KINDS)[number];
+
+const [DEFAULT, LAYER3, LAYER2, SECONDARY3, SECONDARY2, LOCALNET] = KINDS;
+const PRIMARY: readonly Kind[] = [LAYER3, LAYER2];
+const GATEWAY: readonly Kind[] = [DEFAULT, ...PRIMARY];
+const SECONDARY: readonly Kind[] = [SECONDARY3, SECONDARY2, LOCALNET];
+const FLAT: readonly Kind[] = [LAYER2, SECONDARY2, LOCALNET];
+
+/** Packets: they were sent. Rows: what is in the databases is right by OVN's own programs, and no packet was sent. */
+export type Proof = 'packets' | 'rows';
+
+export interface Support {
+  readonly on: readonly Kind[];
+  readonly proof: Proof;
+  /** File below `test`, without `.ts`, and how its test's name begins. */
+  readonly by: readonly (readonly [file: string, test: string])[];
+}
+export interface Feature {
+  readonly name: string;
+  readonly page: string;
+  readonly works: readonly Support[];
+  /** Each kind that is in no `works`. */
+  readonly not: readonly { readonly on: readonly Kind[]; readonly why: string }[];
+}
+
+const MATRIX = 'support/lab/matrix';
+const NO_SERVICES = 'secondary networks have no services';
+const NO_WAY_OUT = 'a secondary network has no gateway: pods leave by their primary one';
+const NOT_FLAT = 'an address belongs to its node: elsewhere it is another one';
+const UNDERLAY = 'pods leave by the physical network itself';
+const noWayOut = [
+  { on: [SECONDARY3, SECONDARY2], why: NO_WAY_OUT },
+  { on: [LOCALNET], why: UNDERLAY },
+];
+const inMatrix = (test: string): Support => ({
+  on: GATEWAY,
+  proof: 'packets',
+  by: [[MATRIX, test]],
+});
+const service = (name: string, page: string, ...by: Support['by']): Feature => ({
+  name,
+  page,
+  works: [{ on: GATEWAY, proof: 'packets', by }],
+  not: [{ on: SECONDARY, why: NO_SERVICES }],
+});
+const egress = (name: string, page: string, ...by: Support['by']): Feature => ({
+  name,
+  page,
+  works: [{ on: GATEWAY, proof: 'packets', by }],
+  not: noWayOut,
+});
+
+export const FEATURES: readonly Feature[] = [
+  {
+    name: 'pods reach the pods of their network on every node, and none of another one',
+    page: 'topology.md',
+    works: [
+      inMatrix('pods of a network reach each other on one node and on two'),
+      {
+        on: SECONDARY,
+        proof: 'packets',
+        by: [
+          ['e2e/secondary-networks.test', 'on a network of Layer3 each node has a subnet of its own'],
+          ['e2e/secondary-networks.test', 'pods reach each other over three nodes, and nobody'],
+          ['e2e/secondary-networks.test', 'a network with external connectivity is on the underlay'],
+        ],
+      },
+    ],
+    not: [],
+  },
+  {
+    name: 'one subnet for two networks',
+    page: 'api.md#what-overlaps',
+    works: [
+      {
+        on: PRIMARY,
+        proof: 'packets',
+        by: [
+          ['e2e/tenants.test', 'two pods with one address reach it'],
+          ['e2e/topologies.test', 'pods of a Layer2 network reach each other over three nodes'],
+        ],
+      },
+      {
+        on: [SECONDARY2],
+        proof: 'packets',
+        by: [['e2e/secondary-networks.test', 'pods reach each other over three nodes, and nobody']],
+      },
+      {
+        on: [SECONDARY3, LOCALNET],
+        proof: 'rows',
+        by: [['unit/topology/connect/sibling-networks.test', 'that overlap are kept apart, and so are secondary']],
+      },
+    ],
+    not: [{ on: [DEFAULT], why: 'there is one' }],
+  },
+  {
+    name: 'a network without a subnet: pods bring their addresses',
+    page: 'api.md#ovnsecondarynetwork',
+    works: [
+      {
+        on: [SECONDARY2],
+        proof: 'packets',
+        by: [['e2e/secondary-networks.test', 'a network without a subnet carries']],
+      },
+      { on: [LOCALNET], proof: 'rows', by: [['integration/topology/flat-networks.test', 'northd has nothing to say against them']] },
+    ],
+    not: [
+      { on: GATEWAY, why: 'routers need to know where pods are' },
+      { on: [SECONDARY3], why: 'routers need to know where pods are' },
+    ],
+  },
+  {
+    name: 'the outside, with the address of the node',
+    page: 'topology.md',
+    works: [
+      inMatrix('a host outside is reached from every node, and sees the node'),
+      {
+        on: [LOCALNET],
+        proof: 'packets',
+        by: [['e2e/topologies.test', 'pods of a localnet network reach a host outside on their VLAN']],
+      },
+    ],
+    not: [{ on: [SECONDARY3, SECONDARY2], why: NO_WAY_OUT }],
+  },
+  service('cluster IPs', 'topology.md#services', [MATRIX, 'a cluster IP is answered by the pod']),
+  service(
+    'node ports, load balancer and external addresses, traffic policies',
+    'topology.md#services',
+    [MATRIX, 'a node port is answered from outside at every node'],
+    [MATRIX, 'the address of a load balancer is answered'],
+    [MATRIX, 'with a local external policy only where the pod is'],
+    ['e2e/service-cases.test', 'an external address of no node is answered'],
+  ),
+  service('session affinity', 'topology.md#services', [
+    MATRIX,
+    'connections to a cluster IP are spread over its pods',
+  ]),
+  {
+    name: 'services without a selector, to addresses outside of the cluster',
+    page: 'reference/api.md#9-mirrored-endpointslices',
+    works: [
+      {
+        on: [DEFAULT, LAYER3],
+        proof: 'packets',
+        by: [['e2e/service-cases.test', 'without a selector, with a slice that somebody made']],
+      },
+      {
+        on: [LAYER2],
+        proof: 'rows',
+        by: [['unit/cluster/endpoint-mirror.test', 'a slice that somebody made is mirrored']],
+      },
+    ],
+    not: [{ on: SECONDARY, why: NO_SERVICES }],
+  },
+  {
+    name: 'ports of the node that pods have (`hostPort`)',
+    page: 'host.md#ports-of-the-node-that-pods-have-hostport',
+    works: [
+      {
+        on: [DEFAULT, LAYER3],
+        proof: 'packets',
+        by: [['e2e/service-cases.test', 'a port of the node leads to the pod that has it']],
+      },
+      {
+        on: [LAYER2],
+        proof: 'packets',
+        by: [['e2e/local-gateway.test', 'a port of the node leads to the pod that has it']],
+      },
+    ],
+    not: [{ on: SECONDARY, why: 'a port of the node leads to the primary interface' }],
+  },
+  {
+    name: 'NetworkPolicy; on secondary networks MultiNetworkPolicy',
+    page: 'api.md#networkpolicy',
+    works: [
+      inMatrix('a network policy lets in whom it names'),
+      {
+        on: [SECONDARY2],
+        proof: 'packets',
+        by: [['e2e/secondary-networks.test', 'a MultiNetworkPolicy closes the interfaces']],
+      },
+      {
+        on: [SECONDARY3, LOCALNET],
+        proof: 'rows',
+        by: [['unit/topology/policy/multi-policy.test', 'a policy for a secondary network has the rows']],
+      },
+    ],
+    not: [],
+  },
+  {
+    name: 'AdminNetworkPolicy, ClusterNetworkPolicy',
+    page: 'api.md#clusternetworkpolicy',
+    works: [
+      {
+        on: [DEFAULT, LAYER3],
+        proof: 'packets',
+        by: [['e2e/policy-cases.test', 'an AdminNetworkPolicy comes before NetworkPolicies']],
+      },
+      {
+        on: [LAYER2],
+        proof: 'rows',
+        by: [['integration/topology/policies.test', 'policies of administrators come before']],
+      },
+    ],
+    not: [{ on: SECONDARY, why: 'they are for the primary interface of pods' }],
+  },
+  egress(
+    'EgressFirewall',
+    'api.md#egressfirewall',
+    ['e2e/egress-firewall.test', 'the first rule that is about a packet decides'],
+    ['e2e/egress-firewall.test', 'what denies everything leaves'],
+  ),
+  {
+    name: 'names in EgressFirewalls: exact ones; wildcards',
+    page: 'decisions/firewall-names.md',
+    works: [
+      {
+        on: [DEFAULT],
+        proof: 'packets',
+        by: [['e2e/egress-firewall.test', 'is in force before they are told, for exact names']],
+      },
+      {
+        on: PRIMARY,
+        proof: 'packets',
+        by: [['e2e/host.test', 'names in EgressFirewalls are in force before pods of all are told']],
+      },
+    ],
+    not: noWayOut,
+  },
+  egress('EgressIP, also by another network card', 'api.md#egressip', [
+    'support/lab/egress-ips',
+    'pods of the node that has it, and of others, leave with it, on every network',
+  ]),
+  egress('EgressIP for some destinations', 'api.md#for-some-destinations-alone', [
+    'e2e/egress-classes.test',
+    'what is for the class leaves with its address',
+  ]),
+  egress('EgressService', 'api.md#egressservice', [
+    'e2e/egress-service.test',
+    'pods of the chosen node, and of others, leave with the address',
+  ]),
+  egress('AdminPolicyBasedExternalRoute', 'api.md#adminpolicybasedexternalroute', [
+    'e2e/external-routes.test',
+    'with two they leave by both',
+  ]),
+  {
+    name: 'EgressQoS; NetworkQoS',
+    page: 'api.md#egressqos-and-networkqos',
+    works: [
+      {
+        on: GATEWAY,
+        proof: 'packets',
+        by: [
+          ['e2e/qos.test', 'the first rule of an EgressQoS that means a packet marks it'],
+          ['e2e/qos.test', 'a NetworkQoS comes first'],
+        ],
+      },
+      {
+        on: [LOCALNET],
+        proof: 'packets',
+        by: [['e2e/qos.test', 'on a network that it selects, and on no other']],
+      },
+      { on: [SECONDARY3, SECONDARY2], proof: 'rows', by: [['unit/topology/egress/qos.test', 'has a row per rule and one set of the pods']] },
+    ],
+    not: [],
+  },
+  {
+    name: 'ClusterNetworkConnect: pods, services, or both',
+    page: 'api.md#clusternetworkconnect',
+    works: [
+      {
+        on: PRIMARY,
+        proof: 'packets',
+        by: [
+          ['e2e/connect-kinds.test', 'pods and services: every pair meets in both families'],
+          ['e2e/connect-kinds.test', 'services alone: pods stay in their networks'],
+        ],
+      },
+    ],
+    not: [
+      { on: [DEFAULT], why: 'every namespace without a network of its own is on it' },
+      { on: SECONDARY, why: 'the API connects primary networks' },
+    ],
+  },
+  {
+    name: 'several networks of one kind for a namespace',
+    page: 'api.md#several-primary-networks-of-a-namespace',
+    works: [
+      {
+        on: PRIMARY,
+        proof: 'packets',
+        by: [['e2e/connects.test', 'its pods reach each other, whichever they are on']],
+      },
+      {
+        on: SECONDARY,
+        proof: 'packets',
+        by: [['e2e/secondary-networks.test', 'a pod has an interface for each network that it names']],
+      },
+    ],
+    not: [{ on: [DEFAULT], why: 'there is one' }],
+  },
+  {
+    name: 'virtual machines: DHCP',
+    page: 'topology.md',
+    works: [
+      {
+        on: [LAYER2],
+        proof: 'packets',
+        by: [['e2e/virtual-machines.test', 'is told by DHCP what its pod has']],
+      },
+      {
+        on: [SECONDARY2],
+        proof: 'packets',
+        by: [['e2e/secondary-networks.test', 'OVN answers a DHCP client with the address']],
+      },
+      {
+        on: [LOCALNET],
+        proof: 'rows',
+        by: [['integration/topology/flat-networks.test', 'a pod that asks by DHCP is offered its own']],
+      },
+    ],
+    not: [{ on: [DEFAULT, LAYER3, SECONDARY3], why: NOT_FLAT }],
+  },
+  {
+    name: 'virtual machines: a move to another node',
+    page: 'topology.md',
+    works: [
+      {
+        on: [LAYER2],
+        proof: 'packets',
+        by: [['e2e/virtual-machines.test', 'moves to another node with its connections']],
+      },
+      {
+        on: [SECONDARY2, LOCALNET],
+        proof: 'rows',
+        by: [['unit/topology/pods/virtual-machines.test', 'has two ports, of which only the one that it leaves is open']],
+      },
+    ],
+    not: [{ on: [DEFAULT, LAYER3, SECONDARY3], why: NOT_FLAT }],
+  },
+  {
+    name: 'addresses that stay (IPAMClaim)',
+    page: 'api.md#what-pods-may-ask-for',
+    works: [
+      {
+        on: FLAT,
+        proof: 'rows',
+        by: [['unit/addresses/persistent-addresses.test', 'keeps its addresses while pods come and go']],
+      },
+    ],
+    not: [{ on: [DEFAULT, LAYER3, SECONDARY3], why: NOT_FLAT }],
+  },
+  {
+    name: 'multicast between the pods of a namespace',
+    page: 'topology.md',
+    works: [
+      {
+        on: GATEWAY,
+        proof: 'rows',
+        by: [['integration/topology/multicast.test', 'multicast reaches the pods of a namespace']],
+      },
+    ],
+    not: [{ on: SECONDARY, why: 'multicast of secondary networks goes to all, as on a wire' }],
+  },
+  {
+    name: 'names in DNS with the network’s addresses',
+    page: 'api.md#names-of-a-network',
+    works: [
+      {
+        on: PRIMARY,
+        proof: 'rows',
+        by: [['unit/node/dns/network-answers.test', 'what the node knows it answers without asking']],
+      },
+    ],
+    not: [
+      { on: [DEFAULT], why: 'the cluster’s DNS has its addresses' },
+      { on: SECONDARY, why: 'names are those of primary networks' },
+    ],
+  },
+  {
+    name: 'kubelet’s probes',
+    page: 'host.md',
+    works: [
+      {
+        on: GATEWAY,
+        proof: 'packets',
+        by: [['e2e/host.test', 'kubelet reaches the pods of all at their addresses on the default']],
+      },
+    ],
+    not: [{ on: SECONDARY, why: 'kubelet asks at the default network, which every pod is on' }],
+  },
+];

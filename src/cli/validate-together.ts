@@ -8,7 +8,11 @@ import {
 } from '../allocators/addresses.ts';
 import type { ManifestDocument, ManifestError } from '../api/validation/manifest.ts';
 import { describeObject } from '../api/validation/manifest.ts';
-import { PRIMARY_NETWORK_LABEL } from '../api/annotations/network-annotations.ts';
+import {
+  namesLabelProblem,
+  NETWORK_NAMES_LABEL,
+  PRIMARY_NETWORK_LABEL,
+} from '../api/annotations/network-annotations.ts';
 import type { ClusterAddressing } from '../api/nad/network-config.ts';
 import type { NetworkObject } from '../api/nad/network-spec.ts';
 import { networkSpecOf } from '../api/nad/network-spec.ts';
@@ -282,6 +286,24 @@ function unusableNads(
   });
 }
 
+/** Networks whose label for their names says nothing. */
+const uselessNameLabels = (documents: readonly ManifestDocument[]): ManifestError[] =>
+  documents.flatMap((document) => {
+    const network = asNetwork(document);
+    const spec = network === undefined ? undefined : networkSpecOf(network);
+    if (spec === undefined || spec.kind === 'invalid') return [];
+    const problem = namesLabelProblem(document.object.metadata.labels, spec.value.role);
+    return problem === undefined
+      ? []
+      : [
+          about(
+            document,
+            problem,
+            document.positionOf(['metadata', 'labels', NETWORK_NAMES_LABEL]),
+          ),
+        ];
+  });
+
 /** Networks whose rows in OVN would have the same names. */
 function clashingNames(documents: readonly ManifestDocument[]): ManifestError[] {
   const seen = new Map<string, ManifestDocument>();
@@ -409,6 +431,7 @@ export function checkTogether(
       ...unusableNads(documents, settings),
       ...conflictingPrimaries(documents),
       ...refusedConnects(previews),
+      ...uselessNameLabels(documents),
       ...clashingNames(documents),
       ...unlabelledNamespaces(documents),
       ...senselessSelectors(documents),

@@ -21,22 +21,25 @@ import {
 } from '../support/lab/host-tenants.ts';
 import { API, DNS, nodeAddresses, sliceObjects } from '../support/lab/matrix-tenants.ts';
 import { proveNamesOnNetworks } from '../support/lab/names-on-networks.ts';
+import { peerObjects, peersOnDefault, provePeers } from '../support/lab/peers-by-name.ts';
 import { until } from '../support/run/until.ts';
 
 const OVS = '--ovs=unix:/run/openvswitch/db.sock';
-const ARGUMENTS = ['--render=everywhere'];
+const ARGUMENTS = ['--render=everywhere', '--network-names=true'];
 
 const hostPort = (index: number): number => 31_080 + index;
 /** Two tenants with one subnet, whose pods get the same address; blue has a second primary network of another topology. */
 const OBJECTS = [
   namespace('blue'),
-  network('blue', 'net', 'Layer3', ['10.20.0.0/16']),
+  network('blue', 'net', 'Layer3', ['10.20.0.0/16'], true),
   pod('blue', 'web', 'net', hostPort(0)),
+  pod('blue', 'peer', 'net'),
   network('blue', 'second', 'Layer2', ['10.21.0.0/16']),
   pod('blue', 'second', 'second', hostPort(1)),
   namespace('green'),
-  network('green', 'net', 'Layer3', ['10.20.0.0/16']),
+  network('green', 'net', 'Layer3', ['10.20.0.0/16'], true),
   pod('green', 'web', 'net', hostPort(2)),
+  pod('green', 'peer', 'net'),
 ];
 /** Of services of blue and green. */
 const CLUSTER_IPS = ['172.16.1.70', '172.16.1.71'] as const;
@@ -291,10 +294,14 @@ print(s.recv(512).decode().split()[0])
       );
     });
 
-    test('names in EgressFirewalls are in force before pods of all are told, also after the daemon was killed, when they are told at once', async () => {
+    test('names in EgressFirewalls are in force before pods of all are told, also after the daemon was killed, when they are told at once; pods of each StatefulSet find themselves, and nobody those of another tenant', async () => {
+      const tenants = { ends, onDefault, write };
+      write('peers.yaml', peerObjects(tenants));
       await proveNamesOnNetworks({
         lab: lab.record,
-        tenants: { ends, onDefault, write },
+        tenants,
+        known: peersOnDefault(tenants),
+        also: (isAnswering) => provePeers(lab.record, tenants, isAnswering, ['blue/second']),
         pods: PODS,
         servers: DNS.ips.slice(0, 1),
         daemonArguments: ARGUMENTS,

@@ -43,6 +43,24 @@ export const PRIMARY_NETWORK_LABEL = 'k8s.ovn.org/primary-user-defined-network';
 /** Label of networks whose pods are told the addresses of their own networks by DNS, `true` or `false`; NADs have it from their objects. */
 export const NETWORK_NAMES_LABEL = 'k8s.ovn.org/network-names';
 
+/** Whether a network's names are to be answered by nodes, as its labels say. */
+export const asksForNames = (labels: Readonly<Record<string, string>> = {}): boolean =>
+  own(labels, NETWORK_NAMES_LABEL) === 'true';
+
+/** What is wrong with how the labels of a network of that role say it. */
+export function namesLabelProblem(
+  labels: Readonly<Record<string, string>> = {},
+  role: string,
+): string | undefined {
+  const value = own(labels, NETWORK_NAMES_LABEL);
+  if (value === undefined || value === 'false') return undefined;
+  if (value !== 'true')
+    return `label ${NETWORK_NAMES_LABEL}: ${formatValue(value)} is neither "true" nor "false"; names of the network are what the cluster's DNS says`;
+  return role === 'primary'
+    ? undefined
+    : `label ${NETWORK_NAMES_LABEL}: names are answered on primary networks alone; remove the label`;
+}
+
 const BY_MANAGER = 'remove the annotation: the cluster manager writes it again';
 
 const MOST_NETWORK_ID = 4095;

@@ -1,6 +1,10 @@
 /** Which primary networks have their names answered by nodes, and what is known of the cluster from them. */
 import { contains, withinAny } from '../../allocators/addresses.ts';
-import { NETWORK_NAMES_LABEL } from '../../api/annotations/network-annotations.ts';
+import {
+  asksForNames,
+  namesLabelProblem,
+  NETWORK_NAMES_LABEL,
+} from '../../api/annotations/network-annotations.ts';
 import { DerivedFacts } from '../../facts/derived-facts.ts';
 import { ONE } from '../../facts/keys.ts';
 import { DEFAULT_NETWORK } from '../read/networks.ts';
@@ -9,6 +13,7 @@ import type { NameView } from '../rules/network-names.ts';
 import type { ConnectTables } from './connects.ts';
 import type { NetworkTables } from './networks.ts';
 import type { NodeTables } from './nodes.ts';
+import type { ModelProblem } from './problems.ts';
 import type { ReachTables } from './reach.ts';
 import type { RenderedTables } from './rendered-networks.ts';
 import type { ServiceTables } from './services.ts';
@@ -44,12 +49,13 @@ export function nameTables(
     ONE,
     () => {
       if (!isOn) return undefined;
-      const found = new Set(definitions.by('named').map(({ network }) => network));
+      const asking = definitions.by('named').filter(({ labels }) => asksForNames(labels));
+      const found = new Set(asking.map(({ network }) => network));
       const asked = [...found].filter(
         (name) =>
           networks.part(name, 'role') === 'primary' &&
-          (registrations.part(name, 'nads') ?? []).every(
-            (nad) => definitions.part(nad, 'labels')?.[NETWORK_NAMES_LABEL] === 'true',
+          (registrations.part(name, 'nads') ?? []).every((nad) =>
+            asksForNames(definitions.part(nad, 'labels')),
           ),
       );
       return { networks: asked.sort() };
@@ -95,8 +101,34 @@ export function nameTables(
     ]);
   }
 
+  /** What is wrong with how a NAD asks for it. */
+  function problemOf(
+    labels: Readonly<Record<string, string>>,
+    network: string,
+  ): string | undefined {
+    const wrong = namesLabelProblem(labels, networks.peek(network)?.role ?? 'primary');
+    if (wrong !== undefined || !asksForNames(labels)) return wrong;
+    const label = `label ${NETWORK_NAMES_LABEL}`;
+    if (!isOn)
+      return `${label}: nodes answer no names of networks (--network-names false): they are what the cluster's DNS says; an administrator sets it, or remove the label`;
+    const other = (registrations.peek(network)?.nads ?? []).find(
+      (nad) => !asksForNames(definitions.peek(nad)?.labels),
+    );
+    return other === undefined
+      ? undefined
+      : `${label}: NetworkAttachmentDefinition ${other} of the same network does not have it: names are what the cluster's DNS says until all of them have`;
+  }
+
   return {
     namedNetworks,
+
+    *nameProblems(): Iterable<ModelProblem> {
+      for (const nad of definitions.keysBy('named')) {
+        const { labels = {}, network = '' } = definitions.peek(nad) ?? {};
+        const message = problemOf(labels, network);
+        if (message !== undefined) yield { object: `NetworkAttachmentDefinition ${nad}`, message };
+      }
+    },
 
     /** Networks whose names nodes answer, as they are or were last. */
     namesOf: (): readonly string[] => namedNetworks.by('here')[0]?.networks ?? [],

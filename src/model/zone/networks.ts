@@ -52,7 +52,7 @@ export function networkTables(known: ZoneBasis & NodeTables) {
   >('definitions', recorder, {
     indexes: {
       namespace: ({ namespace }) => [namespace],
-      named: ({ labels }) => (labels[NETWORK_NAMES_LABEL] === 'true' ? [[]] : []),
+      named: ({ labels }) => (Object.hasOwn(labels, NETWORK_NAMES_LABEL) ? [[]] : []),
     },
   });
   /** What the NADs of each network say together. */

@@ -123,6 +123,7 @@ export function zoneFacts(
       yield* problems.problems();
       yield* tables.nodeProblems();
       yield* tables.networkProblems();
+      yield* tables.nameProblems();
       yield* tables.serviceProblems();
       yield* tables.attachmentProblems();
       yield* tables.hostPortProblems();

@@ -36,9 +36,11 @@ const overUdp: Exchange = (query, { address, port }, signal) =>
       resolve(answer);
     });
     signal.addEventListener('abort', abort, { once: true });
-    // Connected: of anybody else nothing comes, and a refusal is an error.
-    socket.connect(port, address, () => {
-      if (!signal.aborted) socket.send(query);
+    // Connected: of anybody else nothing comes, and a refusal is an error. Of an address that has no way it is told here alone.
+    socket.connect(port, address, (error?: Error | null) => {
+      if (signal.aborted) return;
+      if (error) fail(error);
+      else socket.send(query);
     });
   });
 

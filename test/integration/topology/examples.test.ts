@@ -61,9 +61,11 @@ const waysOf = (folder: string): readonly Way[] =>
 /** Features that are off unless asked for, which the README.md says it needs. */
 const optionsOf = (folder: string): Record<string, string> =>
   Object.fromEntries(
-    [...readFileSync(join(folder, 'README.md'), 'utf8').matchAll(/--(enable-[a-z-]+)/g)].map(
-      ([, option = '']) => [option, 'true'],
-    ),
+    [
+      ...readFileSync(join(folder, 'README.md'), 'utf8').matchAll(
+        /--(enable-[a-z-]+|network-names)/g,
+      ),
+    ].map(([, option = '']) => [option, 'true']),
   );
 
 const examples = globSync(join(checkout, 'examples/*'))

@@ -24,18 +24,23 @@ export const namespace = (name: string): object => ({
   metadata: { name, labels: { 'k8s.ovn.org/primary-user-defined-network': '' } },
 });
 
-/** A primary network of a namespace. `cidrs`: one of each family. On Layer3 a node has a /24, or /64, of it. */
+/** A primary network of a namespace. `cidrs`: one of each family. On Layer3 a node has a /24, or /64, of it. `isNamed`: nodes are to answer its names. */
 export const network = (
   namespaceName: string,
   name: string,
   topology: 'Layer2' | 'Layer3',
   cidrs: readonly string[],
+  isNamed = false,
 ): object => {
   const hostSubnets = cidrs.map((cidr) => ({ cidr, hostSubnet: cidr.includes(':') ? 64 : 24 }));
   return {
     apiVersion: 'k8s.ovn.org/v1',
     kind: 'UserDefinedNetwork',
-    metadata: { name, namespace: namespaceName },
+    metadata: {
+      name,
+      namespace: namespaceName,
+      labels: isNamed ? { 'k8s.ovn.org/network-names': 'true' } : {},
+    },
     spec:
       topology === 'Layer2'
         ? { topology, layer2: { role: 'Primary', subnets: cidrs } }

@@ -42,16 +42,23 @@ export interface NamesOnNetworks {
   readonly servers: readonly string[];
   /** Of the daemon, which is killed. */
   readonly daemonArguments: readonly string[];
+  /** What the cluster's DNS says besides. */
+  readonly known?: Readonly<Record<string, readonly string[]>>;
+  /** Looks at what else pods are told, while the daemon answers and while it is gone. */
+  readonly also?: (isAnswering: boolean) => Promise<void>;
 }
 
 /** What pods are told is in force before they are; once the daemon is gone they are told at once, and nothing more is. */
 export async function proveNamesOnNetworks(proof: NamesOnNetworks): Promise<void> {
-  const { lab, tenants, pods, servers, daemonArguments } = proof;
+  const { lab, tenants, pods, servers, daemonArguments, also = () => Promise.resolve() } = proof;
   const say = (known: Readonly<Record<string, string>>): Promise<void> =>
     sayNames(
       lab,
       Object.fromEntries(
-        Object.entries(known).map(([name, address]) => [name, { addresses: [address], ttl: 0 }]),
+        Object.entries({ ...proof.known, ...known }).map(([name, addresses]) => [
+          name,
+          { addresses: [addresses].flat(), ttl: 0 },
+        ]),
       ),
     );
   for (const address of [never, first, second, third])
@@ -89,7 +96,9 @@ export async function proveNamesOnNetworks(proof: NamesOnNetworks): Promise<void
       }),
     );
   }
+  await also(true);
   await stopDaemon(lab, NODE, 'kill');
+  await also(false);
   await say({ [EXACT]: never, [OF_WILDCARD]: first });
   // Each is asked once.
   expect(await reached(names, 1)).toEqual(
@@ -100,5 +109,6 @@ export async function proveNamesOnNetworks(proof: NamesOnNetworks): Promise<void
     .poll(() => reached(names), SOON)
     .toEqual(everywhere({ [EXACT]: { [never]: true }, [OF_WILDCARD]: { [first]: true } }));
   tenants.write('firewalls.yaml', []);
+  await also(true);
   tenants.write('services.yaml', systemServices(dns));
 }

@@ -116,3 +116,28 @@ export function viewOf(facts: ZoneFacts = namedFacts(), id = blue.id): NameView 
   if (view === undefined) throw new Error(`no network ${id}`);
   return view;
 }
+
+/** So many tenants, with ids from 1 on, all with the subnet and the names of `blue` in their own namespaces `t1`, `t2` …, all of which ask for names. */
+export function manyNamedFacts(count: number): ZoneFacts {
+  const tenants = Array.from({ length: count }, (_, at) => at + 1);
+  const networkOf = (id: number): ZoneNetwork => ({
+    ...blue,
+    name: networkName(`t${id}_net`),
+    id,
+    masquerade: {},
+    nads: [`t${id}/net`],
+    namespaces: [`t${id}`],
+    object: `UserDefinedNetwork t${id}/net`,
+  });
+  const zone: Zone = {
+    ...namedZone,
+    networks: [...namedZone.networks.filter(({ id }) => id === 0), ...tenants.map(networkOf)],
+    connects: [],
+    namespaces: [...tenants.map((id) => `t${id}`), 'default', 'kube-system'],
+  };
+  return namedFacts(
+    zone,
+    tenants.map((id) => `t${id}/net`),
+    tenants.flatMap((id) => stateful(`t${id}`, `t${id}_net`, '103.103')),
+  );
+}

@@ -209,6 +209,23 @@ describe('objects that are each valid', () => {
     ]);
   });
 
+  test('may have a label for names that says nothing', () => {
+    const named = (value: string, role = 'Primary'): readonly string[] =>
+      together(
+        network('net', `{ role: ${role}, subnets: [10.0.0.0/24] }`).replace(
+          'name: net',
+          `name: net, labels: { k8s.ovn.org/network-names: "${value}" }`,
+        ),
+      ).warnings;
+    expect(named('true')).toEqual([]);
+    expect(named('on')).toEqual([
+      expect.stringContaining('"on" is neither "true" nor "false"; names of the network are'),
+    ]);
+    expect(named('true', 'Secondary')).toEqual([
+      expect.stringContaining('names are answered on primary networks alone; remove the label'),
+    ]);
+  });
+
   test('may select nothing', () => {
     const green = (operator: string): string => `
 apiVersion: k8s.ovn.org/v1

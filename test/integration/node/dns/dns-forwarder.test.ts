@@ -6,6 +6,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { DnsForwarding } from '../../../../src/model/zone/dns-forwarding.ts';
 import type { ZoneFacts } from '../../../../src/model/zone/zone.ts';
 import { DnsForwarder } from '../../../../src/node/dns/dns-forwarder.ts';
+import { DnsRelay } from '../../../../src/node/dns/dns-relay.ts';
 import { DnsStream } from '../../../../src/node/dns/dns-stream.ts';
 import { Installations } from '../../../../src/node/dns/installations.ts';
 import type { Told } from '../../../../src/node/dns/name-source.ts';
@@ -170,6 +171,14 @@ test('while no endpoint answers, pods are sent to the endpoints, and that is tol
   zone = {};
   await until('the forwarder', () => isOpen, { limit: 20_000 });
   expect(forwarder.problems()).toEqual([]);
+});
+
+test('an endpoint that the host can not send to does not answer', async () => {
+  // Nobody may send there without asking for it.
+  const endpoint = { address: '255.255.255.255', port: 53 };
+  expect(await new DnsRelay().ask(queryOf('a.example'), 'UDP', [endpoint], stop.signal)).toBe(
+    undefined,
+  );
 });
 
 test('over TCP nobody answers here: that is told as a failure', async () => {

@@ -37,3 +37,36 @@ test('from a network that is not there nothing is known', () => {
   const names: NameTables = namedFacts();
   expect(names.namesFrom(77)).toBeUndefined();
 });
+
+test('who asks for it in vain is told so, and what to do', () => {
+  const problems = (
+    labels: Readonly<Record<string, string>>,
+    zone = namedZone,
+  ): readonly string[] => {
+    const facts = namedFacts(zone, []);
+    for (const [nad, value] of Object.entries(labels)) {
+      const definition = facts.definitions.peek(nad) ?? expect.unreachable(nad);
+      facts.definitions.put(nad, { ...definition, labels: { 'k8s.ovn.org/network-names': value } });
+    }
+    facts.refresh(0);
+    return [...facts.nameProblems()].map(({ object, message }) => `${object}: ${message}`);
+  };
+  expect(problems({ 'blue/blue': 'true', 'red/red': 'false' })).toEqual([]);
+  expect(problems({ 'blue/blue': 'yes' })).toEqual([
+    'NetworkAttachmentDefinition blue/blue: label k8s.ovn.org/network-names: "yes" is neither "true" nor "false"; names of the network are what the cluster\'s DNS says',
+  ]);
+  const off = { ...namedZone, settings: { ...namedZone.settings, networkNames: false } };
+  expect(problems({ 'blue/blue': 'true' }, off)[0]).toContain('--network-names false');
+  const secondary = namedZone.networks.map((one) =>
+    one.name === 'red_red' ? { ...one, role: 'secondary' as const } : one,
+  );
+  expect(problems({ 'red/red': 'true' }, { ...namedZone, networks: secondary })[0]).toContain(
+    'on primary networks alone; remove the label',
+  );
+  const shared = namedZone.networks.map((one) =>
+    one.name === 'red_red' ? { ...one, nads: ['red/red', 'violet/red'] } : one,
+  );
+  expect(problems({ 'red/red': 'true' }, { ...namedZone, networks: shared })[0]).toContain(
+    'NetworkAttachmentDefinition violet/red of the same network does not have it',
+  );
+});

@@ -87,6 +87,16 @@ interface Right {
 const isAwaited = ({ kind, object }: HostProblem): boolean =>
   kind === 'awaited' && object !== SETTINGS;
 
+interface FlushOptions {
+  /** What must be done before changes of a plan, with all that is wanted when it is made. */
+  readonly first?: () => Promise<string | undefined>;
+  /** Other changes are not made, whatever else differs. */
+  readonly only?: (change: PlannedChange) => boolean;
+}
+
+const isRuleThatGoes = ({ table, action }: PlannedChange): boolean =>
+  table === 'rule' && action === 'remove';
+
 /** A plan made on a state that moved meanwhile is made again this often before the pass is given up. */
 const MAX_ATTEMPTS = 10;
 
@@ -168,8 +178,8 @@ export class HostController implements AsyncDisposable {
   }
 
   /**
-   * Makes what differs as it should be. Returns why not everything could be tried, if so. Isolation comes before what it isolates; what
-   * leads to a port goes before the port, and comes when Open vSwitch has made its device.
+   * Makes what differs as it should be. Returns why not everything could be tried, if so. Isolation comes before what it isolates, and goes
+   * after the rules by which that finds its way; what leads to a port goes before the port, and comes when Open vSwitch has made its device.
    */
   async flush(
     mayBeWanted: MayBeWanted | undefined,
@@ -177,10 +187,12 @@ export class HostController implements AsyncDisposable {
   ): Promise<string | undefined> {
     const { openVswitch, nft, linux, flows, healthChecks } = this.#options;
     const caughtUp = this.#behind.begin();
-    const flush = <C extends PlannedChange>(driver: Driver<C>): Promise<string | undefined> =>
-      this.#flushDriver(driver, mayBeWanted, signal);
+    const flush = <C extends PlannedChange>(
+      driver: Driver<C>,
+      how: FlushOptions = {},
+    ): Promise<string | undefined> => this.#flushDriver(driver, mayBeWanted, signal, how);
     const results = [
-      await flush(nft),
+      await flush(nft, { first: () => flush(linux, { only: isRuleThatGoes }) }),
       await flush(linux),
       await this.#flushPorts(mayBeWanted, signal),
       // Numbers of ports would be those of before, and another process may be at work.
@@ -254,17 +266,20 @@ export class HostController implements AsyncDisposable {
     driver: Driver<C>,
     mayBeWanted: MayBeWanted | undefined,
     signal: AbortSignal,
+    { first, only }: FlushOptions,
   ): Promise<string | undefined> {
     const { log } = this.#options;
     const { database, title } = driver;
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
       signal.throwIfAborted();
       await driver.refresh(this.#now());
-      const plan = this.#planned(driver, mayBeWanted);
-      if (plan.isEmpty) {
-        this.#noteRight(driver, plan);
-        return undefined;
-      }
+      // Nothing is built between that and the plan.
+      const blocked = await first?.();
+      if (blocked !== undefined) return blocked;
+      const all = this.#planned(driver, mayBeWanted);
+      if (all.isEmpty) this.#noteRight(driver, all);
+      const plan = only === undefined ? all : { ...all, changes: all.changes.filter(only) };
+      if (plan.changes.length === 0) return undefined;
       const right = this.#rightAt.get(database);
       const drifted =
         right?.version === driver.wantedVersion

@@ -8,6 +8,7 @@ import { HostController, type HostChange } from '../../../src/node/node-agent.ts
 import { openDatabase, type OpenDatabase } from '../../../src/databases/open-database.ts';
 import { hostTables } from '../../../src/zone/host.ts';
 import { createLogger } from '../../../src/process/logger.ts';
+import type { Attachment } from '../../../src/model/model.ts';
 import { Engine } from '../../../src/desired/engine.ts';
 import type { ZoneFacts } from '../../../src/model/zone/zone.ts';
 import { ConnectionDriver } from '../../../src/node/conntrack/connection-driver.ts';
@@ -25,6 +26,7 @@ import { OvsdbServer, runOvs, SCHEMAS } from '../../support/ovsdb/ovsdb-server.t
 import { until } from '../../support/run/until.ts';
 import {
   blue,
+  bluePodDefault,
   defaultNetwork,
   exampleZone,
   factsOf,
@@ -320,6 +322,51 @@ describe.skipIf(whyNoNamespace !== undefined)('the host of a node', () => {
     for (let pass = 0; pass < 3; pass += 1) await controller.flush(mayBeWanted, signal);
     // The kernel adds the broadcast address of the smaller subnet.
     expect(ofYellow()).toEqual(expect.arrayContaining(before));
+  });
+
+  test('what leads a pod to a network card with its egress address goes before what keeps the pod from leaving by it as the node', async () => {
+    namespace.ip('link add name eth1 type bridge');
+    namespace.ip('link set dev eth1 up');
+    await vsctl('init');
+    const pod: Attachment = {
+      ...bluePodDefault,
+      namespace: 'default',
+      pod: 'web',
+      role: 'primary',
+    };
+    const { node } = zone;
+    const facts = factsOf({
+      ...zone,
+      node: {
+        ...node,
+        ...(node.gateway === undefined ? {} : { gateway: { ...node.gateway, mode: 'local' } }),
+      },
+      attachments: [pod],
+      pods: [{ namespace: 'default', name: 'web', node: 'ovn-worker', labels: {}, namedPorts: [] }],
+      hostCards: [{ device: 'eth1', index: 7, networks: ['10.9.0.0/24'], routes: {} }],
+      egressIps: [
+        {
+          name: 'out',
+          created: '2026-01-01T00:00:00Z',
+          namespaceSelector: {},
+          podSelector: {},
+          families: ['v4'],
+          items: [{ node: 'ovn-worker', address: '10.9.0.50' }],
+          isHere: true,
+        },
+      ],
+    });
+    const engine = build(facts);
+    await settled();
+    const led = (): boolean => /^6000:/m.test(namespace.ip('rule show'));
+    expect(led()).toBe(true);
+    facts.egressIps.delete('out');
+    engine.build();
+    changes = [];
+    await settled();
+    expect(led()).toBe(false);
+    // Rules; what nftables had for them; everything else.
+    expect(changes.map(({ database: name }) => name)).toEqual(['Linux', 'nftables', 'Linux']);
   });
 
   test('is kept by one process at a time', async () => {

@@ -63,6 +63,8 @@ export class EgressLeaseSource implements FactSource {
   readonly #lease: EgressLease;
   readonly #servers = new Map<string, Disposable>();
   readonly #peers = new Map<string, Peer>();
+  /** Aborted when there is something to look at. */
+  #rest = new AbortController();
   #askedAt = -Infinity;
   /** Until then nobody could be given what this node has, as far as it was known; of a node that a manager has heard since it started. */
   #keptUntil: number | undefined;
@@ -87,7 +89,9 @@ export class EgressLeaseSource implements FactSource {
         const isNew = this.#put(facts, state);
         const saysMore = this.#say(facts, state, now);
         if (isNew || saysMore) onChange();
-        await pause(clock, this.#times.interval / 4, signal);
+        this.#rest = new AbortController();
+        const until = AbortSignal.any([signal, this.#rest.signal]);
+        await pause(clock, this.#untilNextLook(facts, state, now), until);
       }
     } finally {
       for (const server of this.#servers.values()) server[Symbol.dispose]();
@@ -131,8 +135,19 @@ export class EgressLeaseSource implements FactSource {
       why === undefined ? undefined : { since: this.#unserved?.since ?? clock.monotonic(), why };
   }
 
+  /** Milliseconds. What was heard holds for a while by itself, and a node that has nothing to keep is woken when it is heard. */
+  #untilNextLook(facts: ZoneFacts, state: EgressLeaseState, now: number): number {
+    const { interval, lease } = this.#times;
+    const often = interval / 4;
+    if (this.#servers.size === 0) return often;
+    if (state !== 'held' && facts.egressIps.keysBy('here').length === 0) return lease;
+    return Math.max(often, ASK_AT * lease - this.#lease.age(now));
+  }
+
   #answer(seen: string | undefined, now: number): HealthMetadata {
+    const wasOver = this.#lease.age(now) >= this.#times.lease;
     this.#lease.acknowledge(seen, now);
+    if (wasOver && this.#lease.age(now) < this.#times.lease) this.#rest.abort();
     return { token: this.#lease.token(now), age: this.#lease.age(now) };
   }
 

@@ -228,6 +228,52 @@ test('without a manager every node keeps what it has, without a gap', async () =
   }
 });
 
+test('a node looks only when something may have changed: where it is heard, or has nothing to keep', async () => {
+  let looks = 0;
+  const view = all([node(0)]);
+  const counted = { ...view, get: (name: string) => (looks++, view.get(name)) };
+  let answer: ((seen: string | undefined) => HealthMetadata) | undefined;
+  const facts = zoneFacts('n0', ipv4Settings);
+  const clock = new ManualClock();
+  const stop = new AbortController();
+  const running = new EgressLeaseSource({
+    node: 'n0',
+    nodes: counted,
+    egressIps: { list: () => [] },
+    timeout: TIMEOUT,
+    serve: async (_address, answered) => {
+      answer = answered;
+      return { [Symbol.dispose]: () => undefined };
+    },
+    connect: () => {
+      throw new Error('nobody is to be asked');
+    },
+    run: 'n0',
+    log: silent,
+    onChange: () => undefined,
+  }).start(facts, clock, stop.signal);
+  const looksIn = async (milliseconds: number, isAsked: boolean): Promise<number> => {
+    looks = 0;
+    let token: string | undefined;
+    for (let at = 0; at < milliseconds; at += 150) {
+      if (isAsked) token = answer?.(token).token;
+      await clock.advance(150);
+    }
+    return looks;
+  };
+  await clock.advance(3000);
+  // Nobody asks.
+  expect(await looksIn(15_000, false)).toBeLessThanOrEqual(16);
+  const first = answer?.(undefined).token;
+  answer?.(first);
+  await clock.advance(0);
+  expect(facts.egressLease.peek()?.state).toBe('held');
+  expect(await looksIn(15_000, true)).toBeLessThanOrEqual(60);
+  expect(facts.egressLease.peek()?.state).toBe('held');
+  stop.abort();
+  await running;
+});
+
 /** The nodes don't hear each other for a while, as on a machine that is short of processors. */
 async function deaf(network: Network, milliseconds: number): Promise<void> {
   for (const from of network.facts.keys())

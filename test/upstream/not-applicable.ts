@@ -61,7 +61,7 @@ export const NOT_APPLICABLE: readonly NotApplicable[] = [
   },
   {
     specs:
-      /Connectivity Pod Lifecycle should be able to connect|Pods should function for intra-pod|should function for endpoint-Service|NoSNAT|preserve source pod IP|DNS should support configurable pod resolv.conf|should be able to reach pod on ipv4 and ipv6 ip|server in CIDR block|IPBlock.CIDR and IPBlock.Except/,
+      /Connectivity Pod Lifecycle should be able to connect|Pods should function for intra-pod|should function for endpoint-Service|should function for multiple endpoint-Services|NoSNAT|preserve source pod IP|DNS should support configurable pod resolv.conf|should be able to reach pod on ipv4 and ipv6 ip|server in CIDR block|IPBlock.CIDR and IPBlock.Except/,
     networks: PRIMARY,
     reason:
       'a pod of it asks another pod at status.podIP, or it compares with that or writes it into a policy. There stands the address on the default network, which no pod of a primary network reaches; pods of the network know each other by their addresses there (k8s.ovn.org/pod-networks)',

@@ -889,14 +889,25 @@ describe.skipIf(whyNoRealKubernetes !== undefined)(
       const commands = documentedCommands(document, 'Taking it off');
       expect(commands).toHaveLength(5);
       const namespaces = [...Object.keys(TENANTS), 'both'];
-      await cluster.kubectl(
-        '-n',
-        'kube-system',
-        'delete',
-        'deployment',
-        'dns',
-        '--cascade=foreground',
-        '--ignore-not-found',
+      // Pods first: what waits for others to go looks again after a while that grows.
+      await Promise.all([
+        cluster.kubectl(
+          '-n',
+          'kube-system',
+          'delete',
+          'deployment',
+          'dns',
+          '--cascade=foreground',
+          '--ignore-not-found',
+        ),
+        ...namespaces.map((one) =>
+          cluster.kubectl('-n', one, 'delete', 'daemonset', 'web', '--cascade=foreground'),
+        ),
+      ]);
+      await Promise.all(
+        namespaces.map((one) =>
+          cluster.kubectl('-n', one, 'delete', 'userdefinednetwork', '--all', '--timeout=60s'),
+        ),
       );
       await cluster.kubectl('delete', 'namespace', ...namespaces, '--timeout=120s');
       const remove = async (): Promise<void> => {

@@ -39,6 +39,7 @@ import { openHost, type OpenHost } from './host.ts';
 import type { HostChange } from '../node/node-agent.ts';
 import { askServers, hostServers } from '../node/dns/dns-query.ts';
 import { DnsForwarder, type DnsEvents } from '../node/dns/dns-forwarder.ts';
+import { revalidation } from '../node/dns/revalidation.ts';
 import { NameSource } from '../node/dns/name-source.ts';
 import { BfdSessions } from './bfd-sessions.ts';
 import { EgressLeaseSource } from '../node/egress-lease/egress-lease-source.ts';
@@ -300,6 +301,7 @@ export class ZoneRuntime implements AsyncDisposable {
         northbound.isLoaded?.() === false
           ? undefined
           : addressesIn(northbound.replica, name, family),
+      ...(host === undefined ? {} : { revalidated: revalidation(host.vswitchd, log, systemClock) }),
     });
     this.#names = names;
     const { dnsEvents: events } = options;

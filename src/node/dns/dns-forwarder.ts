@@ -50,7 +50,7 @@ export interface DnsForwarderOptions {
 /** Milliseconds between two looks at what is wanted and whether endpoints answer. */
 const INTERVAL = 500;
 /** An answer that is not in force after this time is not given: the pod's resolver asks again. */
-const LONGEST_HOLD = 2_000;
+const LONGEST_HOLD = 3_000;
 /**
  * Bytes of questions over UDP that wait while this thread is at something else; the kernel takes 768 and more for each, and gives no more than
  * twice net.core.rmem_max. Its own 208 KiB are 270 questions.

@@ -1,4 +1,7 @@
-/** What DNS told last is known to be in the data plane when a pass over the databases that began afterwards has been confirmed by it. */
+/**
+ * What DNS told last is known to be in the data plane when a pass over the databases that began afterwards has been confirmed by it, and Open vSwitch has
+ * looked again at what it has cached since.
+ */
 import { pause, type Clock } from '../../store/clock.ts';
 
 interface Waiting {
@@ -14,6 +17,15 @@ export class Installations {
   /** Passes that the data plane has not confirmed, in order: changes up to `change` went out with `sequence` (`nb_cfg`). */
   readonly #sent: { readonly change: number; readonly sequence: number }[] = [];
   readonly #waiting = new Set<Waiting>();
+  readonly #revalidated: (() => Promise<void>) | undefined;
+  /** The newest change that is confirmed, and whether what is cached is looked at for it. */
+  #confirmed = 0;
+  #isRevalidating = false;
+
+  /** `revalidated` resolves, and never rejects, once nothing that was cached before the call is used any more; without it nothing is waited for. */
+  constructor(revalidated?: () => Promise<void>) {
+    this.#revalidated = revalidated;
+  }
 
   /** Facts are others. Returns the number of the change. */
   changed(): number {
@@ -32,7 +44,7 @@ export class Installations {
 
   /** All changes up to this one are in the Northbound database, which went out with that `nb_cfg`. */
   sent(change: number, sequence: number): void {
-    const last = this.#sent.at(-1)?.change ?? this.#installed;
+    const last = this.#sent.at(-1)?.change ?? this.#confirmed;
     if (change > last) this.#sent.push({ change, sequence });
   }
 
@@ -41,9 +53,26 @@ export class Installations {
     for (;;) {
       const [first] = this.#sent;
       if (first === undefined || first.sequence > sequence) break;
-      this.#installed = first.change;
+      this.#confirmed = first.change;
       this.#sent.shift();
     }
+    if (this.#revalidated === undefined) this.#install(this.#confirmed);
+    else if (!this.#isRevalidating) void this.#revalidate(this.#revalidated);
+  }
+
+  /** What is confirmed meanwhile waits for the next time. */
+  async #revalidate(revalidated: () => Promise<void>): Promise<void> {
+    this.#isRevalidating = true;
+    while (this.#installed < this.#confirmed) {
+      const change = this.#confirmed;
+      await revalidated();
+      this.#install(change);
+    }
+    this.#isRevalidating = false;
+  }
+
+  #install(change: number): void {
+    this.#installed = change;
     for (const one of this.#waiting) if (this.isInstalled(one.change)) one.resolve();
   }
 

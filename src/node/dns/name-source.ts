@@ -25,6 +25,8 @@ export interface NameSourceOptions {
   readonly onChange: () => void;
   /** Addresses that the database has of a name since before the start; undefined while it is not read. */
   readonly heldBefore: (name: string, family: Family) => readonly string[] | undefined;
+  /** See `Installations`; absent where there is no Open vSwitch. */
+  readonly revalidated?: () => Promise<void>;
 }
 
 /** What a pod is told, and the name or wildcard of a rule that it is about. */
@@ -79,7 +81,7 @@ function problemOf(
 
 export class NameSource implements FactSource {
   /** When what is known is in the data plane. */
-  readonly installations = new Installations();
+  readonly installations: Installations;
   readonly #options: NameSourceOptions;
   /** By name and family. */
   readonly #held = new Map<string, Map<Family, HeldAnswers>>();
@@ -88,6 +90,7 @@ export class NameSource implements FactSource {
 
   constructor(options: NameSourceOptions) {
     this.#options = options;
+    this.installations = new Installations(options.revalidated);
   }
 
   async start(facts: ZoneFacts, clock: Clock, signal: AbortSignal): Promise<void> {

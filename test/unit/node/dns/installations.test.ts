@@ -38,3 +38,25 @@ test('what is known before its pass began went out with it, and nothing later', 
   installations.reached(3);
   expect(installations.isInstalled(change)).toBe(false);
 });
+
+test('what is confirmed is installed when what was cached before has been looked at', async () => {
+  const rounds: (() => void)[] = [];
+  const installations = new Installations(() => new Promise((resolve) => rounds.push(resolve)));
+  const clock = new ManualClock();
+  const first = installations.changed();
+  installations.sent(first, 1);
+  installations.reached(1);
+  const second = installations.changed();
+  installations.sent(second, 2);
+  installations.reached(2);
+  expect(installations.isInstalled(first)).toBe(false);
+  const waiting = installations.installed(first, 1000, clock, signal);
+  rounds[0]?.();
+  expect(await waiting).toBe(true);
+  // It was confirmed while that round was under way.
+  expect(installations.isInstalled(second)).toBe(false);
+  const next = installations.installed(second, 1000, clock, signal);
+  rounds[1]?.();
+  expect(await next).toBe(true);
+  expect(rounds).toHaveLength(2);
+});

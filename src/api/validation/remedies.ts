@@ -113,6 +113,11 @@ const REMEDIES: readonly (readonly [RegExp, Remedy])[] = [
   [/^vlan access config is required/, 'add vlan.access with an id, or take vlan out'],
   [/^must have at most 1 item$/, 'keep one of them'],
   [/\bdnsName in body should match/, 'write a name such as www.example.com or *.example.com'],
+  [
+    /\bto in body should have at least 1 prop/,
+    'write one of cidrSelector, dnsName and nodeSelector',
+  ],
+  [/\bnextHops in body should have at least 1 prop/, 'write static, dynamic or both'],
   [/^(\S+)(?: field)? is required/, (_, [field]) => `add ${field}`],
   [/^(\S+)(?: field)? is forbidden/, (_, [field]) => `take ${field} out`],
 ];

@@ -95,6 +95,14 @@ describe('what to do about an error', () => {
       invalid('http://a/', "spec.egress[0].to.dnsName in body should match '^(x)$'"),
       'write a name such as www.example.com or *.example.com',
     ],
+    [
+      invalid({}, 'spec.egress[2].to in body should have at least 1 properties'),
+      'write one of cidrSelector, dnsName and nodeSelector',
+    ],
+    [
+      invalid({}, 'spec.nextHops in body should have at least 1 properties'),
+      'write static, dynamic or both',
+    ],
   ])('%j: %s', (error, remedy) => {
     expect(remedyOf(error)).toBe(remedy);
   });

@@ -367,8 +367,8 @@ export const FEATURES: readonly Feature[] = [
     works: [
       {
         on: GATEWAY,
-        proof: 'rows',
-        by: [['integration/topology/multicast.test', 'multicast reaches the pods of a namespace']],
+        proof: 'packets',
+        by: [['e2e/multicast.test', 'pods of a namespace that asks for it hear each other']],
       },
     ],
     not: [{ on: SECONDARY, why: 'multicast of secondary networks goes to all, as on a wire' }],

@@ -44,6 +44,8 @@ export const NEIGHBOUR_AGE = 300;
 export const POLICY_CONNECT = 9001;
 /** Between primary networks of one namespace: before a connection of the two, which is the longer way. */
 export const POLICY_SIBLING = 9002;
+/** Before all that sends what pods send elsewhere. */
+export const POLICY_MULTICAST = 1005;
 export const POLICY_NODE_ADDRESS = 1004;
 /** In local gateway mode, of pods that leave by next hops. */
 export const POLICY_EXTERNAL_ROUTE = 501;

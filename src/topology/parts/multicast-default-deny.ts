@@ -3,9 +3,15 @@
 import { controllerOf } from '../../model/rules/names.ts';
 import { ACL_CLAIM, addAcl, DIRECTIONS, ofGroup } from '../rows/acls.ts';
 import type { NetworkPart } from './part.ts';
-import { ACL_MULTICAST_ALLOW, ACL_MULTICAST_DENY, TIER_POLICY } from '../numbers.ts';
+import {
+  ACL_MULTICAST_ALLOW,
+  ACL_MULTICAST_DENY,
+  POLICY_MULTICAST,
+  TIER_POLICY,
+} from '../numbers.ts';
 import { objectIds } from '../rows/object-ids.ts';
 import { clusterPortGroup, clusterRouterPortGroup } from '../rows/port-groups.ts';
+import { addAllowPolicy, POLICY_CLAIM } from '../rows/router-rows.ts';
 import { holds } from '../rows/unit-rows.ts';
 import { ALL_MULTICAST } from '../multicast/matches.ts';
 
@@ -15,17 +21,27 @@ export const multicastDeny: NetworkPart = {
       text: 'Pods neither send nor receive multicast unless their namespace asks for it.',
       source: 'reference/topology.md §16.4',
     },
+    'multicast-keeps-way': {
+      text: 'Multicast goes to those who joined, whichever way other traffic of its sender leaves.',
+      source: 'reference/topology.md §16.4',
+    },
     'multicast-between-nodes': {
       text: 'Multicast that was let out passes between nodes.',
       source: 'reference/topology.md §16.4',
     },
   },
-  claims: [ACL_CLAIM],
+  claims: [ACL_CLAIM, POLICY_CLAIM],
   build(rows, onNode) {
     if (!onNode.settings.features.multicast || !onNode.isPrimary) return;
     const controller = controllerOf(onNode.network.name);
     const pods = clusterPortGroup(controller).name;
     const routers = clusterRouterPortGroup(controller).name;
+    if (onNode.network.topology !== 'layer2')
+      addAllowPolicy(rows.by('multicast-keeps-way'), onNode.names.clusterRouter, {
+        ids: objectIds(controller, 'MulticastCluster', { type: 'KeepWay' }),
+        priority: POLICY_MULTICAST,
+        match: 'ip4.mcast || ip6.mcast',
+      });
     for (const direction of DIRECTIONS) {
       addAcl(
         rows.by('multicast-deny'),

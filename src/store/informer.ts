@@ -56,8 +56,8 @@ export interface ObjectView<T extends KubeObject> {
    * values as they are.
    */
   index(valuesOf: (object: T) => readonly string[], isSame?: IsSame<T>): Index<T>;
-  /** Calls `handler` for every object that is here, then for every change; the returned function ends that. */
-  onChange(handler: (change: Change<T>) => void): () => void;
+  /** Calls `handler` for every object that is here, unless it is to hear of what comes from `now` on, then for every change; the returned function ends that. */
+  onChange(handler: (change: Change<T>) => void, from?: 'now'): () => void;
 }
 
 /** By the clock that is shown, and by that which goes forward only; milliseconds. */
@@ -297,11 +297,12 @@ export class Informer<T extends KubeObject> implements ObjectView<T> {
     return this.#addIndex(valuesOf, isSame);
   }
 
-  onChange(handler: (change: Change<T>) => void): () => void {
+  onChange(handler: (change: Change<T>) => void, from?: 'now'): () => void {
     const reader = this.#reader(handler);
     this.#handlers.add(reader);
-    for (const [key, after] of new Map(this.#objects))
-      reader.call({ key, before: undefined, after });
+    if (from === undefined)
+      for (const [key, after] of new Map(this.#objects))
+        reader.call({ key, before: undefined, after });
     return () => {
       this.#handlers.delete(reader);
       reader.end();
@@ -328,8 +329,8 @@ export class Informer<T extends KubeObject> implements ObjectView<T> {
         });
         return index;
       },
-      onChange: (handler) => {
-        const end = this.onChange(handler);
+      onChange: (handler, from) => {
+        const end = this.onChange(handler, from);
         atEnd(end);
         return end;
       },

@@ -17,7 +17,7 @@ import type { AddRequest } from '../protocol/request.ts';
 import type { CniInterface } from '../protocol/result.ts';
 
 /** Network name by NAD, for `k8s.ovn.org/network`. */
-export type NetworkNames = ReadonlyMap<string, string>;
+export type NetworkNames = Pick<ReadonlyMap<string, string>, 'get'>;
 
 /** Without a network's own: ovn-kubernetes' default (reference/api.md §12). */
 const DEFAULT_MTU = 1400;
@@ -42,26 +42,29 @@ export function nodeOf(pod: KubeObject): string {
   throw new CniError(`pod ${objectKey(pod.metadata)}: spec.nodeName is not set`);
 }
 
-/** Network names that NADs stand for, from the annotation that the cluster manager writes, else from their config. */
-export function networkNames(nads: readonly KubeObject[]): NetworkNames {
+/** The network that a NAD stands for: by the annotation that the cluster manager writes, else by its config. */
+const networkNameOf = (nad: KubeObject): string | undefined =>
+  annotatedNetworkName(nad).value ?? configuredName(nad);
+
+/** Network names that NADs stand for. */
+export function networkNames(nads: readonly KubeObject[]): ReadonlyMap<string, string> {
   const names = new Map<string, string>();
   for (const nad of nads) {
-    const name = annotatedNetworkName(nad).value ?? configuredName(nad);
+    const name = networkNameOf(nad);
     if (name !== undefined) names.set(objectKey(nad.metadata), name);
   }
   return names;
 }
 
-/** Those of the networks that a pod's annotation names. */
-export const networkNamesOf = (
-  pod: KubeObject,
-  nadOf: (key: string) => KubeObject | undefined,
-): NetworkNames =>
-  networkNames(
-    [...(podNetworks(pod).value?.keys() ?? [])]
-      .map((nadKey) => nadOf(nadOfKey(nadKey)))
-      .filter((nad) => nad !== undefined),
-  );
+/** Those of NADs as they are when they are asked for. */
+export const networkNamesOf = (nads: {
+  get(key: string): KubeObject | undefined;
+}): NetworkNames => ({
+  get(key) {
+    const nad = nads.get(key);
+    return nad && networkNameOf(nad);
+  },
+});
 
 function configuredName(nad: KubeObject): string | undefined {
   const config = specField(nad, 'config');

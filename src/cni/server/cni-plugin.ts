@@ -197,28 +197,24 @@ export class CniPlugin {
 
   /** Waits for the pod and its addresses. */
   async #wanted(request: AddRequest, signal: AbortSignal): Promise<readonly CniInterface[]> {
-    const { pods, nads, linkFactsOf } = this.#options;
+    const { nads, linkFactsOf } = this.#options;
     const key = objectKey(request.pod);
-    const look = (): readonly CniInterface[] => {
-      const pod = this.#podOf(request);
-      return requestedInterfaces(
-        pod,
-        request,
-        networkNamesOf(pod, (name) => nads.get(name)),
-        linkFactsOf,
-      );
-    };
+    const names = networkNamesOf(nads);
+    const look = (): readonly CniInterface[] =>
+      requestedInterfaces(this.#podOf(request), request, names, linkFactsOf);
     return awaited(
       () => this.#unlessDeleted(key, look),
-      (listener) => [
-        pods.onChange((change) => {
-          if (change.key === key) listener();
-        }),
-        nads.onChange(listener),
-      ],
+      (listener) => [this.#onPod(key, listener), nads.onChange(listener, 'now')],
       () => this.#options.problemsOf(`Pod ${key}`),
       signal,
     );
+  }
+
+  /** Calls the listener when the pod changes. Returns what ends it. */
+  #onPod(key: string, listener: () => void): () => void {
+    return this.#options.pods.onChange((change) => {
+      if (change.key === key) listener();
+    }, 'now');
   }
 
   #podOf(request: AddRequest): Pod {
@@ -268,12 +264,7 @@ export class CniPlugin {
     try {
       await awaited(
         () => this.#unlessDeleted(key, look),
-        (listener) => [
-          ports.onChange(listener),
-          pods.onChange((change) => {
-            if (change.key === key) listener();
-          }),
-        ],
+        (listener) => [ports.onChange(listener), this.#onPod(key, listener)],
         () => this.#options.problemsOf(`Pod ${key}`),
         signal,
       );

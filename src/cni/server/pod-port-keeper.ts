@@ -142,7 +142,7 @@ class PodPortKeeper implements AsyncDisposable {
   async #add(pod: Pod, container: string, lost: readonly PodLink[]): Promise<void> {
     const { nads, ports, linkFactsOf, log } = this.#options;
     const taken = new Set(ports.list().map(({ logicalPort }) => logicalPort));
-    const names = networkNamesOf(pod, (key) => nads.get(key));
+    const names = networkNamesOf(nads);
     const wanted = podInterfaces(pod, container, names, linkFactsOf).flatMap((one) => {
       const link = lost.find(({ name }) => name === one.hostDevice);
       if (link === undefined || taken.has(one.externalIds['iface-id'] ?? '')) return [];

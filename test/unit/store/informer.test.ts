@@ -121,6 +121,18 @@ describe('informer', () => {
     expect(heard).toEqual(['a/x', 'a/y']);
   });
 
+  test('a handler from now on hears of changes alone', () => {
+    const { informer, send } = informerOfPods();
+    send({ type: 'added', object: pod('a/x') });
+    const heard: string[] = [];
+    const views = [informer, informer.until(new AbortController().signal)];
+    const stops = views.map((view) => view.onChange(({ key }) => heard.push(key), 'now'));
+    send({ type: 'added', object: pod('a/y') });
+    for (const stop of stops) stop();
+    send({ type: 'added', object: pod('a/z') });
+    expect(heard).toEqual(['a/y', 'a/y']);
+  });
+
   test('a handler or index that throws is reported and harms nobody else', () => {
     const { informer, send, changes, errors } = informerOfPods();
     informer.onChange(() => {

@@ -1,0 +1,95 @@
+import { expect, test } from 'vitest';
+import { networkAttachmentDefinitions, pods } from '../../../../src/api/kinds.ts';
+import type { KubeObject } from '../../../../src/api/objects.ts';
+import { joinRequest, type Variable } from '../../../../src/cni/protocol/request.ts';
+import { CniPlugin, type CniPluginOptions } from '../../../../src/cni/server/cni-plugin.ts';
+import { ContainerTurns } from '../../../../src/cni/server/container-turns.ts';
+import { createLogger } from '../../../../src/process/logger.ts';
+import type { Informer, ObjectView } from '../../../../src/store/informer.ts';
+import { Informers } from '../../../../src/store/informers.ts';
+import { MemoryStore } from '../../../support/cluster/memory-store.ts';
+import { apply, silent } from '../../../support/cluster/cluster.ts';
+import { nad, pod } from '../../../support/zone/pods.ts';
+
+const networks = [{ nadKey: 'default', address: '10.244.1.5/24', role: 'primary' as const }];
+
+const VALUES: Readonly<Partial<Record<Variable, string>>> = {
+  CNI_COMMAND: 'ADD',
+  CNI_CONTAINERID: '0123456789abcdef'.repeat(4),
+  CNI_NETNS: '/run/netns/web',
+  CNI_IFNAME: 'eth0',
+  CNI_ARGS: 'K8S_POD_NAMESPACE=blue;K8S_POD_NAME=web',
+};
+const ADD = joinRequest(
+  (name) => VALUES[name] ?? '',
+  '{"cniVersion":"1.0.0","name":"ovn-kubernetes","type":"heddle-cni"}',
+);
+
+test('an ADD reads its own pod, however many pods and NADs there are', async () => {
+  const others = Array.from({ length: 50 }, (_, index) => index);
+  const store = new MemoryStore();
+  await apply(
+    store,
+    pod('blue/web', 'n1', networks),
+    ...others.map((index) => pod(`blue/other-${index}`, 'n1', networks)),
+    ...others.map((index) => nad(`blue/nad-${index}`, `blue_nad-${index}`)),
+  );
+  const informers = new Informers({ store, log: silent });
+  const stopping = new AbortController();
+  const running = informers.run(stopping.signal);
+  const podView = informers.of(pods);
+  const nadView = informers.of(networkAttachmentDefinitions);
+  await informers.synced([pods, networkAttachmentDefinitions]);
+  let handed = 0;
+  const counted = <T extends KubeObject>(view: Informer<T>): ObjectView<T> => ({
+    ...view.until(stopping.signal),
+    onChange: (handler, ...from) =>
+      view.onChange(
+        (change) => {
+          handed += 1;
+          handler(change);
+        },
+        ...from,
+      ),
+  });
+  let isInstalled = false;
+  const listeners = new Set<() => void>();
+  const ports = {
+    available: async () => undefined,
+    list: () => [],
+    add: async () => {
+      setTimeout(() => {
+        isInstalled = true;
+        for (const listener of listeners) listener();
+      });
+    },
+    get: () => ({ isInstalled, logicalPort: 'blue_web' }),
+    onChange: (listener: () => void) => {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+  } as unknown as CniPluginOptions['ports'];
+  const plugin = new CniPlugin({
+    node: 'n1',
+    pods: counted(podView),
+    nads: counted(nadView),
+    statuses: { write: () => undefined },
+    ports,
+    links: {
+      checkNamespace: () => undefined,
+      create: async () => undefined,
+      configure: () => undefined,
+    } as unknown as CniPluginOptions['links'],
+    connections: { forget: async () => undefined, forgotten: async () => undefined },
+    linkFactsOf: () => ({ mtu: 1400, isOnUnderlay: false }),
+    problemsOf: () => [],
+    turns: new ContainerTurns(),
+    log: createLogger('silent'),
+  });
+  const answer = await plugin.answer(ADD, AbortSignal.timeout(10_000));
+  expect(answer).toMatchObject({ isError: false });
+  expect(answer.body).toContain('10.244.1.5/24');
+  expect(handed).toBe(0);
+  stopping.abort();
+  await running;
+});

@@ -7,6 +7,7 @@
 import { createSocket, type RemoteInfo, type Socket as UdpSocket } from 'node:dgram';
 import { createServer, type Server, type Socket } from 'node:net';
 import { networkInterfaces } from 'node:os';
+import { setImmediate } from 'node:timers/promises';
 import { FAMILIES } from '../../allocators/addresses.ts';
 import { errorText } from '../../api/error-text.ts';
 import type { ZoneProblem } from '../../api/zone-status.ts';
@@ -49,6 +50,9 @@ export interface DnsForwarderOptions {
 
 /** Milliseconds between two looks at what is wanted and whether endpoints answer. */
 const INTERVAL = 500;
+/** Milliseconds until it is looked again whether the device of a network is the one that is listened on; and how many are looked at without a pause. */
+const LOOKED_AGAIN = 5_000;
+const LOOKED_AT_ONCE = 20;
 /** An answer that is not in force after this time is not given: the pod's resolver asks again. */
 const LONGEST_HOLD = 3_000;
 /**
@@ -88,24 +92,6 @@ interface Listening extends ForwardedDns {
 const keyOf = ({ protocol, address, port, by }: Listening): string =>
   `${protocol} ${address} ${port}${by === undefined ? '' : ` ${by.device} ${by.index}`}`;
 
-/** Those whose devices are there. */
-function onNetworks({ serviceWays, networks }: DnsForwarding): readonly Listening[] {
-  if (networks.length === 0) return [];
-  using socket = openRouteSocket(undefined);
-  return networks.flatMap((id) => {
-    const device = managementDevice(id);
-    const index = linkOf(socket, device)?.index;
-    return index === undefined
-      ? []
-      : serviceWays.map((way) => ({
-          ...way,
-          address: way.clusterIp,
-          port: DNS_PORT,
-          by: { id, device, index },
-        }));
-  });
-}
-
 const shareOf = ({ by }: Listening): number => (by === undefined ? 1 : SHARE_OF_NETWORK);
 
 /** Where a socket of Node.js is to be bound, or one that is bound. */
@@ -129,6 +115,8 @@ export class DnsForwarder implements FactSource {
   #unanswered = 0;
   #failures = 0;
   #failuresOnNetworks = 0;
+  /** By id of a network the index of its device, and when that was looked at. */
+  readonly #devices = new Map<number, { readonly index: number; readonly at: number }>();
 
   constructor(options: DnsForwarderOptions) {
     this.#options = options;
@@ -211,7 +199,7 @@ export class DnsForwarder implements FactSource {
   async #listenOnNetworks(forwarding: DnsForwarding): Promise<string | undefined> {
     let refused: string | undefined;
     try {
-      const wanted = onNetworks(forwarding);
+      const wanted = await this.#onNetworks(forwarding);
       refused = await this.#listenAt(wanted, ({ by }) => by !== undefined);
     } catch (error) {
       refused = errorText(error);
@@ -220,6 +208,37 @@ export class DnsForwarder implements FactSource {
     return refused === undefined || this.#failuresOnNetworks < PATIENCE
       ? undefined
       : `DNS of pods of a primary network is not forwarded, ${WITHOUT} there: ${refused}`;
+  }
+
+  /** Ways on networks whose devices are there. */
+  async #onNetworks({ serviceWays, networks }: DnsForwarding): Promise<readonly Listening[]> {
+    const wanted = new Set(networks);
+    for (const id of this.#devices.keys()) if (!wanted.has(id)) this.#devices.delete(id);
+    if (networks.length === 0) return [];
+    using socket = openRouteSocket(undefined);
+    const now = this.#clock.monotonic();
+    let looked = 0;
+    for (const id of networks) {
+      const known = this.#devices.get(id);
+      if (known !== undefined && now - known.at < LOOKED_AGAIN) continue;
+      const index = linkOf(socket, managementDevice(id))?.index;
+      if (index === undefined) this.#devices.delete(id);
+      else this.#devices.set(id, { index, at: now });
+      looked += 1;
+      // Questions come in between.
+      if (looked % LOOKED_AT_ONCE === 0) await setImmediate();
+    }
+    return networks.flatMap((id) => {
+      const index = this.#devices.get(id)?.index;
+      return index === undefined
+        ? []
+        : serviceWays.map((way) => ({
+            ...way,
+            address: way.clusterIp,
+            port: DNS_PORT,
+            by: { id, device: managementDevice(id), index },
+          }));
+    });
   }
 
   /** Closes what is like that and not wanted. Returns why not everything can be listened at, if so. */

@@ -1,12 +1,13 @@
 /** The forwarder of DNS of a node between pods of its networks and the cluster's DNS, each in a network namespace of its own, with real sockets. */
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { rmSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { asHost } from '../../../src/allocators/addresses.ts';
 import { checkout } from '../../../src/lab/paths.ts';
 import { MANAGEMENT_DEVICES, managementDevice } from '../../../src/node/names.ts';
 import { DNS_TABLE, MARK_DNS } from '../../../src/node/numbers.ts';
+import { processorTimeOf } from '../../bench/benchmark.ts';
 import { bound } from '../run/left-behind.ts';
 import type { Asked } from '../run/dns-asker.ts';
 import { until } from '../run/until.ts';
@@ -49,7 +50,7 @@ export class NamesBed implements AsyncDisposable {
   readonly #cluster: NetworkNamespace;
   readonly #pods: readonly NetworkNamespace[];
   readonly #networks: number;
-  readonly #folder = temporaryFolder();
+  readonly #folder: ReturnType<typeof temporaryFolder>;
   readonly #children: ChildProcess[] = [];
   #forwarder: ChildProcess | undefined;
 
@@ -57,7 +58,9 @@ export class NamesBed implements AsyncDisposable {
     [node, cluster]: readonly [NetworkNamespace, NetworkNamespace],
     pods: readonly NetworkNamespace[],
     networks: number,
+    folder: ReturnType<typeof temporaryFolder>,
   ) {
+    this.#folder = folder;
     this.#node = node;
     this.#cluster = cluster;
     this.#pods = pods;
@@ -91,13 +94,14 @@ export class NamesBed implements AsyncDisposable {
     for (const words of RULES) node.run(['nft', ...words]);
     node.ip(`rule add fwmark ${MARK_DNS} table ${DNS_TABLE}`);
     node.ip(`route add local ${SERVICE}/32 dev lo table ${DNS_TABLE}`);
-    for (let id = 1; id <= networks; id += 1) {
-      const device = managementDevice(id);
-      const place = places[id - 1];
-      if (place === undefined) {
-        node.ip(`link add name ${device} type dummy`);
-        continue;
-      }
+    const folder = temporaryFolder();
+    const devices = Array.from({ length: networks }, (_, at) => managementDevice(at + 1));
+    const batch = join(folder.path, 'devices');
+    const empty = devices.slice(pods).map((device) => `link add name ${device} type bridge`);
+    writeFileSync(batch, empty.join('\n'));
+    node.ip(`-batch ${batch}`);
+    for (const [at, place] of places.entries()) {
+      const [id, device] = [at + 1, managementDevice(at + 1)];
       node.ip(`link add name ${device} type veth peer name e0 netns ${pidOf(place)}`);
       node.ip(`address add 10.9.${id}.1/24 dev ${device}`);
       node.ip(`link set dev ${device} up`);
@@ -105,7 +109,7 @@ export class NamesBed implements AsyncDisposable {
       place.ip('link set dev e0 up');
       place.ip(`route add default via 10.9.${id}.1`);
     }
-    return new NamesBed([node, cluster], places, networks);
+    return new NamesBed([node, cluster], places, networks, folder);
   }
 
   get #zone(): string {
@@ -129,7 +133,7 @@ export class NamesBed implements AsyncDisposable {
     this.#forwarder = child;
     let output = '';
     child.stdout?.on('data', (bytes: Buffer) => (output += bytes.toString()));
-    await until('the forwarder', () => output.includes('open'), { limit: 60_000 });
+    await until('the forwarder', () => output.includes('open'), { limit: 120_000 });
   }
 
   async killForwarder(): Promise<void> {
@@ -138,6 +142,11 @@ export class NamesBed implements AsyncDisposable {
     const ended = once(child, 'exit');
     child.kill('SIGKILL');
     await ended;
+  }
+
+  /** Milliseconds of processor time that the forwarder has used. */
+  get processorTime(): number {
+    return processorTimeOf(this.#forwarder?.pid ?? 0);
   }
 
   /** What the pod of a network is told; `rate`: questions a second for five seconds, or each once. */
@@ -155,6 +164,6 @@ export class NamesBed implements AsyncDisposable {
     await this.killForwarder();
     for (const child of this.#children) child.kill('SIGKILL');
     for (const one of [this.#node, this.#cluster, ...this.#pods]) one[Symbol.dispose]();
-    rmSync(this.#folder.path, { recursive: true, force: true });
+    this.#folder[Symbol.dispose]();
   }
 }

@@ -23,6 +23,7 @@ async function overUdp(): Promise<Asked> {
   const socket = createSocket(server.includes(':') ? 'udp6' : 'udp4');
   socket.connect(53, server);
   await once(socket, 'connect');
+  socket.setRecvBufferSize(2 ** 20);
   const answers = new Map<number, { readonly message: Buffer; readonly after: number }>();
   const asked: number[] = [];
   socket.on('message', (message) => {

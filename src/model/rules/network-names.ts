@@ -238,6 +238,8 @@ function srvRecords(
   return [...each.values()].map((one) => ({ name, type: 'SRV', weight, ...one }));
 }
 
+const MAPPED = '0000:0000:0000:0000:0000:ffff:';
+
 /** The address of a name below `in-addr.arpa` or `ip6.arpa` (RFC 1035 §3.5, RFC 3596 §2.5); undefined for a part of one. */
 export function reverseAddress(name: string): { address: string; zone: string } | undefined {
   const { labels: text = '', zone = '' } = REVERSE.exec(name)?.groups ?? {};
@@ -246,10 +248,16 @@ export function reverseAddress(name: string): { address: string; zone: string } 
   if (zone === '' || labels.length !== (isV4 ? 4 : 32)) return undefined;
   if (!labels.every((label) => (isV4 ? /^(0|[1-9]\d{0,2})$/ : /^[\da-f]$/).test(label)))
     return undefined;
-  const written = isV4
-    ? labels.join('.')
-    : Array.from({ length: 8 }, (_, at) => labels.slice(at * 4, at * 4 + 4).join('')).join(':');
-  const parsed = parseAddress(written);
+  const words = Array.from({ length: 8 }, (_, at) => labels.slice(at * 4, at * 4 + 4).join(''));
+  const written = isV4 ? labels.join('.') : words.join(':');
+  // The cluster's DNS takes an IPv4 address in IPv6's form for that IPv4 address.
+  const parsed = parseAddress(
+    !isV4 && written.startsWith(MAPPED)
+      ? [24, 26, 28, 30]
+          .map((at) => Number.parseInt(labels.slice(at, at + 2).join(''), 16))
+          .join('.')
+      : written,
+  );
   return parsed && { address: formatAddress(parsed), zone };
 }
 

@@ -172,7 +172,13 @@ export function nameTables(
           const found = reached.filter((name) => hasAddress(name, address));
           return found.length > 0 || isOfPrimary(address) ? found : undefined;
         },
-        endpointsAt: (name, address) => sliceNames.by('address', name, address),
+        // A slice may say that it is of any network: its namespace's count.
+        endpointsAt: (name, address) =>
+          sliceNames
+            .by('address', name, address)
+            .filter(({ service }) =>
+              known.primariesOf(service.slice(0, service.indexOf('/'))).includes(name),
+            ),
       };
     },
   };

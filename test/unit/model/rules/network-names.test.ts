@@ -7,6 +7,7 @@ import {
   type NameView,
 } from '../../../../src/model/rules/network-names.ts';
 import { namedFacts, namedZone, viewOf } from '../../../support/zone/named-networks.ts';
+import { slice } from '../../../support/zone/services.ts';
 import { blue, colored, green } from '../../../support/zone/zones.ts';
 
 const view = viewOf();
@@ -160,6 +161,32 @@ test('two tenants with one subnet are each told their own', () => {
   expect(told('web-0.web.blue.svc.cluster.local', 'A', ofRed)).toBe('missing');
 });
 
+test('addresses of both families are told, each to who asks for it', () => {
+  const of = viewOf(
+    namedFacts(
+      namedZone,
+      ['blue/blue'],
+      [
+        slice('blue/web', [{ addresses: ['fd00:103::5'], hostname: 'web-0' }], {
+          network: 'blue_blue',
+          name: 'v6',
+        }),
+      ],
+    ),
+  );
+  const name = 'web-0.web.blue.svc.cluster.local';
+  expect(told(name, 'AAAA', of)).toEqual(['fd00:103::5']);
+  expect(told(name, 'A', of)).toEqual(['103.103.0.5']);
+  expect(told(name, 'ANY', of)).toEqual(['103.103.0.5', 'fd00:103::5']);
+});
+
+test("a slice that names another tenant's network gives its addresses no names", () => {
+  const forged = slice('red/forged', ['103.103.0.9', '103.103.0.5'], { network: 'blue_blue' });
+  const of = viewOf(namedFacts(namedZone, ['blue/blue'], [forged]));
+  expect(told('9.0.103.103.in-addr.arpa', 'PTR', of)).toBe('missing');
+  expect(told('5.0.103.103.in-addr.arpa', 'PTR', of)).toEqual(['web-0.web.blue.svc.cluster.local']);
+});
+
 describe('connected networks', () => {
   const joined = (connect: object, from = blue.id): NameView =>
     viewOf(namedFacts({ ...namedZone, connects: [{ ...colored, ...connect }] }), from);
@@ -204,6 +231,9 @@ test('names of addresses are whole ones, written as addresses are', () => {
   expect(reverseAddress('5.0.103.103.in-addr.arpa')?.address).toBe('103.103.0.5');
   expect(reverseAddress(`${'0.'.repeat(28)}d.f.0.0.ip6.arpa`)).toBeDefined();
   expect(reverseAddress(`a.${'0.'.repeat(27)}8.d.f.f.ip6.arpa`)?.address).toBe('ffd8::a');
+  const mapped = `5.0.0.0.7.6.7.6.f.f.f.f.${'0.'.repeat(20)}ip6.arpa`;
+  expect(reverseAddress(mapped)).toEqual({ address: '103.103.0.5', zone: 'ip6.arpa' });
+  expect(told(mapped, 'PTR')).toEqual(['web-0.web.blue.svc.cluster.local']);
   for (const name of [
     '0.103.103.in-addr.arpa',
     '05.0.103.103.in-addr.arpa',

@@ -38,13 +38,25 @@ import {
   type Stream,
   type Streamed,
 } from '../support/host/streams.ts';
+import { DatagramSender } from '../support/host/datagram-sender.ts';
+import {
+  deniedSenders,
+  egressObjects,
+  egressPodObjects,
+  egressStreams,
+  LEAVES_BY,
+  OutsideWatch,
+} from '../support/lab/egress-in-force.ts';
+import { leaveHostAsReference, leftOnHost } from '../support/lab/host-as-reference.ts';
 import { Tenants } from '../support/lab/tenants.ts';
 import { TransactionGate } from '../support/ovsdb/transaction-gate.ts';
 import { until } from '../support/run/until.ts';
 
 /** Limits of waits for a condition; how long it takes is not what is tested here. */
-const WAITING = { limit: 60_000, pause: 200 };
+const WAITING = { limit: 120_000, pause: 200 };
 const NODES = ['n1', 'n2', 'n3'] as const;
+/** A busy machine must not pass for a node that has failed. */
+const ARGUMENTS = ['--egressip-reachability-total-timeout=20'];
 /** More than go in one transaction. */
 const MANY = 1000;
 /** Traffic before and after. */
@@ -182,7 +194,7 @@ const LEFT = [
   ...MOVED.map(ofStreams),
   ...['layer3_net', 'layer2_net'].flatMap((network) => ofSets('Pod-To-CDN-Svc', network)),
   ...['default', 'layer3_net', 'layer2_net'].flatMap((network) => ofSets('Pod-To-Node', network)),
-  'ACL default-network-controller:EgressFirewall:default-net:0',
+  'ACL default-network-controller:EgressFirewall:default-net:7',
   'ACL l2_l2-network-controller:NetpolNode:l2_l2_ovn_layer2_switch:10.9.0.2',
   // Those that rows of every network name are made anew, for each family: of nodes, of EgressServices, of services open to all.
   ...Array.from({ length: 6 }, () => 'Address_Set a…'),
@@ -206,9 +218,11 @@ const LEFT = [
  * that no id tells of.
  */
 const OTHERS = 12;
-/** What the other one writes differently: blocks of policies; options of load balancers, and the order of endpoints. */
+/** What the other one writes differently: blocks of policies; meters of firewalls; options of load balancers, and the order of endpoints. */
 const DIFFERENT = {
   'ACL match': MOVED.length,
+  'ACL meter': 2 * MOVED.length,
+  'Load_Balancer options': 1,
   'Load_Balancer options vips': 2 * MOVED.length,
 };
 
@@ -222,6 +236,7 @@ describe.skipIf(whyNoLab !== undefined)(
     let lab: TestLab;
     let tenants: Tenants;
     let streams: Stream[];
+    let outside: OutsideWatch;
 
     const clientOf = (node: NodeName): OvsdbClient => {
       const found = clients.get(node);
@@ -256,7 +271,8 @@ describe.skipIf(whyNoLab !== undefined)(
         await what();
         await sleep(MOMENT_MS);
       });
-    const expectKept = (streamed: readonly Streamed[]): void => {
+    const expectKept = async (streamed: readonly Streamed[]): Promise<void> => {
+      expect(await outside.wrong()).toEqual([]);
       for (const [
         n,
         { broken, lost, lostDatagrams, answers, datagrams, echoes },
@@ -268,6 +284,20 @@ describe.skipIf(whyNoLab !== undefined)(
         const least = stream?.isPinged === false ? datagrams : Math.min(datagrams, echoes);
         expect(Math.min(answers, least), way).toBeGreaterThan(20);
       }
+    };
+    /** The same while pods try what their firewalls deny, and the host outside notes what should not come. */
+    const watching = async (what: () => Promise<unknown>): Promise<Streamed[]> => {
+      await using senders = new AsyncDisposableStack();
+      const all = deniedSenders(MOVED).map((one) =>
+        senders.use(new DatagramSender(lab.record, one)),
+      );
+      await until(
+        'the firewalls to be tried',
+        () => all.every(({ isSending }) => isSending),
+        WAITING,
+      );
+      await outside.forget();
+      return during(what);
     };
     /** True when all rows of ours are, whatever else there is. */
     const isAdopted = async (node: NodeName): Promise<boolean> =>
@@ -290,9 +320,18 @@ describe.skipIf(whyNoLab !== undefined)(
     };
 
     beforeAll(async () => {
-      writeFileSync(join(folder, 'tenants.yaml'), manifest([...MOVED.flatMap(objectsOf), CONNECT]));
+      writeFileSync(
+        join(folder, 'tenants.yaml'),
+        manifest([...MOVED.flatMap(objectsOf), ...egressPodObjects(MOVED), CONNECT]),
+      );
       lab = await testLab('e2e-take-over', { families: 'dual' });
-      tenants = new Tenants(lab.record, { folder });
+      outside = new OutsideWatch(lab.record);
+      await outside.start();
+      tenants = new Tenants(lab.record, {
+        folder,
+        seconds: 180,
+        daemonArguments: ARGUMENTS,
+      });
       await tenants.start();
       const onDefault = await tenants.endpoints('default');
       const behind = (tenant: Tenant): object[] =>
@@ -307,6 +346,8 @@ describe.skipIf(whyNoLab !== undefined)(
         policyOf(tenant),
         ...behind(tenant),
       ]);
+      const [balanced] = onDefault.filter((end) => end.pod === 'balanced/far');
+      objects.push(...egressObjects(MOVED), ...sliceObjects('balanced/lb', [balanced!]));
       writeFileSync(join(tenants.manifests, 'services.yaml'), manifest(objects));
       const ends = await tenants.endpoints();
       const addressOf = (pod: string): string =>
@@ -326,17 +367,22 @@ describe.skipIf(whyNoLab !== undefined)(
           { from: key('on-n2'), to: 'ext', address: OUTSIDE.v4 },
         ];
       });
-      streams.push({ ...overConnect, address: addressOf(overConnect.to) });
+      streams.push({ ...overConnect, address: addressOf(overConnect.to) }, ...egressStreams(MOVED));
       // All of it works before anybody else comes.
       await during(async () => undefined);
-      for (const node of NODES) {
-        await stopDaemon(lab.record, node);
+      // All at once: none of them learns that another one has gone.
+      await Promise.all(NODES.map((node) => stopDaemon(lab.record, node, 'kill')));
+      const leave = async (node: NodeName): Promise<void> => {
         const nb = remote(nodeSockets(stateFolder(lab.record.name), node).nb);
         const client = new OvsdbClient({ remotes: nb, database: 'OVN_Northbound' }).start();
         clients.set(node, client);
         await client.ready(AbortSignal.timeout(10_000));
         const pods = node === 'n1' ? ['default-net_beside'] : [];
-        written.set(node, await leaveAsReference(client, { node, pods }));
+        written.set(
+          node,
+          await leaveAsReference(client, { node, pods, hasEgressIp: node === LEAVES_BY }),
+        );
+        await leaveHostAsReference(lab.record, node);
         for (const chassis of (await sbctl(node, '--columns=name', 'find', 'Chassis')).split(/\s+/))
           if (chassis !== '') await sbctl(node, 'remove', 'Chassis', chassis, 'external_ids', MARK);
         await outputInside(lab.record, [
@@ -347,8 +393,9 @@ describe.skipIf(whyNoLab !== undefined)(
           '--timeout=30',
           'sync',
         ]);
-      }
-    }, 180_000);
+      };
+      await Promise.all(NODES.map(leave));
+    }, 480_000);
     afterAll(async () => {
       for (const client of clients.values()) await client[Symbol.asyncDispose]();
       rmSync(folder, { recursive: true });
@@ -356,7 +403,7 @@ describe.skipIf(whyNoLab !== undefined)(
     });
 
     test('pods talk on what the other one left, and its rows that nobody asks for are listed', async () => {
-      expectKept(await during(async () => undefined));
+      await expectKept(await watching(async () => undefined));
       for (const node of NODES) {
         expect((await rowsOf(node)).filter(isMarked), node).toEqual([]);
         expect(await markedChassis(node), node).toBe(0);
@@ -366,22 +413,25 @@ describe.skipIf(whyNoLab !== undefined)(
 
     test('rows that are equal get the mark and nothing else, what differs is changed, and no packet is lost', async () => {
       const before = await rowsOf('n1');
-      const streamed = await during(async () => {
-        await startDaemon(lab.record, 'n1', ['--take-over']);
+      const streamed = await watching(async () => {
+        await startDaemon(lab.record, 'n1', [...ARGUMENTS, '--take-over']);
         await until('all rows to be ours', () => isTaken('n1'), WAITING);
       });
-      expectKept(streamed);
+      await expectKept(streamed);
       const after = await rowsOf('n1');
       expect(changes(before, after)).toEqual({
         ...DIFFERENT,
         // What was held by rows that stay.
         'Logical_Router nat': 1,
-        'Logical_Router policies': MOVED.length,
-        'Logical_Switch qos_rules': 1,
+        'Logical_Router policies': MOVED.length + 1,
+        'Logical_Switch qos_rules': 5,
+        // Marks of EgressIPs, which go, and of the EgressService, which comes.
+        'Logical_Router_Policy options': MOVED.length,
         'Port_Group acls': MOVED.length,
         // A port that was made without a version of its interface.
         'Logical_Switch_Port enabled options': 1,
       });
+      expect(await leftOnHost(lab.record, 'n1')).toEqual([]);
       expect(await markedChassis('n1')).toBe(NODES.length - 1);
       expect(await left('n1', '--take-over')).toEqual([]);
     });
@@ -389,9 +439,9 @@ describe.skipIf(whyNoLab !== undefined)(
     test('without --take-over nothing goes that the other one left; with it, later, all of it', async () => {
       const before = await rowsOf('n2');
       const listed = await left('n2');
-      expectKept(
-        await during(async () => {
-          await startDaemon(lab.record, 'n2');
+      await expectKept(
+        await watching(async () => {
+          await startDaemon(lab.record, 'n2', ARGUMENTS);
           await until('our rows', () => isAdopted('n2'), WAITING);
         }),
       );
@@ -399,14 +449,15 @@ describe.skipIf(whyNoLab !== undefined)(
       expect(gone(before, between)).toEqual([]);
       expect(changes(before, between)).toEqual({
         ...DIFFERENT,
-        'Logical_Router policies': MOVED.length,
+        'Logical_Router policies': MOVED.length + 1,
+        'Logical_Switch qos_rules': 5,
         'Port_Group acls': MOVED.length,
       });
       expect(await left('n2')).toEqual(listed);
       await stopDaemon(lab.record, 'n2');
-      expectKept(
-        await during(async () => {
-          await startDaemon(lab.record, 'n2', ['--take-over']);
+      await expectKept(
+        await watching(async () => {
+          await startDaemon(lab.record, 'n2', [...ARGUMENTS, '--take-over']);
           await until('only our rows', () => isTaken('n2'), WAITING);
         }),
       );
@@ -418,19 +469,23 @@ describe.skipIf(whyNoLab !== undefined)(
       const { nb } = nodeSockets(stateFolder(lab.record.name), 'n3');
       /** Rows of ours, and of what goes in the end, when the daemon was killed. */
       const seen: { ours: number; left: number }[] = [];
-      expectKept(
-        await during(async () => {
+      await expectKept(
+        await watching(async () => {
           // Before it writes; after it took over; after it removed as well, which is its first one by then.
           for (const passed of [0, 1, 1]) {
             const path = `${nb}.gate`;
             await using gate = await TransactionGate.listen(path, nb, passed);
-            await startDaemon(lab.record, 'n3', ['--take-over', `--nb=${remote(path)}`]);
+            await startDaemon(lab.record, 'n3', [
+              ...ARGUMENTS,
+              '--take-over',
+              `--nb=${remote(path)}`,
+            ]);
             await gate.closed;
             await stopDaemon(lab.record, 'n3', 'kill');
             const rows = await rowsOf('n3');
             seen.push({ ours: rows.filter(isMarked).length, left: countSets(rows) });
           }
-          await startDaemon(lab.record, 'n3', ['--take-over']);
+          await startDaemon(lab.record, 'n3', [...ARGUMENTS, '--take-over']);
           await until('all rows to be ours', () => isTaken('n3'), WAITING);
         }),
       );

@@ -53,6 +53,9 @@ const COUNTS = {
 
 const EVERY_BIT = 0xffff_ffff;
 
+/** IPPROTO_ICMP: of IPv4 alone. */
+const ICMP = 1;
+
 /** One direction of a connection: who sends to whom. */
 export interface Tuple {
   readonly source: string;
@@ -170,8 +173,12 @@ const header = (family: Family | undefined, version = 0): ByteWriter =>
     .u8(version)
     .u16(0);
 
-function writeTuple(writer: ByteWriter, type: number, tuple: TupleFilter): void {
-  const { source, destination, protocol, sourcePort, destinationPort } = tuple;
+function writeTuple(
+  writer: ByteWriter,
+  type: number,
+  tuple: Partial<Pick<Tuple, keyof TupleFilter | 'icmp'>>,
+): void {
+  const { source, destination, protocol, sourcePort, destinationPort, icmp } = tuple;
   const address = (inside: ByteWriter, text: string, v4: number, v6: number): void => {
     const bytes = parseIp(text);
     inside.attribute(bytes.length === 4 ? v4 : v6, (w) => w.put(bytes));
@@ -190,6 +197,14 @@ function writeTuple(writer: ByteWriter, type: number, tuple: TupleFilter): void 
         inside.attribute(PROTOCOL.sourcePort, (w) => w.u16Network(sourcePort));
       if (destinationPort !== undefined)
         inside.attribute(PROTOCOL.destinationPort, (w) => w.u16Network(destinationPort));
+      if (icmp === undefined) return;
+      const [number, kind, code] =
+        protocol === ICMP
+          ? [PROTOCOL.icmpId, PROTOCOL.icmpType, PROTOCOL.icmpCode]
+          : [PROTOCOL.icmp6Id, PROTOCOL.icmp6Type, PROTOCOL.icmp6Code];
+      inside.attribute(number, (w) => w.u16Network(icmp.id));
+      inside.attribute(kind, (w) => w.u8(icmp.type));
+      inside.attribute(code, (w) => w.u8(icmp.code));
     });
   });
 }
@@ -362,32 +377,9 @@ export function deleteConnection({
   zone,
   id,
 }: Pick<Connection, 'original' | 'zone' | 'id'>): Request {
-  const { source, destination, protocol, sourcePort, destinationPort, icmp } = original;
-  const family = familyOf(source);
-  const writer = header(family);
-  writer.nested(A.original, (all) => {
-    all.nested(TUPLE.addresses, (inside) => {
-      const [from, to] =
-        family === 'v4' ? [IP.source4, IP.destination4] : [IP.source6, IP.destination6];
-      inside.attribute(from, (w) => w.put(parseIp(source)));
-      inside.attribute(to, (w) => w.put(parseIp(destination)));
-    });
-    all.nested(TUPLE.protocol, (inside) => {
-      inside.attribute(PROTOCOL.number, (w) => w.u8(protocol));
-      if (sourcePort !== undefined)
-        inside.attribute(PROTOCOL.sourcePort, (w) => w.u16Network(sourcePort));
-      if (destinationPort !== undefined)
-        inside.attribute(PROTOCOL.destinationPort, (w) => w.u16Network(destinationPort));
-      if (icmp === undefined) return;
-      const [number, type, code] =
-        family === 'v4'
-          ? [PROTOCOL.icmpId, PROTOCOL.icmpType, PROTOCOL.icmpCode]
-          : [PROTOCOL.icmp6Id, PROTOCOL.icmp6Type, PROTOCOL.icmp6Code];
-      inside.attribute(number, (w) => w.u16Network(icmp.id));
-      inside.attribute(type, (w) => w.u8(icmp.type));
-      inside.attribute(code, (w) => w.u8(icmp.code));
-    });
-  });
+  const { source, destination, protocol } = original;
+  const writer = header(familyOf(source));
+  writeTuple(writer, A.original, original);
   if (zone !== 0) writer.attribute(A.zone, (w) => w.u16Network(zone));
   if (id !== undefined) writer.attribute(A.id, (w) => w.u32Network(id));
   return {

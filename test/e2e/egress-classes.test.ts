@@ -1,10 +1,11 @@
 /** With which address pods leave to classes of destinations, and to others, with packets: on the default network and on primary ones of both layers. */
-import { rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { probe, type Endpoint } from '../../src/lab/connectivity.ts';
 import { outputInside } from '../../src/lab/exec.ts';
 import { OUTSIDE } from '../../src/lab/node-facts.ts';
+import { checkout } from '../../src/lab/paths.ts';
 import { serveOutward } from '../../src/lab/outward.ts';
 import { SERVER_PORT } from '../../src/lab/pods.ts';
 import { labelNodes, statusText } from '../support/lab/egress-nodes.ts';
@@ -25,13 +26,22 @@ const SECONDS = 2;
 const NODES = ['n1', 'n2'] as const;
 type NodeName = (typeof NODES)[number];
 
-/** Of the class, and for the rest; the third one is in the network of another card. */
+const EXAMPLE = join(checkout, 'examples/egress-classes');
+/** What its README.md says: where to, and with which address. */
+const TABLE = [
+  ...readFileSync(join(EXAMPLE, 'README.md'), 'utf8').matchAll(
+    /^\| ([\da-f.:]+)[^|]* \| (?:([\d.]+)|the address of its node)[^|]* \|/gm,
+  ),
+].map(([, to = '', as = 'node']) => ({ to, as }));
+/** Of the host outside, too: the class has the first one alone. */
+const DESTINATIONS = TABLE.map(({ to }) => to);
+const [IN_CLASS = ''] = DESTINATIONS;
+
+/** For the class, and for the rest; the third one is in the network of another card. */
 const [TO_CLASS, TO_OTHERS, BY_CARD] = ['172.18.0.60', '172.18.0.61', '10.9.0.60'];
-/** Of the host outside, too: the class has it alone. */
-const IN_CLASS = '198.51.100.1';
 
 const objectsOf = (namespace: Space): readonly object[] => [
-  ...spaceObjects(namespace, { leaves: 'by-class' }),
+  ...spaceObjects(namespace, { leaves: 'as-exchange' }),
   podOn('n1', namespace, 'near'),
   podOn('n2', namespace, 'far'),
 ];
@@ -41,7 +51,7 @@ const egressIp = (name: string, address: string, rest: object = {}): object => (
   metadata: { name },
   spec: {
     egressIPs: [address],
-    namespaceSelector: { matchLabels: { leaves: 'by-class' } },
+    namespaceSelector: { matchLabels: { leaves: 'as-exchange' } },
     ...rest,
   },
 });
@@ -83,9 +93,9 @@ describe.skipIf(whyNoLab !== undefined).each([
       writeFileSync(join(tenants.manifests, 'egress.yaml'), manifestsText(objects));
     const label = (...labelled: readonly NodeName[]): void =>
       labelNodes(lab.record, { 'k8s.ovn.org/egress-assignable': '' }, labelled);
-    /** As whom the host outside sees each pod, by an address in the class and by another one. */
-    const seen = async (): Promise<readonly string[]> => {
-      const asked = ends.flatMap((end) => [IN_CLASS, OUTSIDE.v4].map((to) => ({ end, to })));
+    /** As whom the host outside sees each pod, by each of these addresses of its own. */
+    const seenBy = async (destinations: readonly string[]): Promise<readonly string[]> => {
+      const asked = ends.flatMap((end) => destinations.map((to) => ({ end, to })));
       const results = await probe(
         lab.record,
         asked.map(({ end, to }) => ({ from: end.namespace, to, port: SERVER_PORT, ping: false })),
@@ -93,15 +103,25 @@ describe.skipIf(whyNoLab !== undefined).each([
       );
       return asked.map(
         ({ end, to }, index) =>
-          `${end.pod} to ${to === IN_CLASS ? 'class' : 'others'} as ${results[index]?.answer?.peer ?? 'nobody'}`,
+          `${end.pod} to ${to} as ${results[index]?.answer?.peer ?? 'nobody'}`,
       );
     };
-    const expected = (toClass: string, toOthers: string): readonly string[] =>
+    const expectedBy = (
+      destinations: readonly string[],
+      addresses: readonly string[],
+    ): readonly string[] =>
       ends.flatMap(({ pod: key, node }) => {
-        const own = nodeAddresses(node as NodeName)[0];
-        const as = (address: string): string => (address === 'node' ? own : address);
-        return [`${key} to class as ${as(toClass)}`, `${key} to others as ${as(toOthers)}`];
+        const [v4, v6] = nodeAddresses(node as NodeName);
+        return destinations.map((to, index) => {
+          const as = addresses[index];
+          return `${key} to ${to} as ${as === 'node' ? (to.includes(':') ? v6 : v4) : as}`;
+        });
       });
+    /** An address in the class, and another one. */
+    const BOTH = [IN_CLASS, OUTSIDE.v4];
+    const seen = (): Promise<readonly string[]> => seenBy(BOTH);
+    const expected = (...addresses: readonly string[]): readonly string[] =>
+      expectedBy(BOTH, addresses);
 
     beforeAll(async () => {
       writeFileSync(
@@ -111,7 +131,8 @@ describe.skipIf(whyNoLab !== undefined).each([
       lab = await testLab(`e2e-egress-classes-${mode}`, { nodes: 2, families: 'dual' });
       tenants = new Tenants(lab.record, { folder, daemonArguments: [`--gateway-mode=${mode}`] });
       await tenants.start();
-      await outputInside(lab.record, `ip -n ext address add ${IN_CLASS}/32 dev lo`.split(' '));
+      for (const to of DESTINATIONS)
+        await outputInside(lab.record, `ip -n ext address add ${to} dev lo`.split(' '));
       await serveOutward(lab.record);
       ends = await tenants.endpoints();
     }, 120_000);
@@ -134,10 +155,19 @@ describe.skipIf(whyNoLab !== undefined).each([
       }
     });
 
-    test('beside one for all destinations each has its own', async () => {
+    test('beside one for all destinations each has its own, as the table of the example says', async () => {
+      expect(TABLE.length).toBe(3);
+      label();
+      writeFileSync(
+        join(tenants.manifests, 'egress.yaml'),
+        readFileSync(join(EXAMPLE, 'exchange.yaml')),
+      );
+      const table = (): Promise<readonly string[]> => seenBy(DESTINATIONS);
+      const none = TABLE.map(({ as }) => (as === 'node' ? as : 'nobody'));
+      await expect.poll(table, SOON).toEqual(expectedBy(DESTINATIONS, none));
       label('n1', 'n2');
-      write(byClass(TO_CLASS), CLASS, egressIp('to-others', TO_OTHERS));
-      await expect.poll(seen, SOON).toEqual(expected(TO_CLASS, TO_OTHERS));
+      const own = TABLE.map(({ as }) => as);
+      await expect.poll(table, SOON).toEqual(expectedBy(DESTINATIONS, own));
     });
 
     test('by another network card it leaves with an address of its network', async () => {

@@ -25,7 +25,7 @@ import {
   LAST_EGRESS_MARK,
 } from '../../api/annotations/network-annotations.ts';
 import { egressIPs } from '../../api/kinds.ts';
-import { withinAny } from '../../allocators/addresses.ts';
+import { containsAddress, withinAny } from '../../allocators/addresses.ts';
 import { objectKey } from '../../api/objects.ts';
 import { oldestFirst } from '../../api/order.ts';
 import { matchesSelector } from '../../api/selectors.ts';
@@ -363,11 +363,14 @@ export class EgressIpController {
       movesTo: (address) => (this.#move?.address === address ? this.#move.to : undefined),
     });
     const moved = new Map(
-      requests.map(({ name, held }) => {
+      requests.map((request) => {
+        const { name, held } = request;
         const assignment = assigned.get(name) ?? { items: [], unassigned: new Map() };
-        const { items, moves } = moveEgressAddresses(assignment, held, this.#movesOf(name), {
+        const awaiting = this.#awaitNewNodes(request, assignment);
+        const { items, moves } = moveEgressAddresses(awaiting, held, this.#movesOf(name), {
           workOf: (node) => this.#workOf(node),
           isPrepared: (node, address) =>
+            this.#workOf(node) === 'working' &&
             this.#nodes.get(node)?.facts.preparedFor.includes(address) === true,
           isAnswering: (node, address) =>
             (answering.get(address) ?? []).some((one) => one.name === node),
@@ -474,6 +477,24 @@ export class EgressIpController {
     return isReady && (reach === 'reached' || reach === 'unknown')
       ? { name, networks, takesMore: reach === 'reached', isDraining }
       : undefined;
+  }
+
+  /** An address for which there is a node that has not been heard yet, as it has just become one, stays where it is meanwhile: a label may go from one to the other. */
+  #awaitNewNodes(request: EgressRequest, assignment: EgressAssignment): EgressAssignment {
+    const unassigned = new Map(assignment.unassigned);
+    for (const { node: from, address } of request.held) {
+      const parsed = request.addresses.get(address);
+      if (unassigned.get(address)?.kind !== 'no-node' || parsed === undefined) continue;
+      const to = this.#egressNodes().find(
+        ({ name, networks }) =>
+          name !== from &&
+          request.nodes.has(name) &&
+          this.#reachability?.isNew(name) === true &&
+          networks.some((network) => containsAddress(network, parsed)),
+      );
+      if (to !== undefined) unassigned.set(address, { kind: 'leaving', from, to: to.name });
+    }
+    return { ...assignment, unassigned };
   }
 
   /** Moves that were under way, also before this manager led. */

@@ -113,6 +113,17 @@ export class EgressReachability {
     return this.#probed.get(node)?.state ?? 'unknown';
   }
 
+  /** It is asked for the first time, and can answer yet. */
+  isNew(node: string): boolean {
+    const probed = this.#probed.get(node);
+    return (
+      probed !== undefined &&
+      probed.answeredAt === undefined &&
+      probed.refusedAt === undefined &&
+      this.#options.clock.monotonic() - probed.since < this.#times.gone
+    );
+  }
+
   /** How often nodes were found not to be reached. */
   get lost(): number {
     return this.#lost;

@@ -697,6 +697,58 @@ test('a manager that follows another one leaves what nodes have where it is, als
   expect(written).toEqual([]);
 });
 
+/** n1 has the address, and loses its label in the moment in which n2 gets it; `answer` is what n2 says from then on. */
+async function labelHandedOver(answer: () => Promise<NodeAnswer>) {
+  const store = await withNodes('n1');
+  const clock = new ManualClock();
+  const serving: NodeAnswer = { kind: 'serving', metadata: { token: 'one', age: 0 } };
+  let first: string | undefined;
+  const connect = ([address = '']: readonly string[]) => {
+    first ??= address;
+    const check = async (): Promise<NodeAnswer> => (address === first ? serving : answer());
+    return { check, [Symbol.dispose]: () => undefined };
+  };
+  const running = startManager(store, {}, {}, { clock, egressProbing: { timeout: 1000, connect } });
+  await running.manager.started;
+  await apply(store, egressIp('out', '172.18.0.100'));
+  await passed(clock, 3000);
+  await answersFor(store, 'n1', '172.18.0.100');
+  await label(store, 'n2');
+  await label(store, 'n1', null);
+  return { store, clock, running };
+}
+
+test('an address stays where it is until the node that has got the label is heard, and moves there without being nowhere', async () => {
+  const serving: NodeAnswer = { kind: 'serving', metadata: { token: 'two', age: 0 } };
+  let isHeard = false;
+  const heard = Promise.withResolvers<NodeAnswer>();
+  const { store, clock, running } = await labelHandedOver(() =>
+    isHeard ? Promise.resolve(serving) : heard.promise,
+  );
+  await using _running = running;
+  await passed(clock, 300);
+  expect(await itemsOf(store, 'out')).toEqual(['172.18.0.100 n1']);
+  // It may be ready for the address before the manager has heard it.
+  await prepared(store, 'n2', '172.18.0.100');
+  await passed(clock, 300);
+  expect(await itemsOf(store, 'out')).toEqual(['172.18.0.100 n1']);
+  isHeard = true;
+  heard.resolve(serving);
+  await passed(clock, 300);
+  expect(await itemsOf(store, 'out')).toEqual(['172.18.0.100 n2']);
+});
+
+test('a node that has got the label and is never heard does not keep an address at one that has lost it', async () => {
+  const { store, clock, running } = await labelHandedOver(() =>
+    Promise.resolve({ kind: 'silent', why: 'nothing came' }),
+  );
+  await using _running = running;
+  await passed(clock, 300);
+  expect(await itemsOf(store, 'out')).toEqual(['172.18.0.100 n1']);
+  await passed(clock, 32_000);
+  expect(await itemsOf(store, 'out')).toEqual([]);
+});
+
 test('a manager that starts while an address moves for balance leaves it where it is, and moves it when nodes have been well for as long again', async () => {
   const store = await withNodes('n1');
   const egressHealth = { timeout: 0, port: 0, rebalanceDelay: 60_000 };

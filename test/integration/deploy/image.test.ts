@@ -1,7 +1,7 @@
 /** The image that deploy/Dockerfile makes: built twice it is the same, and what deploy/ runs of it runs on a read-only root file system. */
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import {
@@ -14,6 +14,7 @@ import {
   whyNoImage,
 } from '../../support/cluster/product-image.ts';
 import { DAEMON_OPTIONS } from '../../../src/lab/paths.ts';
+import { runOvs } from '../../support/ovsdb/ovsdb-server.ts';
 import { ownFolder } from '../../support/run/left-behind.ts';
 import { until } from '../../support/run/until.ts';
 
@@ -107,11 +108,41 @@ describe.skipIf(why !== undefined)(
       expect(printed('cat', '/etc/machine-id')).toBe('');
     });
 
-    test('its databases and northd answer with the rights of deploy/', async () => {
+    /** A Southbound database as OVN 26.03 leaves it: with a flow of a table that 25.03 has not. */
+    async function newerSouthbound(): Promise<void> {
+      const text = printed('cat', '/usr/share/ovn/ovn-sb.ovsschema');
+      const newer = JSON.parse(text) as {
+        version: string;
+        tables: {
+          Logical_Flow: { columns: { table_id: { type: { key: { maxInteger: number } } } } };
+        };
+      };
+      const { key } = newer.tables.Logical_Flow.columns.table_id.type;
+      key.maxInteger += 1;
+      newer.version = '99.0.0';
+      const schema = join(folder, 'newer.ovsschema');
+      writeFileSync(schema, JSON.stringify(newer));
+      const database = join(folder, 'data/ovnsb_db.db');
+      await runOvs('ovsdb-tool', ['create', database, schema]);
+      const row = { pipeline: 'ingress', table_id: key.maxInteger, match: '1', actions: 'next;' };
+      const inserts = [
+        { op: 'insert', table: 'Logical_Flow', row },
+        { op: 'insert', table: 'Address_Set', row: { name: 'kept' } },
+      ];
+      await runOvs('ovsdb-tool', [
+        'transact',
+        database,
+        JSON.stringify(['OVN_Southbound', ...inserts]),
+      ]);
+    }
+
+    test('its databases and northd answer with the rights of deploy/, also where a newer OVN was', async () => {
+      await newerSouthbound();
       for (const database of ['nb', 'sb'])
         running.push(startIn(files.root, folder, ['/app/deploy/run-ovsdb', database]));
       for (const socket of ['ovnnb_db.sock', 'ovnsb_db.sock'])
         await until(`${socket} is there`, () => existsSync(join(folder, 'run', socket)), 60_000);
+      expect(printed('ovn-sbctl', '--timeout=60', 'list', 'Address_Set')).toContain('kept');
       running.push(
         startIn(files.root, folder, [
           'ovn-northd',

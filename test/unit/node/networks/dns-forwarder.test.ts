@@ -1,6 +1,10 @@
 import { expect, test } from 'vitest';
-import { hostUnits } from '../../../support/host/host-units.ts';
+import { hostFeatures } from '../../../../src/node/features.ts';
+import { zoneFeatures } from '../../../../src/topology/features.ts';
+import { HOST_SETTINGS, hostUnits } from '../../../support/host/host-units.ts';
 import { sharedNftZone } from '../../../support/host/nft-zone.ts';
+import { builtUnits } from '../../../support/zone/built-rows.ts';
+import { namedFacts, namedZone } from '../../../support/zone/named-networks.ts';
 
 const rows = hostUnits(sharedNftZone)
   .filter(({ unit }) => unit.startsWith('host/dns-forwarder'))
@@ -30,4 +34,21 @@ test('a table of its own has the service for what is so marked', () => {
       'inet6 table 8 fd00:10:96::a/128 metric 1024',
     ]),
   );
+});
+
+test('names of networks are answered with no row of OVN, and on the host with the way to the forwarder alone', () => {
+  const off = { ...namedZone, settings: { ...namedZone.settings, networkNames: false } };
+  const textsOf = (named: readonly string[], features: typeof zoneFeatures, zone = namedZone) =>
+    builtUnits(namedFacts(zone, named), features).flatMap(({ unit, rows: built }) =>
+      built.map((row) => JSON.stringify([unit, row])),
+    );
+  expect(textsOf(['blue/blue'], zoneFeatures)).toEqual(textsOf([], zoneFeatures, off));
+  const host = hostFeatures(HOST_SETTINGS);
+  const before = new Set(textsOf([], host, off));
+  expect(textsOf([], host)).toEqual([...before]);
+  const after = textsOf(['blue/blue'], host);
+  expect([...before].filter((text) => !after.includes(text))).toEqual([]);
+  const added = after.filter((text) => !before.has(text));
+  expect(added.length).toBeGreaterThan(0);
+  for (const text of added) expect(text).toMatch(/dns-networks|fwmark 0x3f4|table 8 /);
 });

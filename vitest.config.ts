@@ -14,6 +14,11 @@ const IN_VIRTUAL_MACHINE = [
   'vm',
 ].map((name) => `test/e2e/${name}.test.ts`);
 
+/** End-to-end tests on Kubernetes: test/all.ts runs them beside the others, as both together take the whole time of a run. */
+const ON_KUBERNETES = ['kubernetes/install', 'kubernetes-faults', 'kubernetes-pods'].map(
+  (name) => `test/e2e/${name}.test.ts`,
+);
+
 /** Three layers: pure tests, tests against real servers, and end-to-end tests with packets in the lab. */
 export default defineConfig({
   test: {
@@ -47,7 +52,12 @@ export default defineConfig({
         },
       },
       ...[
-        { name: 'e2e', include: ['test/e2e/**/*.test.ts'], exclude: IN_VIRTUAL_MACHINE },
+        {
+          name: 'e2e',
+          include: ['test/e2e/**/*.test.ts'],
+          exclude: [...IN_VIRTUAL_MACHINE, ...ON_KUBERNETES],
+        },
+        { name: 'kubernetes', include: ON_KUBERNETES, exclude: [] },
         { name: 'vm', include: IN_VIRTUAL_MACHINE, exclude: [] },
       ].map((files) => ({
         test: {

@@ -22,10 +22,6 @@ Without arguments: checks, unit tests, tests against real servers, and the end-t
   SUITE   check, ${SUITES.join(', ')}: all of these`;
 /** The end-to-end tests of a run without arguments. */
 const SHORT_E2E = ['demo', 'matrix', 'runtime'].map((name) => `test/e2e/${name}.test.ts`);
-/** End-to-end tests on Kubernetes: `--all` runs them beside the others, as both together take the whole time of a run. */
-const ON_KUBERNETES = ['kubernetes/install', 'kubernetes-faults', 'kubernetes-pods'].map(
-  (name) => `test/e2e/${name}.test.ts`,
-);
 /** What a run without arguments leaves out of the tests against real servers: half a minute and more each. */
 const LONG_INTEGRATION = [
   'cli/commands',
@@ -217,7 +213,7 @@ function add(report: Report, count: Count): void {
   }
 }
 
-for (const file of [...SHORT_E2E, ...LONG_INTEGRATION, ...ON_KUBERNETES])
+for (const file of [...SHORT_E2E, ...LONG_INTEGRATION])
   if (!existsSync(join(checkout, file))) throw new Error(`test/all.ts names ${file}: no such file`);
 
 const { asked, isAll } = readArguments();
@@ -251,7 +247,7 @@ function readArguments(): { readonly asked: readonly string[]; readonly isAll: b
 function choiceOf(name: string): readonly string[] {
   if (name === 'unit' && isBeside)
     return [`--maxWorkers=${Math.max(1, Math.floor(availableParallelism() / 2))}`];
-  if (!isShort) return name === 'e2e' ? ON_KUBERNETES.map((file) => `--exclude=${file}`) : [];
+  if (!isShort) return [];
   if (name === 'integration') return LONG_INTEGRATION.map((file) => `--exclude=${file}`);
   return name === 'e2e' ? SHORT_E2E : [];
 }
@@ -276,7 +272,7 @@ async function onRealServers(): Promise<void> {
 }
 
 async function onKubernetes(): Promise<void> {
-  await suite('e2e', ON_KUBERNETES, count);
+  await suite('kubernetes', [], count);
   await inMachine();
 }
 

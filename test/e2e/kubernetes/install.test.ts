@@ -808,7 +808,26 @@ describe.skipIf(whyNoRealKubernetes !== undefined)(
           },
           ...['plain/n1', 'layer3/n2'].map((from) => ({ from, to: 'ext', address: OUTSIDE.v4 })),
         ];
-        for (const node of nodes) rows.set(node, await rowsOf(node));
+        // Namespaces of upstream's specs go in their time, and what nodes have of them after that.
+        await until(
+          'the namespaces of the specs to go',
+          async () =>
+            (await cluster.kubectl('get', 'namespaces', '-l', 'e2e-framework', '-o', 'name')) ===
+            '',
+          { limit: 120_000, pause: 1000 },
+        );
+        await until(
+          'rows that stay',
+          async () => {
+            const now = await Promise.all(nodes.map(rowsOf));
+            const isSame = nodes.every(
+              (node, index) => difference(rows.get(node) ?? [], now[index] ?? []).length === 0,
+            );
+            for (const [index, node] of nodes.entries()) rows.set(node, now[index] ?? []);
+            return isSame;
+          },
+          { limit: 60_000, pause: 2000 },
+        );
       });
 
       test.each([...(COMMIT === undefined ? [] : [RELEASE]), 'this version'])(

@@ -7,7 +7,7 @@ import { outputInside } from '../../../src/lab/exec.ts';
 import { OUTSIDE } from '../../../src/lab/node-facts.ts';
 import { serveOutward } from '../../../src/lab/outward.ts';
 import { SERVER_PORT } from '../../../src/lab/pods.ts';
-import { labelNodes, statusText } from './egress-nodes.ts';
+import { addCards, labelNodes, ON_CARD, statusText } from './egress-nodes.ts';
 import { KeptStreams } from './kept-streams.ts';
 import { stopDaemon } from './lab-daemons.ts';
 import { testLab, whyNoLab, whyNoVirtualMachine, type TestLab } from './lab.ts';
@@ -36,30 +36,7 @@ const NODES = ['n1', 'n2'] as const;
 type NodeName = (typeof NODES)[number];
 
 const EGRESS = { v4: '172.18.0.50', v6: 'fd00:172:18::50' } as const;
-/** In the network of another card. */
-const ON_CARD = { v4: '10.9.0.50', v6: 'fd00:10:9::50' } as const;
 type Family = keyof typeof EGRESS;
-
-/** A network that both nodes have a card in, and the host outside, where it answers by all of its addresses. */
-async function addCards(lab: TestLab['record']): Promise<void> {
-  const run = (line: string): Promise<string> => outputInside(lab, line.split(' '));
-  await run('ip -n ext link add cards type bridge');
-  await run('ip -n ext link set cards up');
-  for (const node of NODES) {
-    await run(`ip -n ext link add c-${node} type veth peer name card netns ${node}`);
-    await run(`ip -n ext link set c-${node} master cards up`);
-    await run(`ip netns exec ext ethtool -K c-${node} tx off`);
-    const last = node.slice(1);
-    await run(`ip -n ${node} address add 10.9.0.${last}/24 dev card`);
-    await run(`ip -n ${node} address add fd00:10:9::${last}/64 dev card nodad`);
-    await run(`ip -n ${node} link set card up`);
-    await run(`ip netns exec ${node} ethtool -K card tx off`);
-    // Of IPv4 the table of the card gets one by itself.
-    await run(`ip -n ${node} route add default via fd00:10:9::100 dev card metric 2000`);
-  }
-  await run('ip -n ext address add 10.9.0.100/24 dev cards');
-  await run('ip -n ext address add fd00:10:9::100/64 dev cards nodad');
-}
 
 /** `label`: with which nothing selects the third one. */
 const objectsOf = (namespace: Space, label = 'free'): readonly object[] => [
@@ -252,7 +229,7 @@ export function describeEgressIps({ mode, spaces, kind }: EgressIpCase): void {
     });
 
     test('nodes that get another network card go on as they were', async () => {
-      await addCards(lab.record);
+      await addCards(lab.record, NODES);
       await inOutside('nft', 'add', 'table', 'inet', 'card');
       await inOutside('nft', 'add chain inet card input { type filter hook input priority 0; }');
       for (const [family, address] of Object.entries(ON_CARD)) {

@@ -33,6 +33,34 @@ export function labelNodes(
   );
 }
 
+/** An address of each family in the network of another card. */
+export const ON_CARD = { v4: '10.9.0.50', v6: 'fd00:10:9::50' } as const;
+
+/** A network that these nodes have a card in, and the host outside, where it answers by all of its addresses. */
+export async function addCards(lab: LabRecord, nodes: readonly string[]): Promise<void> {
+  const script = [
+    'ip -n ext link add cards type bridge',
+    'ip -n ext link set cards up',
+    ...nodes.flatMap((node) => {
+      const last = node.slice(1);
+      return [
+        `ip -n ext link add c-${node} type veth peer name card netns ${node}`,
+        `ip -n ext link set c-${node} master cards up`,
+        `ip netns exec ext ethtool -K c-${node} tx off`,
+        `ip -n ${node} address add 10.9.0.${last}/24 dev card`,
+        `ip -n ${node} address add fd00:10:9::${last}/64 dev card nodad`,
+        `ip -n ${node} link set card up`,
+        `ip netns exec ${node} ethtool -K card tx off`,
+        // Of IPv4 the table of the card gets one by itself.
+        `ip -n ${node} route add default via fd00:10:9::100 dev card metric 2000`,
+      ];
+    }),
+    'ip -n ext address add 10.9.0.100/24 dev cards',
+    'ip -n ext address add fd00:10:9::100/64 dev cards nodad',
+  ];
+  await outputInside(lab, ['sh', '-ec', script.join('\n')]);
+}
+
 /** What `heddle status` prints. */
 export async function statusText(lab: LabRecord): Promise<string> {
   const words = heddleCommand(lab, ['status', '--config', settingsFile(lab.name)]);

@@ -5,6 +5,7 @@ import { runInside } from '../../../src/lab/exec.ts';
 import { OUTSIDE } from '../../../src/lab/node-facts.ts';
 import { SERVER_PORT } from '../../../src/lab/pods.ts';
 import { hasVrfs } from '../../../src/lab/status.ts';
+import { addCards, labelNodes, ON_CARD } from './egress-nodes.ts';
 import { whyNoLab, whyNoVirtualMachine } from './lab.ts';
 import {
   fromOutside,
@@ -29,6 +30,7 @@ import {
   PODS,
   policyObject,
   TENANTS,
+  type NodeName,
   type ServiceName,
   type Tenant,
 } from './matrix-tenants.ts';
@@ -116,6 +118,66 @@ export function describeMatrix(mode: MatrixMode): void {
           serverAndPeer,
         );
       });
+
+      // In shared gateway mode egress-ip.test.ts has more of it.
+      test.runIf(gatewayMode === 'local')(
+        'an EgressIP has pods leave with its addresses, by their own node and by others, at the bridge and by another network card; while no node may have it nothing leaves',
+        async () => {
+          const leaving = (seenAs: (node: NodeName, family: number) => string | undefined): Way[] =>
+            TENANTS.flatMap((tenant) =>
+              (['on-n1', 'on-n2', 'on-n3'] as const).flatMap((pod) =>
+                [OUTSIDE.v4, OUTSIDE.v6].map((to, family) => {
+                  const address = seenAs(PODS[pod], family);
+                  return {
+                    tenant,
+                    from: matrix.endOf(tenant, pod).namespace,
+                    to,
+                    port: SERVER_PORT,
+                    expected: address === undefined ? NOBODY : `outside saw ${address}`,
+                  };
+                }),
+              ),
+            );
+          const egressIp = (addresses: readonly string[]): void => {
+            matrix.write('egress-ip', [
+              {
+                apiVersion: 'k8s.ovn.org/v1',
+                kind: 'EgressIP',
+                metadata: { name: 'fixed' },
+                spec: { egressIPs: addresses, namespaceSelector: {} },
+              },
+            ]);
+          };
+          const atBridge = ['172.18.0.50', 'fd00:172:18::50'];
+          const byCard = Object.values(ON_CARD);
+          egressIp(atBridge);
+          await matrix.prove(
+            'EgressIP without a node',
+            leaving(() => undefined),
+            serverAndPeer,
+          );
+          await addCards(matrix.record, ['n2', 'n3']);
+          // A node has one of its addresses: n1 none of either family.
+          labelNodes(matrix.record, { 'k8s.ovn.org/egress-assignable': '' }, ['n2', 'n3']);
+          await matrix.prove(
+            'EgressIP',
+            leaving((_node, family) => atBridge[family]),
+            serverAndPeer,
+          );
+          egressIp(byCard);
+          await matrix.prove(
+            'EgressIP by another card',
+            leaving((_node, family) => byCard[family]),
+            serverAndPeer,
+          );
+          matrix.remove('egress-ip');
+          await matrix.prove(
+            'EgressIP taken back',
+            leaving((node, family) => nodeAddresses(node)[family]),
+            serverAndPeer,
+          );
+        },
+      );
 
       test('nobody outside reaches a pod at its own address, also by way of its node', async () => {
         const [via4, via6] = nodeAddresses('n1');

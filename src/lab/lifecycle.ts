@@ -17,6 +17,7 @@ import { outputInside } from './exec.ts';
 import { programsFolder } from './kubernetes/programs.ts';
 import { noteCgroups, removeCgroups } from './cgroups.ts';
 import { lock } from './lock.ts';
+import { sharedFolders } from './shared-folders.ts';
 import { writeNodeManifests, type Families } from './node-facts.ts';
 import {
   checkout,
@@ -65,9 +66,7 @@ export interface UpOptions {
 
 /** Folders that are visible inside under the path they have outside; on the host's kernel also what Kubernetes is started from, whether or not that comes. */
 function shares(kind: LabKind): string[] {
-  const modules = join(checkout, 'node_modules');
-  const real = existsSync(modules) ? realpathSync(modules) : modules;
-  const found = real.startsWith(`${checkout}/`) ? [checkout] : [checkout, real];
+  const found = sharedFolders(checkout);
   if (kind === 'vm') return found;
   mkdirSync(programsFolder(), { recursive: true });
   return [...found, realpathSync(programsFolder())];

@@ -2,6 +2,7 @@
 import { APPLIED_KINDS } from '../api/kinds.ts';
 import type { KubeObject } from '../api/objects.ts';
 import type { ZoneAppliedObject } from '../api/zone-status.ts';
+import { HeededChanges } from '../node/heeded-changes.ts';
 import type { Informers } from '../store/informers.ts';
 
 /** What is to come into force, by object. */
@@ -13,6 +14,10 @@ export interface AppliedObjectsOptions {
   readonly isComplete: () => boolean;
   /** True while all that was built is on the host. */
   readonly isHostSet: () => boolean;
+  /** Called when more may be in force. */
+  readonly onChange: () => void;
+  /** See `HeededChanges`. */
+  readonly revalidated?: () => Promise<void>;
 }
 
 export class AppliedObjects {
@@ -21,14 +26,18 @@ export class AppliedObjects {
   readonly #newest = new Map<string, ZoneAppliedObject>();
   /** Those of them that are not known to be sent: what a pass costs follows their number. */
   readonly #changed = new Map<string, ZoneAppliedObject>();
-  /** What went out with an `nb_cfg` that the data plane has not reached, in order. */
-  #sent: { readonly objects: BuiltObjects; readonly sequence: number }[] = [];
+  readonly #changes: HeededChanges<BuiltObjects>;
+  #hasSent = false;
   readonly #applied = new Map<string, ZoneAppliedObject>();
   #sorted: readonly ZoneAppliedObject[] | undefined;
   #isKnown = false;
 
   constructor(options: AppliedObjectsOptions) {
     this.#options = options;
+    this.#changes = new HeededChanges({
+      revalidated: options.revalidated,
+      onHeeded: (changes) => this.#heeded(changes),
+    });
     for (const kind of APPLIED_KINDS)
       options.informers.of(kind).onChange(({ key, after }) => {
         const object = `${kind.kind} ${key}`;
@@ -48,22 +57,23 @@ export class AppliedObjects {
     for (const [object, entry] of objects)
       if (this.#changed.get(object) === entry) this.#changed.delete(object);
     // Without any it has to be known once that there is none.
-    const isFirst = !this.#isKnown && this.#sent.length === 0;
-    if (objects.size > 0 || isFirst) this.#sent.push({ objects, sequence });
+    if (objects.size === 0 && this.#hasSent) return;
+    this.#hasSent = true;
+    this.#changes.sent(objects, sequence);
   }
 
   /** The data plane has reached that `nb_cfg`, or the host is as wanted. */
   reached(sequence: number): void {
-    if (this.#sent.length === 0 || !this.#options.isHostSet()) return;
-    const isThere = (one: { readonly sequence: number }): boolean => one.sequence <= sequence;
-    const there = this.#sent.filter(isThere);
-    this.#sent = this.#sent.filter((one) => !isThere(one));
-    for (const { objects } of there)
+    if (this.#options.isHostSet()) this.#changes.reached(sequence);
+  }
+
+  #heeded(changes: readonly BuiltObjects[]): void {
+    for (const objects of changes)
       for (const [object, entry] of objects)
         if (this.#newest.get(object) === entry) this.#applied.set(object, entry);
-    if (there.length === 0) return;
     this.#isKnown = true;
     this.#sorted = undefined;
+    this.#options.onChange();
   }
 
   /** Those that are in force and none of `unfinished`, by name; undefined while that is not known: what was reported before stands. */

@@ -1,5 +1,9 @@
-/** Egress addresses that are to come to this node, and for which all but answering is in place: rows in the data plane, flows and rules on the host. */
+/**
+ * Egress addresses that are to come to this node, and for which all but answering is in place, and heeded by packets: rows in the data plane, flows and
+ * rules on the host.
+ */
 import type { ZoneFacts } from '../model/zone/zone.ts';
+import { HeededChanges } from '../node/heeded-changes.ts';
 
 export interface PreparedEgressOptions {
   readonly facts: ZoneFacts;
@@ -7,16 +11,26 @@ export interface PreparedEgressOptions {
   readonly isHostSet: () => boolean;
   /** Called when `addresses` are others. */
   readonly onChange: () => void;
+  /** See `HeededChanges`. */
+  readonly revalidated?: () => Promise<void>;
 }
 
 export class PreparedEgress {
   readonly #options: PreparedEgressOptions;
-  /** What went out with an `nb_cfg` that the data plane has not reached. */
-  #sent: { readonly addresses: readonly string[]; readonly sequence: number } | undefined;
+  readonly #changes: HeededChanges<readonly string[]>;
+  /** What went out last. */
+  #sent: readonly string[] = [];
   #addresses: readonly string[] = [];
 
   constructor(options: PreparedEgressOptions) {
     this.#options = options;
+    this.#changes = new HeededChanges({
+      revalidated: options.revalidated,
+      onHeeded: (changes) => {
+        const newest = changes.at(-1);
+        if (newest === this.#sent) this.#set(newest);
+      },
+    });
   }
 
   get addresses(): readonly string[] {
@@ -34,21 +48,18 @@ export class PreparedEgress {
 
   /** Rows of these are in the Northbound database, which went out with that `nb_cfg`. */
   sent(addresses: readonly string[], sequence: number): void {
-    const waiting = this.#sent?.addresses ?? this.#addresses;
-    if (waiting.length === addresses.length && addresses.every((one) => waiting.includes(one)))
+    const before = this.#sent;
+    if (before.length === addresses.length && addresses.every((one) => before.includes(one)))
       return;
     // What is no longer to come is not to be taken for ready.
     this.#set(this.#addresses.filter((one) => addresses.includes(one)));
-    this.#sent = { addresses, sequence };
+    this.#sent = addresses;
+    this.#changes.sent(addresses, sequence);
   }
 
   /** The data plane has reached that `nb_cfg`, or the host is as wanted. */
   reached(sequence: number): void {
-    if (this.#sent === undefined || this.#sent.sequence > sequence) return;
-    if (!this.#options.isHostSet()) return;
-    const { addresses } = this.#sent;
-    this.#sent = undefined;
-    this.#set(addresses);
+    if (this.#options.isHostSet()) this.#changes.reached(sequence);
   }
 
   #set(addresses: readonly string[]): void {

@@ -39,7 +39,7 @@ import { openHost, type OpenHost } from './host.ts';
 import type { HostChange } from '../node/node-agent.ts';
 import { askServers, hostServers } from '../node/dns/dns-query.ts';
 import { DnsForwarder, type DnsEvents } from '../node/dns/dns-forwarder.ts';
-import { revalidation } from '../node/dns/revalidation.ts';
+import { revalidation } from '../node/programs/revalidation.ts';
 import { NameSource } from '../node/dns/name-source.ts';
 import { BfdSessions } from './bfd-sessions.ts';
 import { EgressLeaseSource } from '../node/egress-lease/egress-lease-source.ts';
@@ -251,15 +251,20 @@ export class ZoneRuntime implements AsyncDisposable {
     const common = { store: store.objects, informers, log, signal, onEventDropped };
     const mayWrite = mode === 'write' || (mode === 'dry-run' && store.isEmbedded);
     const { host, northbound, southbound } = this;
+    const heeded =
+      host === undefined ? {} : { revalidated: revalidation(host.vswitchd, log, systemClock) };
     this.#applied = new AppliedObjects({
+      ...heeded,
       informers,
       isComplete: () =>
         this.controller.isStarted &&
         this.controller.isBuilt &&
         this.facts.otherPods.peekKnown() !== false,
       isHostSet: () => host?.controller.isBehind !== true,
+      onChange: () => onWork(),
     });
     this.#prepared = new PreparedEgress({
+      ...heeded,
       facts: this.facts,
       isHostSet: () =>
         host !== undefined &&
@@ -301,7 +306,7 @@ export class ZoneRuntime implements AsyncDisposable {
         northbound.isLoaded?.() === false
           ? undefined
           : addressesIn(northbound.replica, name, family),
-      ...(host === undefined ? {} : { revalidated: revalidation(host.vswitchd, log, systemClock) }),
+      ...heeded,
     });
     this.#names = names;
     const { dnsEvents: events } = options;

@@ -3,6 +3,7 @@
  * looked again at what it has cached since.
  */
 import { pause, type Clock } from '../../store/clock.ts';
+import { HeededChanges } from '../heeded-changes.ts';
 
 interface Waiting {
   readonly change: number;
@@ -14,17 +15,18 @@ export class Installations {
   #change = 1;
   /** Changes that are in the data plane. */
   #installed = 0;
-  /** Passes that the data plane has not confirmed, in order: changes up to `change` went out with `sequence` (`nb_cfg`). */
-  readonly #sent: { readonly change: number; readonly sequence: number }[] = [];
+  /** The newest change that was sent. */
+  #newestSent = 0;
+  /** Changes up to each of these. */
+  readonly #changes: HeededChanges<number>;
   readonly #waiting = new Set<Waiting>();
-  readonly #revalidated: (() => Promise<void>) | undefined;
-  /** The newest change that is confirmed, and whether what is cached is looked at for it. */
-  #confirmed = 0;
-  #isRevalidating = false;
 
-  /** `revalidated` resolves, and never rejects, once nothing that was cached before the call is used any more; without it nothing is waited for. */
+  /** `revalidated`: see `HeededChanges`. */
   constructor(revalidated?: () => Promise<void>) {
-    this.#revalidated = revalidated;
+    this.#changes = new HeededChanges({
+      revalidated,
+      onHeeded: (changes) => this.#install(changes.at(-1) ?? 0),
+    });
   }
 
   /** Facts are others. Returns the number of the change. */
@@ -44,31 +46,14 @@ export class Installations {
 
   /** All changes up to this one are in the Northbound database, which went out with that `nb_cfg`. */
   sent(change: number, sequence: number): void {
-    const last = this.#sent.at(-1)?.change ?? this.#confirmed;
-    if (change > last) this.#sent.push({ change, sequence });
+    if (change <= this.#newestSent) return;
+    this.#newestSent = change;
+    this.#changes.sent(change, sequence);
   }
 
   /** The data plane has reached that `nb_cfg`. */
   reached(sequence: number): void {
-    for (;;) {
-      const [first] = this.#sent;
-      if (first === undefined || first.sequence > sequence) break;
-      this.#confirmed = first.change;
-      this.#sent.shift();
-    }
-    if (this.#revalidated === undefined) this.#install(this.#confirmed);
-    else if (!this.#isRevalidating) void this.#revalidate(this.#revalidated);
-  }
-
-  /** What is confirmed meanwhile waits for the next time. */
-  async #revalidate(revalidated: () => Promise<void>): Promise<void> {
-    this.#isRevalidating = true;
-    while (this.#installed < this.#confirmed) {
-      const change = this.#confirmed;
-      await revalidated();
-      this.#install(change);
-    }
-    this.#isRevalidating = false;
+    this.#changes.reached(sequence);
   }
 
   #install(change: number): void {

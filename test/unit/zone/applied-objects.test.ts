@@ -5,6 +5,7 @@ import { Informers } from '../../../src/store/informers.ts';
 import { AppliedObjects } from '../../../src/zone/applied-objects.ts';
 import { apply, silent } from '../../support/cluster/cluster.ts';
 import { MemoryStore } from '../../support/cluster/memory-store.ts';
+import { rounds } from '../../support/run/rounds.ts';
 
 const NOTHING: ReadonlySet<string> = new Set();
 const firewall = (namespace: string) => ({
@@ -15,12 +16,21 @@ const firewall = (namespace: string) => ({
 });
 
 async function started(...namespaces: readonly string[]) {
+  return startedWith({}, ...namespaces);
+}
+
+async function startedWith(
+  heeded: { readonly revalidated?: () => Promise<void> },
+  ...namespaces: readonly string[]
+) {
   const store = new MemoryStore();
   await apply(store, ...namespaces.map(firewall));
   const informers = new Informers({ store, log: silent });
-  const state = { isComplete: true, isHostSet: true };
+  const state = { isComplete: true, isHostSet: true, changes: 0 };
   const applied = new AppliedObjects({
+    ...heeded,
     informers,
+    onChange: () => (state.changes += 1),
     isComplete: () => state.isComplete,
     isHostSet: () => state.isHostSet,
   });
@@ -52,6 +62,17 @@ test('objects are in force once the data plane has what they were sent with', as
   applied.reached(5);
   expect(list()).toEqual(['EgressFirewall a/default 1', 'EgressFirewall b/default 1']);
   expect(list(new Set(['EgressFirewall a/default']))).toEqual(['EgressFirewall b/default 1']);
+});
+
+test('they are in force when Open vSwitch has looked at what it had cached, which is told', async () => {
+  const { revalidated, end } = rounds();
+  await using zone = await startedWith({ revalidated }, 'a');
+  const { applied, list, state } = zone;
+  applied.sent(applied.built, 5);
+  applied.reached(5);
+  expect([list(), state.changes]).toEqual([undefined, 0]);
+  await end();
+  expect([list(), state.changes]).toEqual([['EgressFirewall a/default 1'], 1]);
 });
 
 test('what is changed while it is sent is in force as it was, until the newer one is', async () => {

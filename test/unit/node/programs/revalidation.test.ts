@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { ManualClock } from '../../../support/run/manual-clock.ts';
-import { revalidation } from '../../../../src/node/dns/revalidation.ts';
+import { revalidation } from '../../../../src/node/programs/revalidation.ts';
 
 const quiet = {
   debug: () => undefined,

@@ -1,7 +1,7 @@
 /** What Open vSwitch's datapath has cached of flows: it decides on packets until it was looked at again, which is a moment after flows are others. */
 import { pause, type Clock } from '../../store/clock.ts';
 import type { Log } from '../../store/log.ts';
-import type { Unixctl } from '../programs/unixctl.ts';
+import type { Unixctl } from './unixctl.ts';
 
 /** Milliseconds after which all of it is looked at, whatever happens (`max-revalidator`, ovs-vswitchd.conf.db(5)). */
 const ROUND = 500;
@@ -20,7 +20,7 @@ export function revalidation(
       if (!isTold)
         log.warn(
           { error },
-          'ovs-vswitchd does not say when it has looked at what it cached: answers of DNS wait half a second instead',
+          'ovs-vswitchd does not say when it has looked at what it cached: answers of DNS, and what is said to be in force, wait half a second instead',
         );
       isTold = true;
       await pause(clock, ROUND, new AbortController().signal);

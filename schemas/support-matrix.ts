@@ -294,6 +294,25 @@ export const FEATURES: readonly Feature[] = [
     ],
   },
   {
+    name: 'NetworkConnect: tenants connect networks themselves',
+    page: 'api.md#networkconnect',
+    works: [
+      {
+        on: PRIMARY,
+        proof: 'packets',
+        by: [
+          ['e2e/tenant-connects.test', 'nothing is connected while one side alone has asked'],
+          ['e2e/tenant-connects.test', 'pods and services are reached once both have'],
+          ['e2e/tenant-connects.test', 'it ends when one side withdraws'],
+        ],
+      },
+    ],
+    not: [
+      { on: [DEFAULT], why: 'every namespace without a network of its own is on it' },
+      { on: SECONDARY, why: 'the API connects primary networks' },
+    ],
+  },
+  {
     name: 'several networks of one kind for a namespace',
     page: 'api.md#several-primary-networks-of-a-namespace',
     works: [

@@ -432,6 +432,30 @@ export interface NetworkAttachmentDefinitionFields {
   };
 }
 
+/** Of NetworkConnect, as version v1alpha1 stores it. */
+export interface NetworkConnectFields {
+  readonly spec: {
+    readonly network: string;
+    readonly peer: {
+      readonly namespace: string;
+      readonly network: string;
+    };
+    readonly connectivity: readonly ('PodNetwork' | 'ServiceNetwork')[];
+  };
+  readonly status?: {
+    readonly conditions?: readonly {
+      readonly lastTransitionTime: string;
+      readonly message: string;
+      readonly observedGeneration?: number;
+      readonly reason: string;
+      readonly status: 'True' | 'False' | 'Unknown';
+      readonly type: string;
+    }[];
+    readonly nodes?: string;
+    readonly reason?: string;
+  };
+}
+
 /** Of NetworkQoS, as version v1alpha1 stores it. */
 export interface NetworkQoSFields {
   readonly spec?: {

@@ -18,6 +18,7 @@ import type {
   MultiNetworkPolicy,
   Namespace,
   NetworkAttachmentDefinition,
+  NetworkConnect,
   NetworkPolicy,
   NetworkQoS,
   Node,
@@ -45,6 +46,12 @@ export const clusterNetworkConnects: ResourceKind<ClusterNetworkConnect> = {
   kind: 'ClusterNetworkConnect',
   plural: 'clusternetworkconnects',
   namespaced: false,
+};
+export const networkConnects: ResourceKind<NetworkConnect> = {
+  apiVersion: 'k8s.ovn.org/v1alpha1',
+  kind: 'NetworkConnect',
+  plural: 'networkconnects',
+  namespaced: true,
 };
 export const networkAttachmentDefinitions: ResourceKind<NetworkAttachmentDefinition> = {
   apiVersion: 'k8s.cni.cncf.io/v1',
@@ -192,6 +199,7 @@ export const resourceKinds: readonly ResourceKind[] = [
   userDefinedNetworks,
   clusterUserDefinedNetworks,
   clusterNetworkConnects,
+  networkConnects,
   networkAttachmentDefinitions,
   ipamClaims,
   ovnSecondaryNetworks,

@@ -13,6 +13,7 @@ import type {
   EgressTrafficClassFields,
   IPAMClaimFields,
   NetworkAttachmentDefinitionFields,
+  NetworkConnectFields,
   NetworkQoSFields,
   OVNSecondaryNetworkFields,
   UserDefinedNetworkFields,
@@ -60,6 +61,13 @@ export interface ClusterNetworkConnect extends KubeObject {
   /** `connectivity` and `connectivityEnabled` are read through `connectivityOf`. */
   readonly spec: ClusterNetworkConnectFields['spec'];
   readonly status?: Part<ClusterNetworkConnectFields['status']>;
+}
+
+/** A tenant's half of a connection. */
+export interface NetworkConnect extends KubeObject {
+  readonly kind: 'NetworkConnect';
+  readonly spec: NetworkConnectFields['spec'];
+  readonly status?: Part<NetworkConnectFields['status']>;
 }
 
 export interface NetworkAttachmentDefinition extends KubeObject {

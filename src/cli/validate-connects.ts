@@ -1,6 +1,4 @@
 /** What ClusterNetworkConnects would join, from manifests alone. */
-import { parsePrefix } from '../allocators/addresses.ts';
-import type { ConnectRange } from '../allocators/connect-subnets.ts';
 import { PRIMARY_NETWORK_LABEL } from '../api/annotations/network-annotations.ts';
 import { connectivityOf } from '../api/connectivity.ts';
 import { renderNad } from '../api/nad/nad.ts';
@@ -17,6 +15,7 @@ import type {
 import type { ManifestDocument } from '../api/validation/manifest.ts';
 import {
   checkConnect,
+  rangesOf,
   selectNetworks,
   type AcceptedConnect,
   type ConnectableNetwork,
@@ -80,12 +79,7 @@ export function previewConnects(
     if (document.object.kind !== 'ClusterNetworkConnect') return [];
     const connect = document.object as ClusterNetworkConnect;
     const { name } = connect.metadata;
-    const ranges = connect.spec.connectSubnets.flatMap(
-      ({ cidr, networkPrefix }): readonly ConnectRange[] => {
-        const prefix = parsePrefix(cidr);
-        return prefix === undefined ? [] : [{ cidr: prefix, networkPrefix }];
-      },
-    );
+    const ranges = rangesOf(connect);
     const networks = selectNetworks(connect, { cudns, namespaces, networkOf, primariesOf });
     const check = { networks, ranges, others: accepted, settings, nodes: [], isServing: false };
     const problem = checkConnect(check);

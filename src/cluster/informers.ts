@@ -7,6 +7,7 @@ import {
   egressServices,
   endpointSlices,
   ipamClaims,
+  networkConnects,
   ovnSecondaryNetworks,
   services,
   userDefinedNetworks,
@@ -23,6 +24,7 @@ export class ClusterInformers extends PodInformers {
   readonly cudns = this.view(clusterUserDefinedNetworks);
   readonly secondaries = this.view(ovnSecondaryNetworks);
   readonly connects = this.view(clusterNetworkConnects);
+  readonly tenantConnects = this.view(networkConnects);
   readonly claims = this.view(ipamClaims);
   readonly slices = this.view<EndpointSlice>(endpointSlices);
   readonly zones = this.view(zoneStatuses);

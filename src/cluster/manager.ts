@@ -8,6 +8,7 @@ import { StoreError, type Leadership, type Store } from '../store/store.ts';
 import type { Failure, WorkQueue } from '../store/work-queue.ts';
 import type { Batch } from '../store/batch.ts';
 import { ConnectController } from './connect/connect-controller.ts';
+import { TenantConnectController } from './connect/tenant-connect-controller.ts';
 import { EgressIpController } from './egress/egress-ip-controller.ts';
 import type { EgressProbing } from './egress/egress-reachability.ts';
 import { EgressServiceController } from './egress/egress-service-controller.ts';
@@ -73,6 +74,7 @@ export class ClusterManager {
   readonly #heartbeats: NodeHeartbeats;
   readonly #pods: PodAddresses;
   readonly #connects: ConnectController;
+  readonly #tenantConnects: TenantConnectController;
   readonly #mirrors: EndpointMirrorController;
   readonly #egressIps: EgressIpController;
   readonly #egressServices: EgressServiceController;
@@ -152,6 +154,7 @@ export class ClusterManager {
         this.#nodes.networkChanged(name);
         this.#statuses.networkChanged(name);
         this.#connects.networksChanged();
+        this.#tenantConnects.networksChanged();
         const nads = registry.network(name)?.nads ?? [];
         this.#mirrors.networksChanged(new Set(nads.map(({ namespace }) => namespace)));
         if (registry.network(name) === undefined) durations.forget(name);
@@ -179,6 +182,12 @@ export class ClusterManager {
       claims: new PersistentAddresses({ store, claims: informers.claims, clock }),
     });
     this.#connects = new ConnectController({ ...common, whenIdle, absentDaemon });
+    this.#tenantConnects = new TenantConnectController({
+      ...common,
+      whenIdle,
+      network: (name) => this.#connects.network(name),
+      selectedBy: (connect) => this.#connects.select(connect),
+    });
     this.#mirrors = new EndpointMirrorController(common);
     this.#egressIps = new EgressIpController({
       ...common,
@@ -202,6 +211,7 @@ export class ClusterManager {
       [this.#statuses.queue, objectOfStatus],
       [this.#pods.queue, objectOf('Pod')],
       [this.#connects.queue, objectOf('ClusterNetworkConnect')],
+      [this.#tenantConnects.queue, objectOf('NetworkConnect')],
       [this.#mirrors.queue, objectOf('EndpointSlice')],
       [this.#egressIps.queue, objectOf('EgressIP')],
       [this.#egressServices.queue, objectOf('EgressService')],
@@ -333,6 +343,7 @@ export class ClusterManager {
     this.#nodes.follow();
     this.#statuses.follow();
     this.#connects.follow();
+    this.#tenantConnects.follow();
     this.#mirrors.follow();
     this.#egressIps.follow(signal);
     this.#egressServices.follow();
@@ -381,6 +392,7 @@ export class ClusterManager {
     return [
       this.#nodes.batch,
       this.#connects.batch,
+      this.#tenantConnects.batch,
       this.#statuses.batch,
       this.#objectStates.batch,
     ];
@@ -396,6 +408,8 @@ export class ClusterManager {
       problems.push({ object: `NetworkAttachmentDefinition ${nad}`, message });
     for (const [name, message] of this.#connects.problems())
       problems.push({ object: `ClusterNetworkConnect ${name}`, message });
+    for (const [key, message] of this.#tenantConnects.problems())
+      problems.push({ object: `NetworkConnect ${key}`, message });
     for (const [pod, message] of this.#pods.problems())
       problems.push({ object: `Pod ${pod}`, message });
     for (const [slice, message] of this.#mirrors.problems())

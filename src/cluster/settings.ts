@@ -1,3 +1,4 @@
+import type { ConnectRange } from '../allocators/connect-subnets.ts';
 import type { LabelSelector } from '../api/types.ts';
 import type { ClusterSettings } from '../model/model.ts';
 
@@ -9,9 +10,26 @@ export interface NetworkLimits {
   readonly networksPerNamespace: number;
 }
 
+/** What tenants may connect with each other by NetworkConnects (docs/decisions/tenant-connects.md). */
+export interface TenantConnectSettings {
+  /** Where the links of their connections come from, one range per family. */
+  readonly pool: readonly ConnectRange[];
+  /** Namespaces that may have a part in it; undefined = all. */
+  readonly namespaces?: LabelSelector | undefined;
+  /** What they may open. */
+  readonly types: readonly TenantConnectType[];
+  /** NetworkConnects of one namespace that count. */
+  readonly perNamespace: number;
+}
+
+export const TENANT_CONNECT_TYPES = ['PodNetwork', 'ServiceNetwork'] as const;
+export type TenantConnectType = (typeof TENANT_CONNECT_TYPES)[number];
+
 export interface ClusterManagerSettings {
   readonly cluster: ClusterSettings;
   readonly limits: NetworkLimits;
+  /** Undefined where tenants connect nothing themselves. */
+  readonly tenantConnects?: TenantConnectSettings | undefined;
   /** Nodes that get no subnets (another network provider serves them). */
   readonly noHostSubnetNodes?: LabelSelector | undefined;
   /** Name of the lease that managers compete for. */
@@ -26,6 +44,8 @@ export interface ClusterManagerSettings {
  * ids last for eighty namespaces that use theirs up.
  */
 export const DEFAULT_LIMITS: NetworkLimits = { networks: 4095, networksPerNamespace: 50 };
+/** A network reaches as many others; each is a link on every node that has it. */
+export const DEFAULT_CONNECTS_PER_NAMESPACE = 10;
 export const DEFAULT_LEASE_NAME = 'heddle-cluster-manager';
 
 /** Objects of a kind whose writes may be under way at a time: one that hangs in an admission webhook holds up itself alone. */

@@ -5,7 +5,15 @@ import { isPlainObject } from '../api/plain-object.ts';
 import { nearestName } from '../api/validation/nearest-name.ts';
 import { clusterOverlap, formatOverlap } from '../api/validation/overlap.ts';
 import type { LabelSelector } from '../api/types.ts';
-import { DEFAULT_LIMITS, type ClusterManagerSettings } from '../cluster/settings.ts';
+import type { ConnectRange } from '../allocators/connect-subnets.ts';
+import { conflictWithCluster } from '../cluster/connect/connect-selection.ts';
+import {
+  DEFAULT_CONNECTS_PER_NAMESPACE,
+  DEFAULT_LIMITS,
+  TENANT_CONNECT_TYPES,
+  type ClusterManagerSettings,
+  type TenantConnectSettings,
+} from '../cluster/settings.ts';
 import type { ClusterSettings } from '../model/model.ts';
 import { reachesDnsByHost } from '../model/rules/dns-forwarding.ts';
 import { DEFAULT_SETTINGS } from '../model/settings.ts';
@@ -27,6 +35,8 @@ import {
   boolean,
   cidr,
   clusterSubnets,
+  connectRanges,
+  connectTypes,
   integer,
   labelSelector,
   list,
@@ -41,7 +51,10 @@ import { smallSubnet } from './subnet-sizes.ts';
 import { errorText } from '../api/error-text.ts';
 
 /** Settings that the cluster manager alone has. */
-type ManagerSettings = Pick<ClusterManagerSettings, 'limits' | 'noHostSubnetNodes'>;
+type ManagerSettings = Pick<
+  ClusterManagerSettings,
+  'limits' | 'noHostSubnetNodes' | 'tenantConnects'
+>;
 
 export interface Configuration {
   readonly manifests?: string;
@@ -209,6 +222,7 @@ export function resolveConfiguration(sources: ConfigurationSources): Configurati
           DEFAULT_LIMITS.networksPerNamespace,
         ),
       },
+      tenantConnects: tenantConnectSettings(read, settings),
       noHostSubnetNodes: read<LabelSelector | undefined>(
         'no-hostsubnet-nodes',
         labelSelector,
@@ -229,6 +243,33 @@ export function resolveConfiguration(sources: ConfigurationSources): Configurati
     logLevel: read('log-level', oneOf(LOG_LEVELS), 'info'),
     given: Object.fromEntries([...given].map(([name, { text }]) => [name, text])),
   };
+}
+
+function tenantConnectSettings(
+  read: Read,
+  settings: ClusterSettings,
+): TenantConnectSettings | undefined {
+  const parsePool = (text: string): readonly ConnectRange[] => {
+    const ranges = connectRanges(text);
+    const conflict = conflictWithCluster(ranges, settings);
+    if (conflict !== undefined) throw new Error(`${conflict.message}: write another range`);
+    return ranges;
+  };
+  const pool = read('tenant-connect-subnets', parsePool, []);
+  const rest = {
+    namespaces: read<LabelSelector | undefined>(
+      'tenant-connect-namespaces',
+      labelSelector,
+      undefined,
+    ),
+    types: read('tenant-connect-types', connectTypes, TENANT_CONNECT_TYPES),
+    perNamespace: read(
+      'max-connects-per-namespace',
+      integer(0, MAX_NETWORKS),
+      DEFAULT_CONNECTS_PER_NAMESPACE,
+    ),
+  };
+  return pool.length === 0 ? undefined : { pool, ...rest };
 }
 
 /** Milliseconds, as ovn-controller takes them. */

@@ -327,6 +327,32 @@ export const OPTIONS = [
     '50',
   ),
   option(
+    'tenant-connect-subnets',
+    'cluster',
+    'SUBNETS',
+    'ranges for the links of connections that tenants make by NetworkConnects, CIDR/PREFIX with the length of the prefix of one network, one per family: 192.168.0.0/16/24; empty: tenants connect nothing',
+  ),
+  option(
+    'tenant-connect-namespaces',
+    'cluster',
+    'LABELS',
+    'namespaces whose NetworkConnects count: connects=allowed; default: all',
+  ),
+  option(
+    'tenant-connect-types',
+    'cluster',
+    'TYPES',
+    'what NetworkConnects may open, by commas',
+    'PodNetwork,ServiceNetwork',
+  ),
+  option(
+    'max-connects-per-namespace',
+    'cluster',
+    'COUNT',
+    'NetworkConnects of one namespace that count, the oldest first',
+    '10',
+  ),
+  option(
     'no-hostsubnet-nodes',
     'cluster',
     'LABELS',

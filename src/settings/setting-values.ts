@@ -1,20 +1,24 @@
 /** Values of settings from text. Each throws an error that names the value and what would do. */
 import {
   asHost,
+  bitsOf,
   familyOf,
   formatAddress,
   formatPrefix,
   parseAddress,
   parseInterfaceAddress,
+  parsePrefix,
   prefixLength,
   prefixOf,
   withoutPrefix,
   type Family,
 } from '../allocators/addresses.ts';
+import type { ConnectRange } from '../allocators/connect-subnets.ts';
 import { labelSelectorProblem } from '../api/label-selector.ts';
 import { DEFAULT_HOST_LENGTH } from '../api/nad/subnet-lists.ts';
 import { isDnsLabel, isDnsSubdomain } from '../api/validation/metadata.ts';
 import type { LabelSelector, LabelSelectorRequirement } from '../api/types.ts';
+import { TENANT_CONNECT_TYPES, type TenantConnectType } from '../cluster/settings.ts';
 import type { NetworkSubnet } from '../model/model.ts';
 
 /** The parts between commas. */
@@ -65,6 +69,36 @@ export function clusterSubnets(text: string): readonly NetworkSubnet[] {
   });
   if (subnets.length === 0) throw new Error('at least one subnet is required');
   return subnets;
+}
+
+/** `CIDR/PREFIX`, one per family: PREFIX is the length of the prefix of one network's part. Nothing at all is no range. */
+export function connectRanges(text: string): readonly ConnectRange[] {
+  const ranges = list(text).map((entry): ConnectRange => {
+    const [address, length, part, ...more] = entry.split('/');
+    const range =
+      part === undefined || more.length > 0
+        ? undefined
+        : parsePrefix(cidr()(`${address}/${length}`));
+    if (range === undefined) throw new Error(`"${entry}" is not a range such as 192.168.0.0/16/24`);
+    const networkPrefix = integer(range.length + 1, bitsOf(range.family) - 1)(part ?? '');
+    return { cidr: range, networkPrefix };
+  });
+  const [first, second, ...rest] = ranges;
+  if (rest.length > 0 || (second !== undefined && second.cidr.family === first?.cidr.family))
+    throw new Error('write one range, or one of IPv4 and one of IPv6');
+  const hostBits = ranges.map((range) => bitsOf(range.cidr.family) - range.networkPrefix);
+  if (new Set(hostBits).size > 1)
+    throw new Error(
+      'the ranges of IPv4 and IPv6 must leave a network as many addresses, such as /24 and /120',
+    );
+  return ranges;
+}
+
+/** What NetworkConnects may open; at least one. */
+export function connectTypes(text: string): readonly TenantConnectType[] {
+  const types = list(text).map(oneOf(TENANT_CONNECT_TYPES));
+  if (types.length === 0) throw new Error(`write ${TENANT_CONNECT_TYPES.join(', or ')}, or both`);
+  return [...new Set(types)];
 }
 
 export const integer =

@@ -30,6 +30,8 @@ export const CONNECT_SUBNETS = 'k8s.ovn.org/network-connect-subnet';
 /** Older key of the same value (reference/api.md §5.4). */
 const CONNECT_SUBNETS_OLD = 'k8s.ovn.org/network-subnets';
 export const CONNECT_TUNNEL_KEY = 'k8s.ovn.org/connect-router-tunnel-key';
+/** Of a ClusterNetworkConnect that two NetworkConnects have made: the two networks, as `<namespace>/<name> <namespace>/<name>`. */
+export const TENANT_NETWORKS = 'k8s.ovn.org/tenant-networks';
 /** By which hosts tell the traffic of an EgressIP from that of others (reference/egress.md §1.1). */
 export const EGRESS_MARK = 'k8s.ovn.org/egressip-mark';
 /** Addresses of the EgressIP that move from node to node, and how far they are. */

@@ -1,8 +1,6 @@
 /** ClusterNetworkConnects: selection, validation, subnets and tunnel keys, status (reference/api.md §5). */
 import { isDeepStrictEqual } from 'node:util';
 import { AllocationError } from '../../allocators/allocation-error.ts';
-import { parsePrefix } from '../../allocators/addresses.ts';
-import type { ConnectRange } from '../../allocators/connect-subnets.ts';
 import { clusterNetworkConnects } from '../../api/kinds.ts';
 import {
   CONNECT_SUBNETS,
@@ -23,10 +21,13 @@ import { ConnectAllocations } from './connect-allocations.ts';
 import { connectStatus, isZoneCondition, readyInZones } from './connect-readiness.ts';
 import {
   checkConnect,
+  rangesOf,
   selectNetworks,
   type ConnectableNetwork,
   type ConnectProblem,
 } from './connect-selection.ts';
+import { sameRanges } from './tenant-connect-plan.ts';
+import { tenantNetworks } from './tenant-connect-objects.ts';
 import type { ClusterInformers } from '../informers.ts';
 import { familiesOf } from '../networks/nads.ts';
 import { hostNetworksOf } from '../nodes/host-networks.ts';
@@ -182,7 +183,7 @@ export class ConnectController {
   #decide(connect: ClusterNetworkConnect): ConnectProblem | undefined {
     const { informers, registry, settings } = this.#options;
     const { name } = connect.metadata;
-    const networks = this.#select(connect);
+    const networks = this.select(connect);
     const allocations = this.#allocationsOf(connect);
     if (allocations === undefined)
       return { reason: 'ConnectSubnetConflict', message: 'connectSubnets can’t be read' };
@@ -210,27 +211,34 @@ export class ConnectController {
     return allocations.allocate(networks);
   }
 
-  #select(connect: ClusterNetworkConnect): readonly ConnectableNetwork[] {
+  /** What a connection selects now. */
+  select(connect: ClusterNetworkConnect): readonly ConnectableNetwork[] {
     const { informers, registry } = this.#options;
-    return selectNetworks(connect, {
+    const selected = selectNetworks(connect, {
       cudns: informers.cudns
         .list()
         .filter(({ metadata }) => metadata.deletionTimestamp === undefined),
       namespaces: informers.namespaces.list(),
-      networkOf: ({ metadata }) => this.#network(clusterNetworkName(metadata.name)),
+      networkOf: ({ metadata }) => this.network(clusterNetworkName(metadata.name)),
       primariesOf: (namespace) => {
         const labels = informers.namespaces.get(namespace)?.metadata.labels ?? {};
         if (!Object.hasOwn(labels, PRIMARY_NETWORK_LABEL)) return [];
         return registry
           .primariesOf(namespace)
           .filter(({ ownerKind }) => ownerKind !== undefined)
-          .map(({ config }) => this.#network(config.name))
+          .map(({ config }) => this.network(config.name))
           .filter((network) => network !== undefined);
       },
     });
+    // Who agreed for a network did not for others of its namespace.
+    const tenants = tenantNetworks(connect);
+    return tenants === undefined
+      ? selected
+      : selected.filter(({ title }) => tenants.includes(title));
   }
 
-  #network(name: string): ConnectableNetwork | undefined {
+  /** A network that has an id. */
+  network(name: string): ConnectableNetwork | undefined {
     const { registry } = this.#options;
     const network = registry.network(name);
     const identity = registry.identityOf(name);
@@ -249,13 +257,7 @@ export class ConnectController {
   #allocationsOf(connect: ClusterNetworkConnect): ConnectAllocations | undefined {
     const { name } = connect.metadata;
     const families = familiesOf(this.#options.settings.cluster.clusterSubnets);
-    const ranges = connect.spec.connectSubnets
-      .map(({ cidr, networkPrefix }): ConnectRange | undefined => {
-        const prefix = parsePrefix(cidr);
-        return prefix === undefined ? undefined : { cidr: prefix, networkPrefix };
-      })
-      .filter((range) => range !== undefined && families.has(range.cidr.family))
-      .filter((range) => range !== undefined);
+    const ranges = rangesOf(connect).filter(({ cidr }) => families.has(cidr.family));
     const known = this.#allocations.get(name);
     if (known !== undefined && sameRanges(known.ranges, ranges)) return known;
     try {
@@ -350,16 +352,3 @@ export class ConnectController {
 }
 
 const ownerOf = (connect: string): string => `connect ${connect}`;
-
-const sameRanges = (a: readonly ConnectRange[], b: readonly ConnectRange[]): boolean =>
-  a.length === b.length &&
-  a.every((one, index) => {
-    const other = b[index];
-    return (
-      other !== undefined &&
-      one.networkPrefix === other.networkPrefix &&
-      one.cidr.family === other.cidr.family &&
-      one.cidr.base === other.cidr.base &&
-      one.cidr.length === other.cidr.length
-    );
-  });

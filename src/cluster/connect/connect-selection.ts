@@ -90,6 +90,13 @@ export function selectNetworks(
   return [...byId.values()].toSorted((a, b) => a.id - b.id);
 }
 
+/** connectSubnets, as far as they can be read. */
+export const rangesOf = ({ spec }: ClusterNetworkConnect): readonly ConnectRange[] =>
+  spec.connectSubnets.flatMap(({ cidr, networkPrefix }): readonly ConnectRange[] => {
+    const prefix = parsePrefix(cidr);
+    return prefix === undefined ? [] : [{ cidr: prefix, networkPrefix }];
+  });
+
 /** Another ClusterNetworkConnect that has been accepted. */
 export interface AcceptedConnect {
   readonly name: string;
@@ -221,20 +228,45 @@ function conflictWithNodes({ ranges, nodes, isServing }: ConnectCheck): ConnectP
 const podSubnets = ({ config }: ConnectableNetwork): readonly Prefix[] =>
   prefixes(config.subnets.map(({ cidr }) => cidr));
 
+/** Ranges that a network has for itself. */
+function rangesOfNetwork(
+  network: ConnectableNetwork,
+  settings: ConnectCluster,
+): readonly (readonly [kind: string, ranges: readonly Prefix[]])[] {
+  const { topology, transitSubnets, joinSubnets } = network.config;
+  const transit = topology === 'layer2' ? transitSubnets : settings.transitSubnets;
+  return [
+    ['pod', podSubnets(network)],
+    ['transit', prefixes(familyCidrs(transit))],
+    ['join', prefixes(familyCidrs(joinSubnets))],
+  ];
+}
+
+/** All that connectSubnets of a connection of these networks may not overlap, but for those of other connections. */
+export const rangesInTheWay = ({
+  networks,
+  settings,
+  nodes,
+}: Pick<ConnectCheck, 'networks' | 'settings' | 'nodes'>): readonly Prefix[] => [
+  ...[...serviceRanges(settings), ...podRanges(settings)].flatMap(([, cidrs]) => prefixes(cidrs)),
+  ...networks.flatMap((network) => rangesOfNetwork(network, settings).flatMap(([, list]) => list)),
+  ...nodes.flatMap(({ hostAddresses }) => prefixes(hostAddresses)),
+];
+
+/** Why ranges can't be connectSubnets in this cluster, whatever they are for. */
+export const conflictWithCluster = (
+  ranges: readonly ConnectRange[],
+  settings: ConnectCluster,
+): ConnectProblem | undefined =>
+  conflictWithRanges({ ranges }, [...serviceRanges(settings), ...podRanges(settings)]);
+
 function conflictWithNetworks({
   networks,
   ranges,
   settings,
 }: ConnectCheck): ConnectProblem | undefined {
   for (const network of networks) {
-    const { topology, transitSubnets, joinSubnets } = network.config;
-    const transit = topology === 'layer2' ? transitSubnets : settings.transitSubnets;
-    const kinds = [
-      ['pod', podSubnets(network)],
-      ['transit', prefixes(familyCidrs(transit))],
-      ['join', prefixes(familyCidrs(joinSubnets))],
-    ] as const;
-    for (const [kind, list] of kinds) {
+    for (const [kind, list] of rangesOfNetwork(network, settings)) {
       const pair = firstPair(ranges, list);
       if (pair !== undefined)
         return {

@@ -7,6 +7,7 @@ import { resourceKindOf } from '../../../src/api/kinds.ts';
 import type { KubeObject } from '../../../src/api/objects.ts';
 import type { Pod } from '../../../src/api/types.ts';
 import { definitions } from '../../../src/api/validation/catalog.ts';
+import { tenantConnectName } from '../../../src/cluster/connect/tenant-connect-objects.ts';
 import { runCluster } from '../../../src/cluster-daemon/cluster-daemon.ts';
 import { HOST_PORTS_FIELD } from '../../../src/model/rules/host-ports.ts';
 import { resolveConfiguration } from '../../../src/settings/configuration.ts';
@@ -24,6 +25,7 @@ import {
   layer2,
   layer3,
   namespace,
+  networkConnect,
   node,
   pod,
   rawNad,
@@ -73,6 +75,7 @@ describe.skipIf(typeof started === 'string')('permissions that deploy/ grants', 
         kubeconfig: await kubeconfigFor('cluster', `${MANAGER_ACCOUNT}@n1`, proxy),
         'metrics-bind-address': '127.0.0.1:0',
         'conversion-bind-address': '127.0.0.1:0',
+        'tenant-connect-subnets': '172.30.0.0/16/24',
       },
       environment: {},
     });
@@ -154,6 +157,11 @@ describe.skipIf(typeof started === 'string')('permissions that deploy/ grants', 
       metadata: { namespace: 'plain', name: 'overlay' },
       spec: { subnet: '10.50.0.0/24' },
     };
+    const teal = layer3('teal/net', '10.60.0.0/16/24');
+    const agreed = [
+      networkConnect('blue/to-teal', 'net', 'teal/net'),
+      networkConnect('teal/to-blue', 'net', 'blue/net'),
+    ] as const;
     const connection = connect('both', ['blue', 'red'], '192.168.0.0/16/24');
     const broken = rawNad('plain/broken', '{ "type": "ovn-k8s-cni-overlay", "topology": "ring" }');
     const claim: KubeObject & { spec: object } = {
@@ -172,6 +180,17 @@ describe.skipIf(typeof started === 'string')('permissions that deploy/ grants', 
     await create(blue, green, flat, overlay, connection, broken, claim);
     for (const network of [blue, green, flat, overlay]) await waitFor(network, /NetworkCreated/);
     await waitFor(connection, /connect-router-tunnel-key.*ValidationSucceeded/);
+    const ofTenants = {
+      ...connection,
+      metadata: { name: tenantConnectName(['blue/net', 'teal/net']) },
+    };
+    await create(namespace('teal'), teal, ...agreed);
+    await waitFor(ofTenants, /ValidationSucceeded/);
+    for (const request of agreed) await waitFor(request, /"reason":"(Connected|NotProgrammed)"/);
+    await remove(agreed[0]);
+    await waitForNone(ofTenants);
+    await remove(agreed[1], teal);
+    await waitForNone(teal);
     const orphans = ['UserDefinedNetwork', 'ClusterUserDefinedNetwork', 'OVNSecondaryNetwork'].map(
       (kind) => orphan(`plain/former-${kind.toLowerCase()}`, kind),
     );

@@ -63,9 +63,9 @@ const optionsOf = (folder: string): Record<string, string> =>
   Object.fromEntries(
     [
       ...readFileSync(join(folder, 'README.md'), 'utf8').matchAll(
-        /--(enable-[a-z-]+|network-names)/g,
+        /--(enable-[a-z-]+|network-names|tenant-connect-subnets)(?:=([\d./]+))?/g,
       ),
-    ].map(([, option = '']) => [option, 'true']),
+    ].map(([, option = '', value = 'true']) => [option, value]),
   );
 
 const examples = globSync(join(checkout, 'examples/*'))
@@ -80,6 +80,7 @@ test('there are such examples', () => {
       'multicast',
       'network-policy',
       'services',
+      'tenant-connects',
       'two-tenants',
     ]),
   );

@@ -21,6 +21,7 @@ import type {
   LabelSelector,
   Namespace,
   NetworkAttachmentDefinition,
+  NetworkConnect,
   Node,
   Pod,
   UserDefinedNetwork,
@@ -199,6 +200,23 @@ export function connect(
       }),
       connectivity: ['PodNetwork'],
     },
+  };
+}
+
+/** Half of a connection: `key` is its own, `peer` the network at the other end. */
+export function networkConnect(
+  key: string,
+  network: string,
+  peer: string,
+  connectivity: NetworkConnect['spec']['connectivity'] = ['PodNetwork', 'ServiceNetwork'],
+): NetworkConnect {
+  const [namespaceName = '', name = ''] = key.split('/');
+  const [peerNamespace = '', peerNetwork = ''] = peer.split('/');
+  return {
+    apiVersion: 'k8s.ovn.org/v1alpha1',
+    kind: 'NetworkConnect',
+    metadata: { namespace: namespaceName, name },
+    spec: { network, peer: { namespace: peerNamespace, network: peerNetwork }, connectivity },
   };
 }
 

@@ -173,6 +173,19 @@ export async function attempts(victims: Victims): Promise<readonly Attempt[]> {
     ['makes a pod', 'POST', core('blue', 'pods'), pod({}), NO_ROLE],
     ['makes a network', 'POST', ovn('victim', 'userdefinednetworks'), udn(layer2({})), NO_ROLE],
     [
+      'agrees to a connection for its owner',
+      'POST',
+      `/apis/k8s.ovn.org/v1alpha1/namespaces/victim/networkconnects`,
+      ofKind('k8s.ovn.org/v1alpha1', 'NetworkConnect', {
+        spec: {
+          network: 'net',
+          peer: { namespace: plain, network: 'net' },
+          connectivity: ['PodNetwork'],
+        },
+      }),
+      NO_ROLE,
+    ],
+    [
       'deletes a network',
       'DELETE',
       `${ovn('blue', 'userdefinednetworks')}/net`,

@@ -79,6 +79,23 @@ describe('a CRD', () => {
       ],
     ],
     [
+      'networkconnects',
+      'Namespaced',
+      ['nc'],
+      ['v1alpha1'],
+      true,
+      [
+        'Network .spec.network string',
+        'Peer Namespace .spec.peer.namespace string',
+        'Peer Network .spec.peer.network string',
+        "Accepted .status.conditions[?(@.type=='Accepted')].status string",
+        "Connected .status.conditions[?(@.type=='Connected')].status string",
+        'Nodes .status.nodes string',
+        'Reason .status.reason string',
+        AGE,
+      ],
+    ],
+    [
       'egressips',
       'Cluster',
       ['eip'],

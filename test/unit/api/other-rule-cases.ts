@@ -1,5 +1,5 @@
 /** Rules of the other kinds, and of metadata. */
-import { egress, firewall, l3, osn, route, type RuleCase } from './rule-objects.ts';
+import { egress, firewall, l3, nc, osn, route, type RuleCase } from './rule-objects.ts';
 
 export const otherKinds: readonly RuleCase[] = [
   {
@@ -129,6 +129,42 @@ export const otherKinds: readonly RuleCase[] = [
     valid: egress('EgressService', { sourceIPBy: 'Network' }),
     invalid: egress('EgressService', { sourceIPBy: 'Luck' }),
     message: 'supported values: "LoadBalancerIP", "Network"',
+  },
+  {
+    rule: 'NetworkConnect network',
+    valid: nc({ network: 'a.b-c' }),
+    invalid: nc({ network: 'a/b' }),
+    message: "should match '^[a-z0-9]",
+  },
+  {
+    rule: 'NetworkConnect peer',
+    valid: nc({ peer: { namespace: 'red', network: 'other' } }),
+    invalid: nc({ peer: { namespace: 'red.x', network: 'other' } }),
+    message: "should match '^[a-z0-9]",
+  },
+  {
+    rule: 'NetworkConnect peer network',
+    valid: nc({}),
+    invalid: nc({ peer: { namespace: 'red' } }),
+    message: 'Required value',
+  },
+  {
+    rule: 'NetworkConnect connectivity',
+    valid: nc({ connectivity: ['ServiceNetwork', 'PodNetwork'] }),
+    invalid: nc({ connectivity: ['ClusterIPServiceNetwork'] }),
+    message: 'supported values: "PodNetwork", "ServiceNetwork"',
+  },
+  {
+    rule: 'NetworkConnect connectivity twice',
+    valid: nc({}),
+    invalid: nc({ connectivity: ['PodNetwork', 'PodNetwork'] }),
+    message: 'Duplicate value: "PodNetwork"',
+  },
+  {
+    rule: 'NetworkConnect connectivity empty',
+    valid: nc({}),
+    invalid: nc({ connectivity: [] }),
+    message: 'should have at least 1 items',
   },
   {
     rule: 'OVNSecondaryNetwork subnet',

@@ -101,6 +101,17 @@ export const route = (nextHops: object): object => ({
   metadata: { name: 'default' },
   spec: { from: { namespaceSelector: {} }, nextHops },
 });
+export const nc = (spec: object): object => ({
+  apiVersion: 'k8s.ovn.org/v1alpha1',
+  kind: 'NetworkConnect',
+  metadata: { name: 'to-red', namespace: 'blue' },
+  spec: {
+    network: 'net',
+    peer: { namespace: 'red', network: 'net' },
+    connectivity: ['PodNetwork'],
+    ...spec,
+  },
+});
 export const osn = (spec: object): object => ({
   apiVersion: 'k8s.ovn.org/v1alpha1',
   kind: 'OVNSecondaryNetwork',

@@ -127,6 +127,7 @@ describe('admission policies', () => {
 
   const TUNNEL = 'k8s.ovn.org/connect-router-tunnel-key';
   const SUBNET = 'k8s.ovn.org/network-connect-subnet';
+  const TENANTS = 'k8s.ovn.org/tenant-networks';
   const MANAGER = 'system:serviceaccount:heddle:heddle-cluster';
   const annotated = (annotations: Record<string, string>): object => ({
     metadata: { annotations },
@@ -156,6 +157,21 @@ describe('admission policies', () => {
       annotated({ [TUNNEL]: '1', [SUBNET]: '{}' }),
       0,
     ],
+    [
+      'a user marks one as of tenants',
+      'anna',
+      { metadata: {} },
+      annotated({ [TENANTS]: 'a/n b/n' }),
+      1,
+    ],
+    [
+      'a user says that it is of others',
+      'anna',
+      annotated({ [TENANTS]: 'a/n b/n' }),
+      annotated({ [TENANTS]: 'a/n c/n' }),
+      1,
+    ],
+    ['the manager marks one', MANAGER, null, annotated({ [TENANTS]: 'a/n b/n' }), 0],
     [
       'the manager changes the subnets',
       MANAGER,

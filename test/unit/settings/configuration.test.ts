@@ -93,6 +93,52 @@ nodes: { n1: { nb: "unix:/n1.sock", timeout: 5 }, n2: {} }`;
     });
   });
 
+  test('what tenants may connect themselves, if anything', () => {
+    expect(resolve({ 'max-connects-per-namespace': '3' }).manager.tenantConnects).toBeUndefined();
+    const range = (family: 'v4' | 'v6', base: bigint, length: number, networkPrefix: number) => ({
+      cidr: { family, base, length },
+      networkPrefix,
+    });
+    const flags = { 'tenant-connect-subnets': '172.30.0.0/16/24' };
+    expect(resolve(flags).manager.tenantConnects).toEqual({
+      pool: [range('v4', 0xac_1e_00_00n, 16, 24)],
+      namespaces: undefined,
+      types: ['PodNetwork', 'ServiceNetwork'],
+      perNamespace: 10,
+    });
+    expect(
+      resolve({
+        'tenant-connect-subnets': '172.30.0.0/16/24,fd05::/112/120',
+        'tenant-connect-namespaces': 'connects=allowed',
+        'tenant-connect-types': 'ServiceNetwork',
+        'max-connects-per-namespace': '2',
+      }).manager.tenantConnects,
+    ).toMatchObject({
+      pool: [{ networkPrefix: 24 }, range('v6', 0xfd05n << 112n, 112, 120)],
+      namespaces: {
+        matchExpressions: [{ key: 'connects', operator: 'In', values: ['allowed'] }],
+      },
+      types: ['ServiceNetwork'],
+      perNamespace: 2,
+    });
+  });
+
+  test.each([
+    [{ 'tenant-connect-subnets': '172.30.0.0/16' }, '"172.30.0.0/16" is not a range such as'],
+    [{ 'tenant-connect-subnets': '172.30.0.0/16/16' }, '"16" is not a whole number from 17 to 31'],
+    [{ 'tenant-connect-subnets': '172.30.1.0/16/24' }, 'host bits set: write 172.30.0.0/16'],
+    [{ 'tenant-connect-subnets': '172.30.0.0/16/24,172.31.0.0/16/24' }, 'write one range, or one'],
+    [{ 'tenant-connect-subnets': '172.30.0.0/16/24,fd05::/112/121' }, 'as many addresses'],
+    [
+      { 'tenant-connect-subnets': '100.64.0.0/10/24' },
+      'Connect subnet 100.64.0.0/10 conflicts with join subnet 100.64.0.0/16 of the cluster',
+    ],
+    [{ 'tenant-connect-types': 'Everything' }, 'Everything'],
+    [{ 'tenant-connect-types': '' }, 'write PodNetwork, or ServiceNetwork, or both'],
+  ])('%j is refused: %s', (flags, text) => {
+    expect(() => resolve(flags)).toThrow(text);
+  });
+
   test('lists in the file may be YAML lists', () => {
     const found = resolve({}, {}, 'cluster-subnets: [10.244.0.0/16/24, "fd00:10:244::/48"]');
     expect(found.settings.clusterSubnets).toEqual([

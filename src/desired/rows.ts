@@ -86,7 +86,7 @@ export interface TableClaim {
     row: FoundRow,
     container: RowReference | undefined,
   ) => readonly RowReference[];
-  /** Columns that ovn-northd or others write: never compared, never sent. */
+  /** Columns that ovn-northd or others write: never compared; what a row says of them is what it begins with when it is new. */
   readonly foreignColumns?: readonly string[];
   /** Sets and maps in which others have members of their own: what we want is added, nothing is removed. */
   readonly sharedColumns?: readonly string[];

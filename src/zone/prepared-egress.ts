@@ -37,13 +37,18 @@ export class PreparedEgress {
     return this.#addresses;
   }
 
-  /** Those for which rows are built: to be asked before they are sent. None while pods of other nodes are not known. */
+  /**
+   * Those for which rows are built: to be asked before they are sent. None while pods of other nodes are not known; no new ones while networks
+   * wait to come, which they may be for.
+   */
   get built(): readonly string[] {
     const { facts } = this.#options;
     if (facts.otherPods.peekKnown() === false) return [];
-    return [...facts.egressPlaces.entries()].flatMap(([, { exits }]) =>
+    const coming = [...facts.egressPlaces.entries()].flatMap(([, { exits }]) =>
       exits.flatMap(({ address, role }) => (role === 'next' ? [address] : [])),
     );
+    if (facts.usage.entering.size === 0) return coming;
+    return coming.filter((address) => this.#sent.includes(address));
   }
 
   /** Rows of these are in the Northbound database, which went out with that `nb_cfg`. */

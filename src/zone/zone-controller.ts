@@ -18,6 +18,7 @@ import { hostOfUnknown } from '../node/unknown-host.ts';
 import { zoneFeatures } from '../topology/features.ts';
 import { networksLeavingByReference } from '../topology/rows/reference-rows.ts';
 import { rowsOfUnknown } from '../topology/unknown-rows.ts';
+import { Arrivals } from './arrivals.ts';
 import { createGlobalRow, raiseConfiguration } from './confirmation.ts';
 import {
   DatabaseTarget,
@@ -81,6 +82,7 @@ export class ZoneController {
   #isAnnounced = false;
   /** Networks that came into use after the start and are not all written, by when that was. */
   readonly #firstUsed = new Map<string, number>();
+  readonly #arrivals: Arrivals;
   /** Nothing is left to be taken over, or nothing is to be. */
   #isTakenOver: boolean;
   readonly #now: () => number;
@@ -95,7 +97,7 @@ export class ZoneController {
     this.#engine = new Engine({
       facts,
       recorder: facts.recorder,
-      refresh: () => facts.refresh(this.#now()),
+      refresh: () => facts.refresh(this.#now(), !this.#areArriving()),
       features: [...zoneFeatures, ...(options.host?.features ?? [])],
     });
     this.progress = new ZoneProgress({
@@ -110,11 +112,16 @@ export class ZoneController {
         ofHost: options.host?.problems() ?? [],
       }),
     });
+    this.#arrivals = new Arrivals((network) => this.progress.isUnderWay(network));
     facts.rendered.onKeys(([network], isPresent) => {
       if (!isPresent) {
         this.#firstUsed.delete(network);
+        this.#arrivals.delete(network);
         this.progress.forget(network);
-      } else if (this.isStarted) this.#firstUsed.set(network, this.#now());
+      } else if (this.isStarted) {
+        this.#firstUsed.set(network, this.#now());
+        this.#arrivals.add(network, this.#now());
+      }
     });
     facts.connects.onKeys(([connect], isPresent) => {
       if (!isPresent) this.progress.forget(connectObject(connect));
@@ -223,6 +230,7 @@ export class ZoneController {
       this.progress.announced(sequence);
     }
     this.#isAnnounced = true;
+    this.#arrivals.written();
     const southboundResult = unwritten.get('Southbound');
     if (southboundResult !== undefined) return southboundResult;
     this.#hasWritten = true;
@@ -281,9 +289,12 @@ export class ZoneController {
     return this.#targets.flatMap(({ unsupported }) => [...unsupported]);
   }
 
-  /** When facts change by themselves, on the controller's clock: a network's time after its last use is over. */
+  /** When facts change by themselves, on the controller's clock: a network's time after its last use, or before it comes, is over. */
   get nextExpiry(): number | undefined {
-    return this.#options.facts.nextExpiry;
+    const { facts } = this.#options;
+    const arrival = facts.usage.entering.size === 0 ? undefined : this.#arrivals.end;
+    const ends = [facts.nextExpiry, arrival].filter((end) => end !== undefined);
+    return ends.length === 0 ? undefined : Math.min(...ends);
   }
 
   close(): void {
@@ -338,6 +349,11 @@ export class ZoneController {
         this.#options.onCommit?.(commit);
       },
     });
+  }
+
+  /** Networks that came before are not all in the data plane, where there is one. */
+  #areArriving(): boolean {
+    return this.#arrivals.areUnderWay(this.#now()) && this.progress.sequence.reached > 0;
   }
 
   #unknown(): Unknown | undefined {

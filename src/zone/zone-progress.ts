@@ -32,6 +32,8 @@ export interface ZoneProgressOptions {
   };
 }
 
+const ENTERING = 'waits until OVN has taken in the networks that came before it';
+
 /** Reasons by what units count for: the name of a network, or a connection. */
 interface Causes {
   readonly failed: ReadonlyMap<string, string>;
@@ -68,6 +70,12 @@ export class ZoneProgress {
 
   isUnannounced(subject: string): boolean {
     return this.#unannounced.has(subject);
+  }
+
+  /** False once the data plane has all that was sent. */
+  isUnderWay(subject: string): boolean {
+    const { reached } = configurationSequence(this.#options.northbound.replica);
+    return this.isUnannounced(subject) || (this.#sequenceOf.get(subject) ?? 0) > reached;
   }
 
   get hasUnannounced(): boolean {
@@ -144,6 +152,7 @@ export class ZoneProgress {
         return { name, state: 'Failed', message: admission.message };
       if (admission?.kind === 'pending')
         return { name, state: 'Pending', message: admission.waitsFor };
+      if (facts.usage.entering.has(name)) return { name, state: 'Pending', message: ENTERING };
       if (facts.rendered.peek(name) === undefined) return { name, state: 'Unused' };
       return { name, ...this.#progress(name, causes, reached) };
     });

@@ -259,6 +259,7 @@ export class ZoneRuntime implements AsyncDisposable {
       isComplete: () =>
         this.controller.isStarted &&
         this.controller.isBuilt &&
+        this.facts.usage.entering.size === 0 &&
         this.facts.otherPods.peekKnown() !== false,
       isHostSet: () => host?.controller.isBehind !== true,
       onChange: () => onWork(),

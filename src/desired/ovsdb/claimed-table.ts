@@ -54,6 +54,8 @@ export class ClaimedTable {
   readonly entries = new Map<string, Entry>();
   /** Entries by the UUIDs of their rows. */
   readonly byUuid = new Map<string, Entry>();
+  /** Columns that others write. */
+  readonly foreign: readonly ClaimedColumn[];
   readonly #byName: ReadonlyMap<string, ClaimedColumn>;
   readonly #database: string;
   /** True if rows of claimed tables refer to its rows in columns of their own, which are not sets. */
@@ -79,17 +81,17 @@ export class ClaimedTable {
         'bad argument',
         `column ${unseen.name} of table ${name} is not followed, so nobody knows whether it is right: follow what claimedSelection says, or name it in foreignColumns`,
       );
-    const all = known
-      .filter((column) => replica.hasColumn(name, column.name))
-      .map(({ name: column, type, mutable }): ClaimedColumn => ({
-        name: column,
-        type,
-        kind: kindOf(column, type, claim),
-        mutable,
-        isReference: referencesOf(type).length > 0,
-        isStrong: referencesOf(type).some((one) => one.isStrong),
-        defaultValue: defaultDatum(type),
-      }));
+    const claimed = known.map(({ name: column, type, mutable }): ClaimedColumn => ({
+      name: column,
+      type,
+      kind: kindOf(column, type, claim),
+      mutable,
+      isReference: referencesOf(type).length > 0,
+      isStrong: referencesOf(type).some((one) => one.isStrong),
+      defaultValue: defaultDatum(type),
+    }));
+    this.foreign = claimed.filter((column) => claim.foreignColumns?.includes(column.name));
+    const all = claimed.filter((column) => replica.hasColumn(name, column.name));
     this.columns = all.filter((column) => isCompared(claim, column.name));
     this.ids = this.columns.find((column) => column.name === 'external_ids');
     this.sets = new Map(all.filter((c) => c.kind === 'members').map((c) => [c.name, c]));

@@ -155,6 +155,11 @@ export class UnitPlan {
         );
       planned.push(change);
     }
+    for (const column of found === undefined ? table.foreign : []) {
+      const value = row.columns[column.name];
+      const begun = value === undefined ? undefined : this.#valued(entry, row, column, value, found);
+      if (begun !== undefined) planned.push(begun);
+    }
     for (const name in row.columns)
       if (row.columns[name] !== undefined && table.column(name) === undefined)
         if (table.claim.foreignColumns?.includes(name) !== true)

@@ -1,4 +1,4 @@
-/** Networks in use on this node: by whom, and since when by nobody. Takes the time from outside. */
+/** Networks in use on this node: by whom, and since when by nobody. Takes the time, and whether new ones may come, from outside. */
 import type { KeySource } from '../../facts/keys.ts';
 import type { DerivationGraph, GraphStep } from '../../facts/derivation-graph.ts';
 import { FactTable } from '../../facts/fact-table.ts';
@@ -14,6 +14,9 @@ export class NetworkUsage {
   readonly table: FactTable<[network: string], NetworkUse>;
   readonly #gracePeriod: number;
   readonly #users = new Map<string, Set<string>>();
+  /** Networks that came into use and may not have rows yet. */
+  readonly #entering = new Set<string>();
+  #mayEnter = true;
   /** Networks that lost their last user since that was looked for last. */
   readonly #released = new Set<string>();
   /** Networks that nobody uses, by when that began: the one that goes first is first. */
@@ -32,6 +35,7 @@ export class NetworkUsage {
         const now = this.#due;
         this.#due = undefined;
         if (now !== undefined) this.#expire(now);
+        if (this.#mayEnter) this.#enter();
       },
     };
     this.table = new FactTable('usage', graph.recorder, {}, this.#step);
@@ -43,9 +47,15 @@ export class NetworkUsage {
     for (const step of steps) this.#step.comesBehind(step);
   }
 
-  /** In the refresh that begins, `now` is the time. */
-  begin(now: number): void {
+  /** In the refresh that begins, `now` is the time; networks that come into use wait unless `mayEnter`. */
+  begin(now: number, mayEnter: boolean): void {
     this.#due = now;
+    this.#mayEnter = mayEnter;
+  }
+
+  /** Networks that are in use and wait. */
+  get entering(): ReadonlySet<string> {
+    return this.#entering;
   }
 
   /** Something uses the network from now on: `user` is any name for it. */
@@ -55,7 +65,15 @@ export class NetworkUsage {
     else users.add(user);
     this.#released.delete(network);
     this.#unused.delete(network);
-    this.table.put(network, { network });
+    // What has rows keeps them.
+    if (this.#mayEnter || this.table.peek(network) !== undefined)
+      this.table.put(network, { network });
+    else this.#entering.add(network);
+  }
+
+  #enter(): void {
+    for (const network of this.#entering) this.table.put(network, { network });
+    this.#entering.clear();
   }
 
   /** That user needs the network no more. */
@@ -63,7 +81,7 @@ export class NetworkUsage {
     const users = this.#users.get(network);
     if (users === undefined || !users.delete(user) || users.size > 0) return;
     this.#users.delete(network);
-    this.#released.add(network);
+    if (!this.#entering.delete(network)) this.#released.add(network);
   }
 
   /** Notes what lost its last user, and ends what nobody used for the grace period. */

@@ -96,12 +96,12 @@ export function zoneFacts(
 
     /**
      * Brings everything that follows from objects up to date, `now` in milliseconds of any clock that runs forward. Before
-     * this node is known no network has rows.
+     * this node is known no network has rows. Networks that come into use wait unless `mayEnter`.
      */
-    refresh(now: number): void {
+    refresh(now: number, mayEnter = true): void {
       round += 1;
       otherPods.expire(now);
-      usage.begin(now);
+      usage.begin(now, mayEnter);
       tables.settlePolicies(now);
       graph.refresh();
     },

@@ -53,6 +53,7 @@ export const remoteNode = feature({
       transitPort(prefix, node),
       {
         type: 'remote',
+        up: true,
         addresses: [[end.mac, ...end.interfaces].join(' ')],
         options: { 'requested-chassis': chassisId, 'requested-tnl-key': String(id) },
         external_ids: { [PORT_NODE_ID]: node },

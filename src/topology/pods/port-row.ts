@@ -72,6 +72,7 @@ export function addPodPort(
     {
       name: port,
       type: isRemote ? 'remote' : undefined,
+      up: isRemote ? true : undefined,
       enabled: isOpen,
       addresses: isOpen === false ? [] : [address],
       port_security: [address],

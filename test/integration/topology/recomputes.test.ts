@@ -1,5 +1,6 @@
 /** What a change of ours makes OVN's programs work out from nothing: their engines are to take it in as it comes. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { withoutPrefix } from '../../../src/allocators/addresses.ts';
 import type { Attachment } from '../../../src/model/model.ts';
 import { podPort } from '../../../src/model/rules/names.ts';
 import { readPolicy, type Policy } from '../../../src/model/read/policies.ts';
@@ -7,7 +8,8 @@ import { networkPolicy } from '../../support/zone/policed-zone.ts';
 import { macOf } from '../../support/zone/layer3-by-hand.ts';
 import { OvnController } from '../../support/zone/ovn-controller.ts';
 import { OvnZone } from '../../support/zone/ovn-zone.ts';
-import { since } from '../../support/zone/recomputes.ts';
+import { reasonsIn, since } from '../../support/zone/recomputes.ts';
+import { service, slice, withServices } from '../../support/zone/services.ts';
 import {
   blue,
   bluePod,
@@ -15,6 +17,8 @@ import {
   CHASSIS_1,
   colored,
   exampleZone,
+  farYellowPod,
+  furtherNode,
   layer2Secondary,
   networkName,
   overlay,
@@ -160,7 +164,9 @@ async function listed<Row>(
 }
 
 /** What both programs worked out from nothing for a change. */
-async function causedBy(change: () => Promise<void>): Promise<object> {
+async function causedBy(
+  change: () => Promise<void>,
+): Promise<Readonly<Record<'northd' | 'controller', Readonly<Record<string, number>>>>> {
   const before = [await ovn.recomputes(), await controller.recomputes()] as const;
   await change();
   const after = [await ovn.recomputes(), await controller.recomputes()] as const;
@@ -243,4 +249,146 @@ test('a policy costs ovn-controller nothing but its own rows, and ovn-northd at 
     // Northd 25.03 makes all flows anew for each ACL; 26.03 does not, unless the ACL names a meter.
     expect(caused, name).toEqual({ northd: { lflow: 1 }, controller: {} });
   }
+});
+
+describe('a change makes OVN work out everything anew at most so often', () => {
+  const [webPod, ...bluesLeft] = bluePods;
+  const base: Zone = {
+    ...zone,
+    attachments: [...(webPod === undefined ? [] : [webPod]), ...yellowPods],
+    pods: bluePods.map(({ namespace, pod, node }) => ({
+      namespace,
+      name: pod,
+      node,
+      labels: {},
+      namedPorts: [],
+    })),
+    policies: [
+      read('web', {
+        podSelector: {},
+        ingress: [{ from: [{ podSelector: { matchLabels: { app: 'web' } } }] }],
+      }),
+    ],
+  };
+  const [first = '', second = ''] = bluePods.map(({ addresses }) =>
+    withoutPrefix(addresses[0] ?? ''),
+  );
+  const web = (name: string, ...endpoints: readonly string[]) => [
+    service(`blue/${name}`, { clusterIPs: [name === 'web' ? '10.96.1.1' : '10.96.1.2'] }),
+    slice(
+      `blue/${name}`,
+      endpoints.map((one) => `${one} on ovn-worker`),
+      { network: blue.name },
+    ),
+  ];
+  const far = (pod: string, last: number): Attachment => ({
+    ...farYellowPod,
+    pod,
+    macAddress: macOf(`105.105.0.${last}`),
+    addresses: [`105.105.0.${last}/16`],
+    tunnelId: last,
+  });
+  const more = (like: ZoneNetwork, octet: number): Zone => {
+    const name = `red_n${octet}`;
+    const network: ZoneNetwork = {
+      ...like,
+      name: networkName(name),
+      id: octet,
+      subnets: like.subnets.map((subnet) => ({ ...subnet, cidr: `${octet}.0.0.0/16` })),
+      masquerade: {
+        v4: { gatewayRouter: `169.254.1.${octet}`, managementPort: `169.254.2.${octet}` },
+      },
+      nads: [`red/n${octet}`],
+      ...(like.topology === 'layer2' ? { tunnelKeys: [16711680 + octet, 16715776 + octet] } : {}),
+      namespaces: ['red'],
+      nodeSubnets:
+        like.topology === 'layer2' ? new Map() : new Map([['ovn-worker', [`${octet}.0.0.0/24`]]]),
+      object: `UserDefinedNetwork red/n${octet}`,
+    };
+    return { ...base, networks: [...base.networks, network] };
+  };
+  const egress: Zone = {
+    ...base,
+    egressIps: [
+      {
+        name: 'out',
+        created: '2026-01-01T00:00:00Z',
+        namespaceSelector: {},
+        podSelector: {},
+        mark: 50_000,
+        families: ['v4'],
+        items: [{ node: 'ovn-worker', address: '172.18.0.200' }],
+        isHere: true,
+      },
+    ],
+  };
+  const [labelled, ...others] = base.pods ?? [];
+
+  test.each<
+    readonly [change: string, before: Zone, after: Zone, northd: number, controller: number]
+  >([
+    [
+      'a pod on a Layer3 network',
+      base,
+      { ...base, attachments: [...base.attachments, ...bluesLeft] },
+      0,
+      0,
+    ],
+    [
+      'a label that a policy selects',
+      base,
+      {
+        ...base,
+        pods: labelled === undefined ? [] : [{ ...labelled, labels: { app: 'web' } }, ...others],
+      },
+      0,
+      0,
+    ],
+    [
+      'a service',
+      withServices(base, ...web('db', first)),
+      withServices(base, ...web('db', first), ...web('web', first)),
+      0,
+      0,
+    ],
+    [
+      'an endpoint',
+      withServices(base, ...web('web', first)),
+      withServices(base, ...web('web', first, second)),
+      0,
+      0,
+    ],
+    // Northd takes in ports of the type of other zones' by working out all (25.03); ovn-controller makes what goes between chassis anew.
+    [
+      'a pod of another node on a Layer2 network',
+      { ...base, remoteAttachments: [far('a', 40)] },
+      { ...base, remoteAttachments: [far('a', 40), far('b', 41)] },
+      1,
+      1,
+    ],
+    // A static MAC binding; new datapaths when northd reads back what it wrote; the chassis that has the router's port to the switch.
+    ['a Layer3 network', base, more(blue, 120), 3, 2],
+    ['a Layer2 network', base, more(yellow, 121), 3, 2],
+    // Chassis, and then what leads to it; its tunnel is a port that ovn-controller makes and reads back.
+    ['a node', base, { ...base, remoteNodes: [...base.remoteNodes, furtherNode(9)] }, 2, 4],
+    // Policies and NAT of routers.
+    ['an egress address', base, egress, 1, 0],
+  ])('%s', async (change, before, after, northd, controlled) => {
+    await settle(before);
+    await Promise.all([ovn.logRecomputes(), controller.logRecomputes()]);
+    const begun = [ovn.log.length, controller.log.length] as const;
+    const caused = await causedBy(() => settle(after));
+    const reasons = {
+      northd: reasonsIn(ovn.log.slice(begun[0])),
+      controller: reasonsIn(controller.log.slice(begun[1])),
+    };
+    console.info(`${change}: ${JSON.stringify(reasons)}`);
+    const most = (counts: Readonly<Record<string, number>>): number =>
+      Math.max(0, ...Object.values(counts));
+    expect(
+      most({ northd: caused.northd['northd'] ?? 0 }),
+      JSON.stringify(reasons),
+    ).toBeLessThanOrEqual(northd);
+    expect(most(caused.controller), JSON.stringify(reasons)).toBeLessThanOrEqual(controlled);
+  });
 });

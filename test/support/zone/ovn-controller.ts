@@ -7,7 +7,7 @@ import { resolveConfiguration } from '../../../src/settings/configuration.ts';
 import { chassisSettings } from '../../../src/node/chassis/settings.ts';
 import { bound } from '../run/left-behind.ts';
 import { warningsOf, type OvnZone } from './ovn-zone.ts';
-import { recomputes } from './recomputes.ts';
+import { logRecomputes, recomputes } from './recomputes.ts';
 import { ovsProgram } from '../host/ovs-programs.ts';
 import { Vswitchd } from '../host/vswitchd.ts';
 
@@ -95,9 +95,18 @@ export class OvnController implements AsyncDisposable {
     return new OvnController(vswitchd);
   }
 
+  /** From now on the log says why something is worked out from nothing. */
+  logRecomputes(): Promise<void> {
+    return logRecomputes(this.#control);
+  }
+
+  get log(): string {
+    return readFileSync(this.#log, 'utf8');
+  }
+
   /** Warnings and errors that it wrote, without time. */
   warnings(): string[] {
-    return warningsOf(readFileSync(this.#log, 'utf8'));
+    return warningsOf(this.log);
   }
 
   /** Full computations so far, by node of its engine. */

@@ -12,7 +12,7 @@ import { OvsdbClient } from 'ovsdb-client-ts';
 import { bound } from '../run/left-behind.ts';
 import { ovsProgram } from '../host/ovs-programs.ts';
 import { OvsdbServer, runOvs, SCHEMAS } from '../ovsdb/ovsdb-server.ts';
-import { recomputes } from './recomputes.ts';
+import { logRecomputes, recomputes } from './recomputes.ts';
 import { ZoneEngine } from './zone-engine.ts';
 import { CHASSIS_1, type Zone } from './zones.ts';
 
@@ -132,9 +132,18 @@ export class OvnZone implements AsyncDisposable {
     return recomputes(this.#control);
   }
 
+  /** From now on the log says why something is worked out from nothing. */
+  logRecomputes(): Promise<void> {
+    return logRecomputes(this.#control);
+  }
+
+  get log(): string {
+    return readFileSync(this.#log, 'utf8');
+  }
+
   /** Warnings and errors that northd wrote, without time. */
   warnings(): string[] {
-    return warningsOf(readFileSync(this.#log, 'utf8'));
+    return warningsOf(this.log);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -23,3 +23,18 @@ export const since = (
       ([, count]) => count > 0,
     ),
   );
+
+/** Makes the program write down each full computation, and why. */
+export async function logRecomputes(control: string): Promise<void> {
+  await runOvs('ovn-appctl', ['-t', control, 'vlog/set', 'inc_proc_eng:file:dbg']);
+}
+
+/** Of such a log: costly nodes that were worked out from nothing for the sake of an input, with how often. */
+export function reasonsIn(log: string): readonly string[] {
+  const found = [
+    ...log.matchAll(/node: (\S+), recompute \((?:failed|missing) handler for input (\S+)\)/g),
+  ]
+    .filter(([, node = '']) => COSTLY.includes(node))
+    .map(([, node, input]) => `${node} by ${input}`);
+  return [...Map.groupBy(found, (one) => one)].map(([one, all]) => `${all.length} × ${one}`);
+}

@@ -62,7 +62,7 @@ describe('a Layer3 secondary network (reference/topology.md §8)', () => {
       'Logical_Switch blue_sec_ovn-worker copp=Copp/heddle-pod-switches external_ids={k/network=blue_sec k/role=secondary k/topology=layer3} other_config={exclude_ips=103.103.0.2 subnet=103.103.0.0/24}',
       'Logical_Switch blue_sec_transit_switch external_ids={k/network=blue_sec k/role=secondary k/topology=layer3} other_config={interconn-ts=blue_sec_transit_switch mcast_flood_unregistered=true mcast_querier=false mcast_snoop=true requested-tnl-key=16711685}',
       'Logical_Switch_Port blue_sec_tstor-ovn-worker addresses=[router] external_ids={node=ovn-worker} options={requested-tnl-key=2 router-port=blue_sec_rtots-ovn-worker} type=router < Logical_Switch/blue_sec_transit_switch.ports',
-      'Logical_Switch_Port blue_sec_tstor-ovn-worker2 addresses=[0a:58:64:58:00:03 100.88.0.3/16] external_ids={node=ovn-worker2} options={requested-chassis=C2 requested-tnl-key=3} type=remote < Logical_Switch/blue_sec_transit_switch.ports',
+      'Logical_Switch_Port blue_sec_tstor-ovn-worker2 addresses=[0a:58:64:58:00:03 100.88.0.3/16] external_ids={node=ovn-worker2} options={requested-chassis=C2 requested-tnl-key=3} type=remote up=true < Logical_Switch/blue_sec_transit_switch.ports',
       'Logical_Switch_Port stor-blue_sec_ovn-worker addresses=[router] options={router-port=rtos-blue_sec_ovn-worker} type=router < Logical_Switch/blue_sec_ovn-worker.ports',
     ]);
   });
@@ -186,7 +186,7 @@ describe('nodes', () => {
       'Encap geneve 172.19.0.4 chassis_name=c4 ip=172.19.0.4 options={csum=true} type=geneve < Chassis/c4.encaps',
       'Logical_Router_Static_Route blue_blue_ovn_cluster_router 100.65.0.4/32 any - external_ids={ic-node=node-4 k/network=blue_blue} ip_prefix=100.65.0.4/32 nexthop=100.88.0.4 < Logical_Router/blue_blue_ovn_cluster_router.static_routes',
       'Logical_Router_Static_Route blue_blue_ovn_cluster_router 103.103.2.0/24 any - external_ids={ic-node=node-4 k/network=blue_blue} ip_prefix=103.103.2.0/24 nexthop=100.88.0.4 < Logical_Router/blue_blue_ovn_cluster_router.static_routes',
-      'Logical_Switch_Port blue_blue_tstor-node-4 addresses=[0a:58:64:58:00:04 100.88.0.4/16] external_ids={node=node-4} options={requested-chassis=c4 requested-tnl-key=4} type=remote < Logical_Switch/blue_blue_transit_switch.ports',
+      'Logical_Switch_Port blue_blue_tstor-node-4 addresses=[0a:58:64:58:00:04 100.88.0.4/16] external_ids={node=node-4} options={requested-chassis=c4 requested-tnl-key=4} type=remote up=true < Logical_Switch/blue_blue_transit_switch.ports',
     ]);
   });
 

@@ -11,8 +11,10 @@ import { parseSchema, type DatabaseSchema, type JsonValue, type Outcome } from '
 import { MemoryDatabase } from '../../support/ovsdb/memory-database.ts';
 import { SCHEMAS } from '../../support/ovsdb/ovsdb-server.ts';
 import {
+  blue,
   bluePod,
   bluePodDefault,
+  defaultNetwork,
   exampleZone,
   factsOf,
   layer2Secondary,
@@ -135,6 +137,77 @@ describe('zone controller', () => {
     expect(controller.progress.sequence).toEqual({ configured: 1, reached: 0 });
     await confirm(database, 1);
     expect(states(controller)).toEqual({ default: 'Programmed', blue_blue: 'Programmed' });
+  });
+
+  test('networks that come while OVN takes one in wait and go together, unless OVN never answered', async () => {
+    const networks = [blue, yellow, layer2Secondary, localnet] as const;
+    const [first, second, third, last] = [
+      blue.name,
+      yellow.name,
+      layer2Secondary.name,
+      localnet.name,
+    ] as const;
+    const of = (...names: readonly string[]): Zone => ({
+      ...exampleZone,
+      networks: [defaultNetwork, ...networks.filter(({ name }) => names.includes(name))],
+    });
+    const { database, controller, put } = bed(of());
+    const pass = async (): Promise<void> => {
+      controller.update();
+      expect((await controller.flush(signal)).kind).toBe('settled');
+    };
+    await pass();
+    // OVN has not answered yet: it may not be there.
+    put(of(first));
+    put(of(first, second));
+    await pass();
+    expect(states(controller)).toMatchObject({ [first]: 'Committed', [second]: 'Committed' });
+    await confirm(database, controller.progress.sequence.configured);
+
+    put(of(first));
+    await pass();
+    put(of(first, second));
+    await pass();
+    put(of(first, second, third, last));
+    await pass();
+    expect(states(controller)).toMatchObject({
+      [first]: 'Programmed',
+      [second]: 'Committed',
+      [third]: 'Pending',
+      [last]: 'Pending',
+    });
+    expect(controller.progress.networks().find(({ name }) => name === third)?.message).toBe(
+      'waits until OVN has taken in the networks that came before it',
+    );
+    expect(controller.nextExpiry).toBe(5000);
+    await confirm(database, controller.progress.sequence.configured);
+    await pass();
+    expect(states(controller)).toMatchObject({
+      [second]: 'Programmed',
+      [third]: 'Committed',
+      [last]: 'Committed',
+    });
+    expect(controller.nextExpiry).toBeUndefined();
+  });
+
+  test('a network that OVN never takes in keeps others waiting for five seconds', async () => {
+    const of = (...more: Zone['networks']): Zone => ({
+      ...exampleZone,
+      networks: [defaultNetwork, ...more],
+    });
+    const { database, controller, clock, put } = bed(of());
+    await controller.flush(signal);
+    await confirm(database, 1);
+    put(of(blue));
+    await controller.flush(signal);
+    put(of(blue, yellow));
+    clock.now = 4999;
+    controller.update();
+    expect(states(controller)[yellow.name]).toBe('Pending');
+    clock.now = 5000;
+    controller.update();
+    await controller.flush(signal);
+    expect(states(controller)[yellow.name]).toBe('Committed');
   });
 
   test('what was in the data plane before a start is there after it, though OVN lags behind, until it is changed', async () => {

@@ -5,8 +5,8 @@ import { NetworkUsage } from '../../../../src/model/zone/usage.ts';
 
 const graph = new DerivationGraph(new ReadRecorder());
 const usage = (): NetworkUsage => new NetworkUsage(graph, 60);
-const refresh = (networks: NetworkUsage, now: number): void => {
-  networks.begin(now);
+const refresh = (networks: NetworkUsage, now: number, mayEnter = true): void => {
+  networks.begin(now, mayEnter);
   graph.refresh();
 };
 const inUse = ({ table }: NetworkUsage): string[] => [...table.entries()].map(([name]) => name);
@@ -60,6 +60,26 @@ describe('networks in use', () => {
     networks.release('red', 'pods');
     refresh(networks, 1000);
     expect(networks.table.peek('blue')).toEqual({ network: 'blue' });
+    expect(networks.nextExpiry).toBeUndefined();
+  });
+
+  test('that are new wait while none may come, and what is there stays', () => {
+    const networks = usage();
+    networks.use('blue', 'pods');
+    refresh(networks, 0);
+    refresh(networks, 10, false);
+    networks.use('red', 'pods');
+    networks.use('pink', 'pods');
+    networks.release('pink', 'pods');
+    networks.release('blue', 'pods');
+    refresh(networks, 20, false);
+    networks.use('blue', 'pods');
+    expect(inUse(networks)).toEqual(['blue']);
+    expect([...networks.entering]).toEqual(['red']);
+    refresh(networks, 30);
+    expect(inUse(networks)).toEqual(['blue', 'red']);
+    expect(networks.table.peek('blue')).toEqual({ network: 'blue' });
+    expect(networks.entering.size).toBe(0);
     expect(networks.nextExpiry).toBeUndefined();
   });
 });

@@ -11,8 +11,8 @@ describe('the way to a Layer3 network on another node (reference/topology.md §1
       'Logical_Router_Static_Route blue_blue_ovn_cluster_router 103.103.1.0/24 any - external_ids={ic-node=ovn-worker2 k/network=blue_blue} ip_prefix=103.103.1.0/24 nexthop=100.88.0.3 < Logical_Router/blue_blue_ovn_cluster_router.static_routes',
       'Logical_Router_Static_Route ovn_cluster_router 10.244.1.0/24 any - external_ids={ic-node=ovn-worker2 k/network=default} ip_prefix=10.244.1.0/24 nexthop=100.88.0.3 < Logical_Router/ovn_cluster_router.static_routes',
       'Logical_Router_Static_Route ovn_cluster_router 100.64.0.3/32 any - external_ids={ic-node=ovn-worker2 k/network=default} ip_prefix=100.64.0.3/32 nexthop=100.88.0.3 < Logical_Router/ovn_cluster_router.static_routes',
-      'Logical_Switch_Port blue_blue_tstor-ovn-worker2 addresses=[0a:58:64:58:00:03 100.88.0.3/16] external_ids={node=ovn-worker2} options={requested-chassis=C2 requested-tnl-key=3} type=remote < Logical_Switch/blue_blue_transit_switch.ports',
-      'Logical_Switch_Port tstor-ovn-worker2 addresses=[0a:58:64:58:00:03 100.88.0.3/16] external_ids={node=ovn-worker2} options={requested-chassis=C2 requested-tnl-key=3} type=remote < Logical_Switch/transit_switch.ports',
+      'Logical_Switch_Port blue_blue_tstor-ovn-worker2 addresses=[0a:58:64:58:00:03 100.88.0.3/16] external_ids={node=ovn-worker2} options={requested-chassis=C2 requested-tnl-key=3} type=remote up=true < Logical_Switch/blue_blue_transit_switch.ports',
+      'Logical_Switch_Port tstor-ovn-worker2 addresses=[0a:58:64:58:00:03 100.88.0.3/16] external_ids={node=ovn-worker2} options={requested-chassis=C2 requested-tnl-key=3} type=remote up=true < Logical_Switch/transit_switch.ports',
     ]);
   });
   test('by addresses of both families', () => {
@@ -25,8 +25,8 @@ describe('the way to a Layer3 network on another node (reference/topology.md §1
       'Logical_Router_Static_Route ovn_cluster_router 100.64.0.3/32 any - external_ids={ic-node=ovn-worker2 k/network=default} ip_prefix=100.64.0.3/32 nexthop=100.88.0.3 < Logical_Router/ovn_cluster_router.static_routes',
       'Logical_Router_Static_Route ovn_cluster_router fd00:10:244:1::/64 any - external_ids={ic-node=ovn-worker2 k/network=default} ip_prefix=fd00:10:244:1::/64 nexthop=fd97::3 < Logical_Router/ovn_cluster_router.static_routes',
       'Logical_Router_Static_Route ovn_cluster_router fd98::3/128 any - external_ids={ic-node=ovn-worker2 k/network=default} ip_prefix=fd98::3/128 nexthop=fd97::3 < Logical_Router/ovn_cluster_router.static_routes',
-      'Logical_Switch_Port blue_blue_tstor-ovn-worker2 addresses=[0a:58:64:58:00:03 100.88.0.3/16 fd97::3/64] external_ids={node=ovn-worker2} options={requested-chassis=C2 requested-tnl-key=3} type=remote < Logical_Switch/blue_blue_transit_switch.ports',
-      'Logical_Switch_Port tstor-ovn-worker2 addresses=[0a:58:64:58:00:03 100.88.0.3/16 fd97::3/64] external_ids={node=ovn-worker2} options={requested-chassis=C2 requested-tnl-key=3} type=remote < Logical_Switch/transit_switch.ports',
+      'Logical_Switch_Port blue_blue_tstor-ovn-worker2 addresses=[0a:58:64:58:00:03 100.88.0.3/16 fd97::3/64] external_ids={node=ovn-worker2} options={requested-chassis=C2 requested-tnl-key=3} type=remote up=true < Logical_Switch/blue_blue_transit_switch.ports',
+      'Logical_Switch_Port tstor-ovn-worker2 addresses=[0a:58:64:58:00:03 100.88.0.3/16 fd97::3/64] external_ids={node=ovn-worker2} options={requested-chassis=C2 requested-tnl-key=3} type=remote up=true < Logical_Switch/transit_switch.ports',
     ]);
   });
   test('a secondary network has no gateway router to lead to', () => {
@@ -42,15 +42,15 @@ describe('the way to a Layer3 network on another node (reference/topology.md §1
       'Logical_Router_Static_Route blue_sec_ovn_cluster_router 10.80.1.0/24 any - external_ids={ic-node=ovn-worker2 k/network=blue_sec} ip_prefix=10.80.1.0/24 nexthop=100.88.0.3 < Logical_Router/blue_sec_ovn_cluster_router.static_routes',
       'Logical_Router_Static_Route ovn_cluster_router 10.244.1.0/24 any - external_ids={ic-node=ovn-worker2 k/network=default} ip_prefix=10.244.1.0/24 nexthop=100.88.0.3 < Logical_Router/ovn_cluster_router.static_routes',
       'Logical_Router_Static_Route ovn_cluster_router 100.64.0.3/32 any - external_ids={ic-node=ovn-worker2 k/network=default} ip_prefix=100.64.0.3/32 nexthop=100.88.0.3 < Logical_Router/ovn_cluster_router.static_routes',
-      'Logical_Switch_Port blue_sec_tstor-ovn-worker2 addresses=[0a:58:64:58:00:03 100.88.0.3/16] external_ids={node=ovn-worker2} options={requested-chassis=C2 requested-tnl-key=3} type=remote < Logical_Switch/blue_sec_transit_switch.ports',
-      'Logical_Switch_Port tstor-ovn-worker2 addresses=[0a:58:64:58:00:03 100.88.0.3/16] external_ids={node=ovn-worker2} options={requested-chassis=C2 requested-tnl-key=3} type=remote < Logical_Switch/transit_switch.ports',
+      'Logical_Switch_Port blue_sec_tstor-ovn-worker2 addresses=[0a:58:64:58:00:03 100.88.0.3/16] external_ids={node=ovn-worker2} options={requested-chassis=C2 requested-tnl-key=3} type=remote up=true < Logical_Switch/blue_sec_transit_switch.ports',
+      'Logical_Switch_Port tstor-ovn-worker2 addresses=[0a:58:64:58:00:03 100.88.0.3/16] external_ids={node=ovn-worker2} options={requested-chassis=C2 requested-tnl-key=3} type=remote up=true < Logical_Switch/transit_switch.ports',
     ]);
   });
   test('a node without a subnet of the network has no part in it', () => {
     expect(featureTexts([remoteNode], withNetwork({ ...blue, nodeSubnets: new Map() }))).toEqual([
       'Logical_Router_Static_Route ovn_cluster_router 10.244.1.0/24 any - external_ids={ic-node=ovn-worker2 k/network=default} ip_prefix=10.244.1.0/24 nexthop=100.88.0.3 < Logical_Router/ovn_cluster_router.static_routes',
       'Logical_Router_Static_Route ovn_cluster_router 100.64.0.3/32 any - external_ids={ic-node=ovn-worker2 k/network=default} ip_prefix=100.64.0.3/32 nexthop=100.88.0.3 < Logical_Router/ovn_cluster_router.static_routes',
-      'Logical_Switch_Port tstor-ovn-worker2 addresses=[0a:58:64:58:00:03 100.88.0.3/16] external_ids={node=ovn-worker2} options={requested-chassis=C2 requested-tnl-key=3} type=remote < Logical_Switch/transit_switch.ports',
+      'Logical_Switch_Port tstor-ovn-worker2 addresses=[0a:58:64:58:00:03 100.88.0.3/16] external_ids={node=ovn-worker2} options={requested-chassis=C2 requested-tnl-key=3} type=remote up=true < Logical_Switch/transit_switch.ports',
     ]);
   });
 });

@@ -53,7 +53,7 @@ describe('the cluster default network on ovn-worker (reference/topology.md §6)'
       'Logical_Switch_Port k8s-ovn-worker addresses=[0a:58:0a:f4:00:02 10.244.0.2] < Logical_Switch/ovn-worker.ports < Port_Group/abb995bb4203488fc33151da2ec3e7e2a.ports',
       'Logical_Switch_Port stor-ovn-worker addresses=[router] options={arp_proxy=0a:58:a9:fe:01:01 169.254.1.1 fe80::1 10.244.0.0/16 router-port=rtos-ovn-worker} type=router < Logical_Switch/ovn-worker.ports',
       'Logical_Switch_Port tstor-ovn-worker addresses=[router] external_ids={node=ovn-worker} options={requested-tnl-key=2 router-port=rtots-ovn-worker} type=router < Logical_Switch/transit_switch.ports',
-      'Logical_Switch_Port tstor-ovn-worker2 addresses=[0a:58:64:58:00:03 100.88.0.3/16] external_ids={node=ovn-worker2} options={requested-chassis=C2 requested-tnl-key=3} type=remote < Logical_Switch/transit_switch.ports',
+      'Logical_Switch_Port tstor-ovn-worker2 addresses=[0a:58:64:58:00:03 100.88.0.3/16] external_ids={node=ovn-worker2} options={requested-chassis=C2 requested-tnl-key=3} type=remote up=true < Logical_Switch/transit_switch.ports',
       'NAT GR_ovn-worker snat 10.244.0.0/16 - external_ip=172.18.0.3 external_port_range=32768-60999 logical_ip=10.244.0.0/16 options={stateless=false} type=snat < Logical_Router/GR_ovn-worker.nat',
       'NAT GR_ovn-worker snat 100.64.0.2 - external_ip=172.18.0.3 external_port_range=32768-60999 logical_ip=100.64.0.2 options={stateless=false} type=snat < Logical_Router/GR_ovn-worker.nat',
       'Port_Group a17f08d58bdf9dc5f3a76d3e7224b8469 external_ids={k/id=default-network-controller:Namespace:blue k/name=blue k/owner-controller=default-network-controller k/owner-type=Namespace}',

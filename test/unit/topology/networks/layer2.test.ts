@@ -242,7 +242,7 @@ describe('pods on a Layer2 network (reference/topology.md §14)', () => {
 
   test('have one port in each zone, with one key: local in their own, remote in the others', () => {
     expect(ports({ ...plain, attachments: [yellowPod], remoteAttachments: [far] })).toEqual([
-      'Logical_Switch_Port yellow.yellow.net_yellow_far addresses=[0a:58:69:69:00:04 105.105.0.4] external_ids={k/nad=yellow/yellow-net X2 namespace=yellow pod=true} options={iface-id-ver=b7a2d6c0-0000-4000-8000-000000000001 requested-chassis=C2 requested-tnl-key=11} port_security=[0a:58:69:69:00:04 105.105.0.4] type=remote < Logical_Switch/SWITCH.ports',
+      'Logical_Switch_Port yellow.yellow.net_yellow_far addresses=[0a:58:69:69:00:04 105.105.0.4] external_ids={k/nad=yellow/yellow-net X2 namespace=yellow pod=true} options={iface-id-ver=b7a2d6c0-0000-4000-8000-000000000001 requested-chassis=C2 requested-tnl-key=11} port_security=[0a:58:69:69:00:04 105.105.0.4] type=remote up=true < Logical_Switch/SWITCH.ports',
       'Logical_Switch_Port yellow.yellow.net_yellow_pod2 addresses=[0a:58:69:69:00:03 105.105.0.3] external_ids={k/nad=yellow/yellow-net X2 namespace=yellow pod=true} options={iface-id-ver=b7a2d6c0-0000-4000-8000-000000000001 requested-chassis=C1 requested-tnl-key=10} port_security=[0a:58:69:69:00:03 105.105.0.3] < Logical_Switch/SWITCH.ports < Port_Group/abdf33ae1446939b6c51bf7c39abf21fb.ports',
     ]);
   });

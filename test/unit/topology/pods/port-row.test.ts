@@ -35,7 +35,7 @@ describe("the row of a pod's port (reference/topology.md §14)", () => {
 
   test("of another zone's pod is of type remote", () => {
     expect(rowOf({})).not.toContain('type=');
-    expect(rowOf({ isRemote: true })).toContain(' type=remote');
+    expect(rowOf({ isRemote: true })).toContain(' type=remote up=true');
   });
 
   test('of a machine that is not here yet is closed and has no addresses', () => {

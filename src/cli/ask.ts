@@ -13,16 +13,24 @@ import { report, tone } from './output.ts';
 /** Who answered: the daemon, or this command by itself from objects and databases. */
 export type AnswerSource = 'daemon' | 'direct';
 
+interface LookOptions {
+  /** Of the method. */
+  readonly params?: object;
+  /** Whether it is about the host, whose database it needs then. */
+  readonly hasHost?: boolean;
+}
+
 /** The daemon's answer; where none answers, what the zone's objects, databases and host themselves say. */
 export async function askOrLook<T extends object>(
   configuration: Configuration,
   method: string,
   fields: readonly (keyof T & string)[],
   look: (runtime: ZoneRuntime) => Promise<T>,
+  { params = {}, hasHost = true }: LookOptions = {},
 ): Promise<T & { readonly source: AnswerSource }> {
-  const answered = await askDaemon<T>(configuration, method, {}, fields);
+  const answered = await askDaemon<T>(configuration, method, params, fields);
   if (answered !== undefined) return { source: 'daemon', ...answered };
-  const zone = needed(configuration, 'node', 'nb', 'ovs');
+  const zone = needed(configuration, 'node', 'nb', ...(hasHost ? (['ovs'] as const) : []));
   const log = createLogger(zone.logLevel === 'info' ? 'error' : zone.logLevel);
   await using runtime = await ZoneRuntime.open({ configuration: zone, log, mode: 'as-is' });
   await within(zone.timeout, (signal) => known(runtime, signal));

@@ -71,6 +71,14 @@ export interface HostPlans {
   readonly nft: HostPlan;
 }
 
+/** What is wanted of the host, by what keeps it. */
+export interface HostWanted {
+  readonly linux: Pick<LinuxDriver, 'claims'>;
+  readonly nft: Pick<NftDriver, 'claims' | 'listed'>;
+  readonly flows: Pick<FlowDriver, 'wantedFlows' | 'portNumber'>;
+  readonly ports: Pick<Reconciler, 'wantedBy' | 'markOf' | 'rowsWithKey'>;
+}
+
 /** Of any kind of state. */
 type Driver<C extends PlannedChange> = Pick<
   HostDriver<never, C>,
@@ -247,6 +255,12 @@ export class HostController implements AsyncDisposable {
     this.#stopFollowing = reconciler.follow();
     this.#reconciler = reconciler;
     return reconciler;
+  }
+
+  /** Who wants an object of the host, or a row of the local Open_vSwitch database. */
+  get wanted(): HostWanted {
+    const { linux, nft, flows } = this.#options;
+    return { linux, nft, flows, ports: this.#ports };
   }
 
   /** How many objects there are to be, by kind of state and table. */

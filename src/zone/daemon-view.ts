@@ -23,18 +23,17 @@ export interface DaemonState {
 
 function daemonView(runtime: ZoneRuntime, { notReady, ...loops }: DaemonState): ZoneView {
   const { configuration, controller, store } = runtime;
+  const started = async <T>(report: () => Promise<T>): Promise<T> => {
+    if (!controller.isStarted)
+      throw new Error(
+        `the daemon of node ${configuration.node} has made no plan yet: ${notReady() ?? 'starting'}`,
+      );
+    return report();
+  };
   const inTurn =
     (loop: Pick<Loop, 'between'> | undefined) =>
-    async <T>(report: () => Promise<T>): Promise<T> => {
-      const run = async (): Promise<T> => {
-        if (!controller.isStarted)
-          throw new Error(
-            `the daemon of node ${configuration.node} has made no plan yet: ${notReady() ?? 'starting'}`,
-          );
-        return report();
-      };
-      return loop === undefined ? run() : loop.between(run);
-    };
+    async <T>(report: () => Promise<T>): Promise<T> =>
+      loop === undefined ? started(report) : loop.between(() => started(report));
   const ofHost = inTurn(loops.host);
   const ofDatabases = inTurn(loops.databases);
   const plan: ZoneView['plan'] = (format) =>
@@ -90,6 +89,8 @@ function daemonView(runtime: ZoneRuntime, { notReady, ...loops }: DaemonState): 
     diff: plan,
     host: () => ofHost(() => runtime.hostReport()),
     underlay: () => ofHost(() => runtime.underlayReport()),
+    // It changes nothing and plans nothing: no pass has to wait for it.
+    explain: (asked, signal) => started(() => runtime.explain(asked, signal)),
   };
 }
 

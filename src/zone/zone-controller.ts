@@ -8,7 +8,7 @@ import type { Feature } from '../desired/features.ts';
 import { connectObject } from '../topology/connect/connect-rows.ts';
 import type { ReplicaView } from 'ovsdb-client-ts';
 import type { Plan } from '../desired/ovsdb/changes.ts';
-import type { MayBeWanted, UnmarkedRow } from '../desired/ovsdb/reconciler.ts';
+import type { MayBeWanted, Reconciler, UnmarkedRow } from '../desired/ovsdb/reconciler.ts';
 import { SETTINGS, type FoundRow } from '../desired/rows.ts';
 import type { ZoneFacts } from '../model/zone/zone.ts';
 import type { Topology } from '../model/model.ts';
@@ -164,6 +164,11 @@ export class ZoneController {
   /** The network or connection that a unit is there for; undefined for what all share, and for units that are gone. */
   subjectOf(unit: string): string | undefined {
     return this.#engine.subjectOf(unit);
+  }
+
+  /** Reconcilers of the zone's databases, by their names in the schema: they know who wants which row. */
+  get reconcilers(): readonly Reconciler[] {
+    return this.#targets.map(({ reconciler }) => reconciler);
   }
 
   /** Rows that an ovn-kubernetes left, that nobody wants and that stay unless they are taken over, by database. */

@@ -25,7 +25,9 @@ import { tunnelsIn } from '../node/chassis/chassis-database.ts';
 import type { ChassisReach } from '../node/chassis/chassis-watch.ts';
 import { ConfigurationError } from '../process/configuration-error.ts';
 import type { Configuration } from '../settings/configuration.ts';
+import { askedOrigin } from '../views/asked-origin.ts';
 import { distinctProblems } from '../views/distinct-problems.ts';
+import type { ExplainReport } from '../views/origin.ts';
 import { repairedHostRows, repairedRows } from '../views/repair-text.ts';
 import {
   openDatabase,
@@ -57,6 +59,7 @@ import { GrpcHealthClient, serveGrpcHealth } from '../process/grpc-health.ts';
 import type { Logger } from '../process/logger.ts';
 import { objectSource, openStore, type OpenObjects } from '../settings/object-store.ts';
 import { DriftReports } from './drift-reports.ts';
+import { explained } from './explained.ts';
 import { followedObject } from './followed-object.ts';
 import { NodeKeepers } from './node-keepers.ts';
 import { PreparedEgress } from './prepared-egress.ts';
@@ -509,6 +512,12 @@ export class ZoneRuntime implements AsyncDisposable {
       ),
       missing: missingHolds(plans),
     });
+  }
+
+  /** Where a row, a flow or a rule comes from, by its name, number or text. Throws ConfigurationError for what can't be asked. */
+  async explain(asked: string, signal: AbortSignal): Promise<ExplainReport> {
+    const answer = await explained(this, askedOrigin(asked), signal);
+    return { node: this.configuration.node, asked, ...answer };
   }
 
   #hostOrThrow(): OpenHost {

@@ -4,6 +4,7 @@ import type { GivenOptions } from '../settings/configuration.ts';
 import { invalidParams, type ControlMethod } from '../control/control-socket.ts';
 import type { HostReport } from '../node/report.ts';
 import type { UnderlayReport } from '../node/chassis/underlay-report.ts';
+import type { ExplainReport } from '../views/origin.ts';
 import type { PlanFormat, PlanReport, StatusReport } from '../views/zone-reports.ts';
 
 /** Which daemon answers, and the options that it was given. */
@@ -34,6 +35,8 @@ export interface ZoneView {
   host(): Promise<HostReport>;
   /** How clean the network below the node is. Throws when the daemon leaves the host alone. */
   underlay(): Promise<UnderlayReport>;
+  /** Where a row, a flow or a rule comes from. */
+  explain(asked: string, signal: AbortSignal): Promise<ExplainReport>;
 }
 
 /** The view as methods of a control socket. */
@@ -44,7 +47,15 @@ export const controlMethods = (view: ZoneView): Readonly<Record<string, ControlM
   diff: async (params) => view.diff(planFormat(params)),
   host: async () => view.host(),
   underlay: async () => view.underlay(),
+  explain: async (params, signal) => view.explain(askedIn(params), signal),
 });
+
+function askedIn(params: unknown): string {
+  const asked = isPlainObject(params) ? params['asked'] : undefined;
+  if (typeof asked !== 'string')
+    throw invalidParams('params.asked must be a text: {"asked": "ACL/…"}');
+  return asked;
+}
 
 function planFormat(params: unknown): PlanFormat {
   const given = params ?? {};

@@ -23,6 +23,7 @@ import { readRequest, VARIABLES, versionOf } from '../../src/cni/protocol/reques
 import { errorResult } from '../../src/cni/protocol/result.ts';
 import { answerLine } from '../../src/control/control-socket.ts';
 import { controlMethods, type ZoneView } from '../../src/zone/zone-view.ts';
+import { askedOrigin } from '../../src/views/asked-origin.ts';
 import { DEFAULT_SETTINGS } from '../../src/model/settings.ts';
 import type { HostState } from '../../src/node/linux/host-state.ts';
 import {
@@ -363,6 +364,7 @@ const VIEW: ZoneView = {
   diff: () => Promise.reject(new Error('no plan')),
   host: () => Promise.reject(new Error('no host')),
   underlay: () => Promise.reject(new Error('no host')),
+  explain: (asked) => Promise.reject(new Error(askedOrigin(asked).kind)),
 };
 const answer = answerLine(controlMethods(VIEW), { debug: () => undefined });
 const control: FuzzTarget = {
@@ -372,6 +374,7 @@ const control: FuzzTarget = {
     { jsonrpc: '2.0', id: 'x', method: 'plan', params: { details: false } },
     { jsonrpc: '2.0', id: 2, method: 'diff', params: {} },
     { jsonrpc: '2.0', id: null, method: 'host' },
+    { jsonrpc: '2.0', id: 3, method: 'explain', params: { asked: 'default via 10.0.0.1' } },
   ].map((request) => JSON.stringify(request)),
   run: async (input) => {
     const line = await answer(input.replaceAll('\n', ''), new AbortController().signal);

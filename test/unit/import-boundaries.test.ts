@@ -59,6 +59,8 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'settings',
     'node',
     'cluster',
+    'databases',
+    'process',
     'topology',
     'store',
     'model',

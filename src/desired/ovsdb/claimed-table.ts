@@ -57,7 +57,7 @@ export class ClaimedTable {
   /** Columns that others write. */
   readonly foreign: readonly ClaimedColumn[];
   readonly #byName: ReadonlyMap<string, ClaimedColumn>;
-  readonly #database: string;
+  readonly database: string;
   /** True if rows of claimed tables refer to its rows in columns of their own, which are not sets. */
   isReferredTo = false;
   /** Its sets whose members are rows of claimed tables, with these tables. */
@@ -67,7 +67,7 @@ export class ClaimedTable {
     const name = claim.table;
     this.name = name;
     this.claim = claim;
-    this.#database = replica.schema.name;
+    this.database = replica.schema.name;
     const schema = replica.schema.tables.get(name);
     this.isPresent = schema !== undefined && replica.hasTable(name);
     this.isRoot = schema?.isRoot ?? true;
@@ -133,7 +133,7 @@ export class ClaimedTable {
 
   /** UUID of a new row of a key. `attempt` counts up from 1 when another row has the UUID already. */
   rowUuid(key: string, attempt = 1): Uuid {
-    const name = `${this.#database}/${this.name}/${key}`;
+    const name = `${this.database}/${this.name}/${key}`;
     return uuidFromName(ROW_NAMESPACE, attempt === 1 ? name : `${name}#${attempt}`);
   }
 

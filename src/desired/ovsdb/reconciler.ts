@@ -41,6 +41,14 @@ export interface PlanOptions {
  */
 export type MayBeWanted = (row: FoundRow, table: string, object: string) => boolean;
 
+/** Who wants a row. */
+export interface WantedBy {
+  readonly key: string;
+  readonly owner: Pick<RowOwner, 'id'>;
+  /** As the owner wants it; undefined while that can't be built. */
+  readonly row: DesiredRow | undefined;
+}
+
 /** A row of the database that carries no mark of ours. */
 export interface UnmarkedRow {
   readonly table: string;
@@ -232,6 +240,35 @@ export class Reconciler implements RowTarget {
     return result;
   }
 
+  /** Who wants a row of the database; undefined where nobody does, or the table is none of ours. */
+  wantedBy(table: string, uuid: string): WantedBy | undefined {
+    this.#followSchema();
+    const { found, tables } = this.#index;
+    found.fill();
+    const entry = tables.get(table)?.byUuid.get(uuid);
+    const owned = entry?.owner;
+    if (entry === undefined || owned === undefined) return undefined;
+    return { key: entry.key, owner: owned.owner, row: owned.rowOf(entry) ?? rebuilt(owned, entry) };
+  }
+
+  /** The object that a row is marked with, by itself or by the row that it is known by; undefined for one that is not ours. */
+  markOf(table: string, uuid: string): string | undefined {
+    this.#followSchema();
+    const { found } = this.#index;
+    found.fill();
+    const row = this.#replica.hasTable(table) ? this.#replica.row(table, uuid) : undefined;
+    return row === undefined ? undefined : found.markOf(table, row);
+  }
+
+  /** UUIDs of the rows that have a key, by table: keys are of one table each, but any table may be asked for. */
+  *rowsWithKey(key: string): Iterable<{ readonly table: string; readonly uuid: string }> {
+    this.#followSchema();
+    const { found, tables } = this.#index;
+    found.fill();
+    for (const { name, entries } of tables.values())
+      for (const uuid of entries.get(key)?.found ?? []) yield { table: name, uuid };
+  }
+
   /** From now on these rows are ours to remove. */
   takeOver(rows: readonly UnmarkedRow[]): void {
     for (const { table, key, uuid } of rows) {
@@ -310,6 +347,15 @@ export class Reconciler implements RowTarget {
       }
     } while (index.settleContests());
     return left;
+  }
+}
+
+/** Of a unit that was found right its rows are not kept. */
+function rebuilt({ owner }: OwnedRows, { table, key }: Entry): DesiredRow | undefined {
+  try {
+    return owner.rowsIn(table.database).find((row) => row.table === table.name && row.key === key);
+  } catch {
+    return undefined; // a builder that throws is reported as a problem of its unit
   }
 }
 

@@ -126,6 +126,12 @@ export class NftDriver extends HostDriver<NftRow, NftChange> {
     return `nftables ${row.table} ${row.key} is that of ${winner.object}; change one of them`;
   }
 
+  /** The table as it is now, read anew; undefined while there is none. Throws NftError. */
+  async listed(): Promise<FoundNftTable | undefined> {
+    const objects = await this.#options.nft.list();
+    return objects === undefined ? undefined : foundTable(objects);
+  }
+
   /** Has what counters say read again: nobody tells that they count. */
   async refreshCounters(): Promise<void> {
     this.#isStale = true;

@@ -27,6 +27,7 @@ import {
   type FoundFlow,
 } from './flow-plan.ts';
 import { piecesOf } from './flow-pieces.ts';
+import { numberedFlow, type NumberedFlow } from './numbered-flow.ts';
 import { isReferenceFlow } from './reference-flows.ts';
 import { FlowsRefused, OfctlError, type OfctlProgram } from './ofctl-program.ts';
 import type { ProgramMonitor } from '../programs/program-monitor.ts';
@@ -65,6 +66,11 @@ interface Dump {
   readonly lines: ReadonlyMap<string, FoundLine>;
   readonly flows: ReadonlyMap<string, FoundFlow>;
   readonly noFlood: ReadonlySet<string>;
+}
+
+/** A flow, and who wants it. */
+export interface WantedFlow extends NumberedFlow, Wanted<OpenFlowRow> {
+  readonly bridge: string;
 }
 
 interface Unanswered {
@@ -234,6 +240,24 @@ export class FlowDriver extends HostDriver<OpenFlowRow, FlowChange> {
     }
     const ports = changes.filter((change) => !isOnFlow(change));
     await this.#setPorts(bridge, ports, progress);
+  }
+
+  /** Flows that units want, with the numbers that ports had at the last look. */
+  *wantedFlows(): Iterable<WantedFlow> {
+    for (const bridge of this.claims.groups()) {
+      const ports = this.#ports.get(bridge);
+      const numberOf = (name: string): string | undefined => ports?.get(name);
+      for (const { row, owner } of this.claims.winnersOf(bridge)) {
+        if (row.table !== 'flow') continue;
+        const numbered = numberedFlow(row.columns, numberOf);
+        if (numbered !== undefined) yield { bridge, ...numbered, row, owner };
+      }
+    }
+  }
+
+  /** Number of a port of a bridge at the last look. */
+  portNumber(bridge: string, name: string): string | undefined {
+    return this.#ports.get(bridge)?.get(name);
   }
 
   /** Hears of nothing any more; what there is stays. */

@@ -92,6 +92,11 @@ export class Claims<R extends DesiredRow = DesiredRow> {
     for (const [winner] of this.#claims.values()) if (winner !== undefined) yield winner;
   }
 
+  /** Who has an object; undefined where nobody wants it. */
+  winner(table: string, key: string): Wanted<R> | undefined {
+    return this.#claims.get(idOf({ table, key }))?.[0];
+  }
+
   /** Names of the groups in which something is wanted. */
   *groups(): Iterable<string> {
     for (const [name, { ids }] of this.#groups) if (ids.size > 0) yield name;

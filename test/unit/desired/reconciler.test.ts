@@ -658,3 +658,35 @@ describe('what somebody else changed', () => {
     expect([plan.changes.length, plan.drifted.size]).toEqual([1, 0]);
   });
 });
+
+describe('who wants a row', () => {
+  test('the unit, with the row as it builds it again, once it was found right', async () => {
+    world.set('network', [switchRow('blue')]);
+    await world.settle();
+    const { uuid } = world.found('Logical_Switch', 'blue');
+    const wanted = world.reconciler.wantedBy('Logical_Switch', uuid);
+    expect(wanted?.key).toBe('blue');
+    expect(wanted?.owner.id).toBe('network');
+    expect(wanted?.row?.rule).toBe(switchRow('blue').rule);
+    expect([...world.reconciler.rowsWithKey('blue')]).toEqual([{ table: 'Logical_Switch', uuid }]);
+  });
+
+  test('nobody, of a row without our mark; its mark alone, of one that no unit wants', async () => {
+    // It stays: something may come that wants it.
+    world.isComplete = false;
+    world.database.write(insert('Logical_Switch', { name: 'theirs' }));
+    world.database.write(insert('Logical_Switch', { name: 'left', external_ids: textMap(MARKED) }));
+    await world.settle();
+    const said = ['theirs', 'left'].map((name) => {
+      const { uuid } = world.found('Logical_Switch', name);
+      return [
+        world.reconciler.wantedBy('Logical_Switch', uuid),
+        world.reconciler.markOf('Logical_Switch', uuid),
+      ];
+    });
+    expect(said).toEqual([
+      [undefined, undefined],
+      [undefined, MARKED.heddle],
+    ]);
+  });
+});

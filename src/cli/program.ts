@@ -18,6 +18,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<CommandModule>>> = {
   cluster: () => import('./cluster.ts'),
   cni: () => import('./cni.ts'),
   diff: () => import('./plan.ts'),
+  drops: () => import('./drops.ts'),
   explain: () => import('./explain.ts'),
   graph: () => import('./graph.ts'),
   lab: () => import('./lab.ts'),

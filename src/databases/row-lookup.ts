@@ -46,10 +46,13 @@ const NAMES_NOT_FOLLOWED: Readonly<Record<string, string>> = {
   Static_MAC_Binding: 'logical_port',
 };
 
+/** One for each question: what it read once it does not read again. */
 export class RowLookup {
   readonly name: string;
   readonly #database: { readonly replica: ReplicaView; readonly transactor: Transactor };
   readonly #signal: AbortSignal | undefined;
+  /** Of every row, once it was asked for. */
+  #all: Promise<readonly RowPlace[]> | undefined;
 
   constructor(
     database: { readonly replica: ReplicaView; readonly transactor: Transactor },
@@ -88,7 +91,11 @@ export class RowLookup {
     const [only] = prefixes;
     if (only !== undefined && prefixes.size === 1 && isUuid(only))
       return this.#placesIn(tables, [['_uuid', '==', ['uuid', only]]]);
-    const all = await this.#placesIn(tables, where);
+    // Asked for again and again while one question is answered.
+    const isAll = tables.length === this.tables.length && where.length === 0;
+    const all = isAll
+      ? await (this.#all ??= this.#placesIn(tables, where))
+      : await this.#placesIn(tables, where);
     return all.filter(({ uuid }) =>
       [...lengths].some((length) => prefixes.has(uuid.slice(0, length))),
     );

@@ -78,6 +78,7 @@ export interface OpenHost extends AsyncDisposable {
   readonly controller: HostController;
   readonly openVswitch: OpenDatabase;
   readonly vswitchd: Unixctl;
+  readonly ofctl: OfctlProgram;
   readonly namespace: string | undefined;
   /** The one of this process. */
   readonly monitor: NetworkMonitor;
@@ -229,6 +230,7 @@ export function openHost({
     controller,
     openVswitch,
     vswitchd,
+    ofctl,
     namespace,
     monitor,
     sysctls,

@@ -27,6 +27,7 @@ import { ConfigurationError } from '../process/configuration-error.ts';
 import type { Configuration } from '../settings/configuration.ts';
 import { askedOrigin } from '../views/asked-origin.ts';
 import { distinctProblems } from '../views/distinct-problems.ts';
+import type { DropsReport } from '../views/drops.ts';
 import type { ExplainReport } from '../views/origin.ts';
 import { repairedHostRows, repairedRows } from '../views/repair-text.ts';
 import {
@@ -59,6 +60,7 @@ import { GrpcHealthClient, serveGrpcHealth } from '../process/grpc-health.ts';
 import type { Logger } from '../process/logger.ts';
 import { objectSource, openStore, type OpenObjects } from '../settings/object-store.ts';
 import { DriftReports } from './drift-reports.ts';
+import { droppedIn } from './drop-counters.ts';
 import { explained } from './explained.ts';
 import { followedObject } from './followed-object.ts';
 import { NodeKeepers } from './node-keepers.ts';
@@ -518,6 +520,17 @@ export class ZoneRuntime implements AsyncDisposable {
   async explain(asked: string, signal: AbortSignal): Promise<ExplainReport> {
     const answer = await explained(this, askedOrigin(asked), signal);
     return { node: this.configuration.node, asked, ...answer };
+  }
+
+  /** What the node drops, by counters of flows. Throws ConfigurationError when the host is left alone. */
+  drops(seconds: number, signal: AbortSignal): Promise<DropsReport> {
+    const { ofctl } = this.#hostOrThrow();
+    const { configuration, facts, controller, northbound, southbound, host } = this;
+    return droppedIn(
+      { configuration, facts, controller, northbound, southbound, host, ofctl },
+      seconds,
+      signal,
+    );
   }
 
   #hostOrThrow(): OpenHost {

@@ -4,6 +4,7 @@ import type { GivenOptions } from '../settings/configuration.ts';
 import { invalidParams, type ControlMethod } from '../control/control-socket.ts';
 import type { HostReport } from '../node/report.ts';
 import type { UnderlayReport } from '../node/chassis/underlay-report.ts';
+import type { DropsReport } from '../views/drops.ts';
 import type { ExplainReport } from '../views/origin.ts';
 import type { PlanFormat, PlanReport, StatusReport } from '../views/zone-reports.ts';
 
@@ -37,6 +38,8 @@ export interface ZoneView {
   underlay(): Promise<UnderlayReport>;
   /** Where a row, a flow or a rule comes from. */
   explain(asked: string, signal: AbortSignal): Promise<ExplainReport>;
+  /** What the node drops within so many seconds, or since flows were made: 0. Throws when the daemon leaves the host alone. */
+  drops(seconds: number, signal: AbortSignal): Promise<DropsReport>;
 }
 
 /** The view as methods of a control socket. */
@@ -48,7 +51,18 @@ export const controlMethods = (view: ZoneView): Readonly<Record<string, ControlM
   host: async () => view.host(),
   underlay: async () => view.underlay(),
   explain: async (params, signal) => view.explain(askedIn(params), signal),
+  drops: async (params, signal) => view.drops(secondsIn(params), signal),
 });
+
+/** Longer no answer is waited for. */
+const LONGEST_READING = 3600;
+
+function secondsIn(params: unknown): number {
+  const seconds = isPlainObject(params) ? params['seconds'] : undefined;
+  if (typeof seconds !== 'number' || !(seconds >= 0 && seconds <= LONGEST_READING))
+    throw invalidParams(`params.seconds must be a number from 0 to ${LONGEST_READING}`);
+  return seconds;
+}
 
 function askedIn(params: unknown): string {
   const asked = isPlainObject(params) ? params['asked'] : undefined;

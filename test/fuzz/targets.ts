@@ -364,6 +364,7 @@ const VIEW: ZoneView = {
   diff: () => Promise.reject(new Error('no plan')),
   host: () => Promise.reject(new Error('no host')),
   underlay: () => Promise.reject(new Error('no host')),
+  drops: () => Promise.reject(new Error('no host')),
   explain: (asked) => Promise.reject(new Error(askedOrigin(asked).kind)),
 };
 const answer = answerLine(controlMethods(VIEW), { debug: () => undefined });

@@ -7,8 +7,9 @@ export interface FoundRule {
   readonly handle: number;
   readonly text: string;
   readonly comment: string | undefined;
-  /** Packets that a counter in it has seen. */
+  /** Packets that a counter in it has seen, and their bytes. */
   readonly packets?: number;
+  readonly bytes?: number;
 }
 
 interface FoundChain {
@@ -59,10 +60,11 @@ export function foundTable(objects: readonly unknown[]): FoundNftTable {
   return { chains, sets };
 }
 
-function packetsOf(expressions: unknown): Pick<FoundRule, 'packets'> {
+function packetsOf(expressions: unknown): Pick<FoundRule, 'packets' | 'bytes'> {
   for (const one of Array.isArray(expressions) ? (expressions as readonly unknown[]) : []) {
     const counter = isPlainObject(one) ? one['counter'] : undefined;
-    if (isPlainObject(counter)) return { packets: Number(counter['packets']) };
+    if (isPlainObject(counter))
+      return { packets: Number(counter['packets']), bytes: Number(counter['bytes']) };
   }
   return {};
 }

@@ -244,8 +244,9 @@ export class FlowDriver extends HostDriver<OpenFlowRow, FlowChange> {
 
   /** Flows that units want, with the numbers that ports had at the last look. */
   *wantedFlows(): Iterable<WantedFlow> {
+    const numbers = this.#portNumbers;
     for (const bridge of this.claims.groups()) {
-      const ports = this.#ports.get(bridge);
+      const ports = numbers.get(bridge);
       const numberOf = (name: string): string | undefined => ports?.get(name);
       for (const { row, owner } of this.claims.winnersOf(bridge)) {
         if (row.table !== 'flow') continue;
@@ -257,7 +258,12 @@ export class FlowDriver extends HostDriver<OpenFlowRow, FlowChange> {
 
   /** Number of a port of a bridge at the last look. */
   portNumber(bridge: string, name: string): string | undefined {
-    return this.#ports.get(bridge)?.get(name);
+    return this.#portNumbers.get(bridge)?.get(name);
+  }
+
+  /** As they were at the last look; now, where there was none. */
+  get #portNumbers(): ReadonlyMap<string, PortNumbers> {
+    return this.#portsAt < 0 ? this.#options.ports.read() : this.#ports;
   }
 
   /** Hears of nothing any more; what there is stays. */

@@ -24,15 +24,27 @@ const PORT_VERSION = ['-O', 'OpenFlow10'];
 /** Nothing that could be read as an option or a socket. */
 const BRIDGE_NAME = /^\w[\w.-]*$/;
 
+/** That nothing matched is no error of grep. */
+const COUNTING = [
+  'sh',
+  '-c',
+  'pattern=$1; shift; "$@" | { grep -E -- "$pattern" || [ $? = 1 ]; }',
+  'count',
+];
+/** Milliseconds: a bridge with hundreds of networks takes some seconds. */
+const LONGEST_COUNT = 60_000;
+
 export class OfctlProgram {
   readonly program: Argv;
   readonly #program: Program;
+  readonly #counting: Program;
   readonly #folder: string | undefined;
 
   /** Default: `ovs-ofctl` of the PATH. */
   constructor({ program = ['ovs-ofctl'], folder, ...options }: OfctlProgramOptions = {}) {
     this.program = program;
     this.#program = new Program(program, options, 'openvswitch-switch', OfctlError);
+    this.#counting = new Program(COUNTING, { timeout: LONGEST_COUNT }, 'grep', OfctlError);
     this.#folder = folder;
   }
 
@@ -73,6 +85,24 @@ export class OfctlProgram {
       .split('\n')
       .filter((line) => line.includes(` priority=${priority},`))
       .reduce((sum, line) => sum + Number(/ n_packets=(\d+)/.exec(line)?.[1] ?? 0), 0);
+  }
+
+  /**
+   * Lines of flows that have met packets and match an extended regular expression, with what they count. grep(1) leaves out the others on the way: a bridge
+   * may have a million, of which few count. Throws OfctlError.
+   */
+  async counters(bridge: string, pattern: string): Promise<readonly string[]> {
+    const ended = await this.#counting.run([
+      ` n_packets=[1-9].*(${pattern})`,
+      ...this.program,
+      ...VERSION,
+      '--no-names',
+      'dump-flows',
+      this.target(bridge),
+    ]);
+    const message = ended.stderr.trim();
+    if (message !== '') throw new OfctlError(message);
+    return ended.stdout.split('\n').filter((line) => line.includes('actions='));
   }
 
   /** What the switch says of its ports. */

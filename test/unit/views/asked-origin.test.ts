@@ -1,5 +1,5 @@
 /** What `heddle explain` takes: rows, flows and rules as programs name or print them. */
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { ConfigurationError } from '../../../src/process/configuration-error.ts';
 import { askedOrigin, LONGEST_QUESTION, type Asked } from '../../../src/views/asked-origin.ts';

@@ -20,7 +20,7 @@ export function revalidation(
       if (!isTold)
         log.warn(
           { error },
-          'ovs-vswitchd does not say when it has looked at what it cached: answers of DNS, and what is said to be in force, wait half a second instead',
+          'ovs-vswitchd does not say when it has looked at what it cached: answers of DNS, and what is reported to be in force, wait half a second instead',
         );
       isTold = true;
       await pause(clock, ROUND, new AbortController().signal);

@@ -22,6 +22,7 @@ import {
   type ConnectProblem,
 } from '../cluster/connect/connect-selection.ts';
 import { targetNamespaces } from '../cluster/networks/network-objects.ts';
+import { withStored } from './manifest-findings.ts';
 
 /** What a connection would be, among the objects of the manifests and those that are stored. */
 export interface ConnectPreview {
@@ -41,13 +42,7 @@ export function previewConnects(
   stored: readonly ManifestDocument[],
   settings: ClusterAddressing,
 ): readonly ConnectPreview[] {
-  const byIdentity = new Map(
-    [...stored, ...documents].map((document) => [
-      `${document.kind.kind} ${objectKey(document.object.metadata)}`,
-      document,
-    ]),
-  );
-  const all = [...byIdentity.values()];
+  const all = withStored(documents, stored);
   const objects = <T>(kind: string): readonly T[] =>
     all.filter(({ object }) => object.kind === kind).map(({ object }) => object as unknown as T);
   const udns = objects<UserDefinedNetwork>('UserDefinedNetwork');

@@ -20,14 +20,15 @@ import { selectorProblems } from '../api/label-selector.ts';
 import { parseNad, renderNad } from '../api/nad/nad.ts';
 import { objectKey } from '../api/objects.ts';
 import { withNameLabel } from '../api/selectors.ts';
-import type { EgressIP, Namespace, NetworkAttachmentDefinition } from '../api/types.ts';
-import { insideAddresses, requestedAddresses } from '../cluster/egress/egress-ip-outcome.ts';
+import type { Namespace, NetworkAttachmentDefinition } from '../api/types.ts';
 import { isPlainObject, own } from '../api/plain-object.ts';
-import { formatValue, shownPath, type FieldPath } from '../api/validation/field-errors.ts';
+import type { FieldPath } from '../api/validation/field-errors.ts';
 import { V1 } from '../api/conversion/conversion.ts';
 import type { ClusterSettings } from '../model/model.ts';
 import { objectKindOf } from '../model/read/object-kinds.ts';
 import { targetNamespaces, unsupportedNetwork } from '../cluster/networks/network-objects.ts';
+import { about, aboutField, placeOf, REFUSED } from './manifest-findings.ts';
+import { egressFindings } from './validate-egress.ts';
 import { previewConnects, type ConnectPreview } from './validate-connects.ts';
 import { podProblems, unknownNamespaces } from './validate-pods.ts';
 import { transportAccepted } from '../cluster/networks/network-outcome.ts';
@@ -40,29 +41,9 @@ export interface TogetherProblems {
   readonly errors: readonly ManifestError[];
   /** Which it would take, and which then have no effect: the cluster manager refuses them, or nothing is programmed for their kind. */
   readonly warnings: readonly ManifestError[];
+  /** What may be otherwise in the cluster. */
+  readonly notes: readonly ManifestError[];
 }
-
-const about = (
-  { object, position }: ManifestDocument,
-  message: string,
-  place: ManifestDocument['position'] = position,
-): ManifestError => ({ ...place, object: describeObject(object), message });
-
-/** With the field that it is about. */
-const aboutField = (
-  { object, positionOf }: ManifestDocument,
-  field: FieldPath,
-  message: string,
-): ManifestError => ({
-  ...positionOf(field),
-  object: describeObject(object),
-  field: shownPath(field),
-  message,
-});
-
-const REFUSED = 'the cluster manager would refuse it';
-
-const placeOf = ({ position }: ManifestDocument): string => `${position.file}:${position.line}`;
 
 /** Objects that an earlier document defines already. */
 function definedTwice(documents: readonly ManifestDocument[]): ManifestError[] {
@@ -170,58 +151,6 @@ const unreadable = (
         : about(document, message, document.positionOf(fieldOf(message) ?? [])),
     );
   });
-
-/** EgressIPs with what is no address, what they have twice, and what no node has outside. */
-const invalidEgressIps = (
-  documents: readonly ManifestDocument[],
-  settings: ClusterSettings,
-): ManifestError[] =>
-  documents.flatMap((document) => {
-    if (document.object.kind !== 'EgressIP') return [];
-    const egressIp = document.object as EgressIP;
-    const { egressIPs } = egressIp.spec;
-    const { addresses, invalid } = requestedAddresses(egressIp);
-    const twice = egressIPs.length - invalid.length - addresses.size;
-    return [
-      ...invalid.map(
-        (text) =>
-          `${REFUSED}: ${formatValue(text)} is not a valid IP address; write one such as 172.18.0.100`,
-      ),
-      ...[...insideAddresses(egressIp, settings)].map(
-        ([address, why]) =>
-          `${REFUSED}: ${formatValue(address)} ${why}; write an address of a network of the nodes`,
-      ),
-      ...(twice > 0 ? ['an address is there twice, and counts once; take it out'] : []),
-    ].map((message) => aboutField(document, ['spec', 'egressIPs'], message));
-  });
-
-/** EgressIPs that ask for nothing, or for what another one of these files has: the one that is written first counts. */
-function uselessEgressIps(documents: readonly ManifestDocument[]): ManifestError[] {
-  const taken = new Map<string, ManifestDocument>();
-  return documents.flatMap((document) => {
-    if (document.object.kind !== 'EgressIP') return [];
-    const egressIp = document.object as EgressIP;
-    const { addresses } = requestedAddresses(egressIp);
-    const field = ['spec', 'egressIPs'];
-    if (egressIp.spec.egressIPs.length === 0)
-      return [
-        aboutField(document, field, 'asks for no address, and has no effect: write one or more'),
-      ];
-    return [...addresses.keys()].flatMap((address) => {
-      const first = taken.get(address);
-      if (first === undefined) taken.set(address, document);
-      return first === undefined
-        ? []
-        : [
-            aboutField(
-              document,
-              field,
-              `${REFUSED}: ${address} is asked for by ${describeObject(first.object)} (${placeOf(first)}); write another one`,
-            ),
-          ];
-    });
-  });
-}
 
 /** Primary networks that can't share a namespace that is declared beside them; the one that is written first counts. */
 function conflictingPrimaries(documents: readonly ManifestDocument[]): ManifestError[] {
@@ -422,9 +351,11 @@ export function checkTogether(
   stored: readonly ManifestDocument[] = [],
 ): TogetherProblems {
   const previews = previewConnects(documents, stored, settings);
+  const egress = egressFindings(documents, stored, settings);
   return {
     connections: previews,
     errors: definedTwice(documents),
+    notes: egress.notes,
     warnings: [
       ...unrenderable(documents, settings),
       ...unsupportedFeatures(documents),
@@ -436,8 +367,7 @@ export function checkTogether(
       ...unlabelledNamespaces(documents),
       ...senselessSelectors(documents),
       ...unreadable(documents, settings),
-      ...invalidEgressIps(documents, settings),
-      ...uselessEgressIps(documents),
+      ...egress.warnings,
       ...hostBits(documents),
       ...withoutRoom(documents),
       ...unknownNamespaces(documents).map(({ document, message }) =>

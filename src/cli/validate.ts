@@ -225,6 +225,7 @@ function examine(paths: readonly string[], options: Options, command: Command): 
       ...documents.flatMap(withoutNamespace),
       ...documents.flatMap(droppedNamespace),
       ...together.connections.map(previewText),
+      ...together.notes.map(formatManifestError),
       ...(old === undefined ? [ONLY_ON_UPDATE] : []),
       ...(old?.problems ?? []).map((problem) => `--old: ${problem}`),
     ],

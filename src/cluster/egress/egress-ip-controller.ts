@@ -61,7 +61,7 @@ import {
 import {
   egressNodeFacts,
   egressNodeTexts,
-  reservedAddresses,
+  ownersOf,
   type EgressNodeFacts,
 } from './egress-nodes.ts';
 
@@ -681,17 +681,4 @@ export class EgressIpController {
         await this.#options.store.event({ regarding: egressIp, type: 'Warning', ...problem });
     this.#told.set(name, new Set(problems.map(textOf)));
   }
-}
-
-/** Whose addresses may not be given away, in words. */
-function ownersOf(nodes: readonly EgressNodeFacts[]): ReadonlyMap<string, string> {
-  const owners = new Map<string, string>();
-  for (const { networks } of nodes)
-    for (const address of networks.flatMap(reservedAddresses))
-      owners.set(address, 'the address of a network, or of everybody in it,');
-  for (const { name, nextHops } of nodes)
-    for (const address of nextHops) owners.set(address, `the next hop of node ${name}`);
-  for (const { name, addresses } of nodes)
-    for (const address of addresses) owners.set(address, `a host (${name}) IP address`);
-  return owners;
 }

@@ -95,7 +95,20 @@ export function egressNodeFacts(node: Node): EgressNodeFacts {
 }
 
 /** Addresses of an IPv4 network that nobody can have: its own, and that of everybody in it. */
-export const reservedAddresses = (network: Prefix): readonly string[] =>
+const reservedAddresses = (network: Prefix): readonly string[] =>
   network.family === 'v6' || network.length > 30
     ? []
     : [network.base, lastOf(network)].map((value) => formatAddress({ family: 'v4', value }));
+
+/** Whose addresses may not be given away, in words. */
+export function ownersOf(nodes: readonly EgressNodeFacts[]): ReadonlyMap<string, string> {
+  const owners = new Map<string, string>();
+  for (const { networks } of nodes)
+    for (const address of networks.flatMap(reservedAddresses))
+      owners.set(address, 'the address of a network, or of everybody in it,');
+  for (const { name, nextHops } of nodes)
+    for (const address of nextHops) owners.set(address, `the next hop of node ${name}`);
+  for (const { name, addresses } of nodes)
+    for (const address of addresses) owners.set(address, `a host (${name}) IP address`);
+  return owners;
+}

@@ -13,6 +13,10 @@ export interface TrafficClass {
   readonly cidrs: readonly string[];
 }
 
+/** What an EgressIP is told that selects no class. */
+export const NO_TRAFFIC_CLASS =
+  'no EgressTrafficClass has such labels: nothing leaves with its addresses; create one, or correct the labels';
+
 const UNTIL_THEN = 'until then its destinations are those that were read last';
 
 /** What a definition of ovn-kubernetes may have let in. */

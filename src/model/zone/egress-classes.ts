@@ -13,7 +13,7 @@ import { FactTable } from '../../facts/fact-table.ts';
 import { union } from '../../facts/keys.ts';
 import type { Family } from '../../allocators/addresses.ts';
 import type { NetworkName } from '../model.ts';
-import type { TrafficClass } from '../read/egress-traffic-classes.ts';
+import { NO_TRAFFIC_CLASS, type TrafficClass } from '../read/egress-traffic-classes.ts';
 import type { AttachmentTables } from './attachments.ts';
 import type { EgressIpTables } from './egress-ips.ts';
 import type { EgressServiceTables } from './egress-services.ts';
@@ -145,8 +145,7 @@ export function egressClassTables(
       for (const name of egressDestinations.keysBy('none'))
         yield {
           object: `EgressIP ${name}`,
-          message:
-            'spec.trafficSelector: no EgressTrafficClass has such labels: nothing leaves with its addresses; create one, or correct the labels',
+          message: `spec.trafficSelector: ${NO_TRAFFIC_CLASS}`,
         };
       for (const key of egressClassPorts.keysBy('contested')) {
         const { namespace = '', pod = '', conflicts = [] } = egressClassPorts.peek(...key) ?? {};

@@ -66,7 +66,7 @@ export function register(program: Command): void {
     ['where', 'cluster', 'behaviour'],
   ).action(async (network: string | undefined, options: GraphOptions, command: Command) => {
     await using zone = await zoneOf(command);
-    const whole = topologyGraph(zone.rows());
+    const whole = topologyGraph(zone.rows(), zone.egressExits());
     const graph = partOf(whole, wanted(zone, whole, network, options.namespace));
     const format = options.json === true ? 'json' : options.format;
     if (options.output !== undefined && isFolder(options.output))

@@ -1,13 +1,6 @@
 /** `heddle show egressip`: where the addresses of EgressIPs are, and who leaves with them. */
 import type { Command } from 'commander';
-import {
-  egressIPs,
-  egressTrafficClasses,
-  namespaces,
-  nodes,
-  pods,
-  zoneStatuses,
-} from '../api/kinds.ts';
+import { egressTrafficClasses, namespaces, nodes, pods, zoneStatuses } from '../api/kinds.ts';
 import { LEASES, NODE_LEASES } from '../api/node-lease.ts';
 import { objectSource, openStore } from '../settings/object-store.ts';
 import {
@@ -15,7 +8,8 @@ import {
   type EgressAddressState,
   type EgressIpOverview,
 } from '../views/egress-overview.ts';
-import { listed } from '../views/overview-objects.ts';
+import { egressPlacementProblems } from '../views/egress-problems.ts';
+import { listed, readEgressPlacement } from '../views/overview-objects.ts';
 import { addSettings, configurationOf } from './options.ts';
 import { didYouMean, EXIT, print, printJson, printLines, report, table, tone } from './output.ts';
 
@@ -50,17 +44,20 @@ async function showEgressIps(
   const configuration = configurationOf(command);
   await using store = await openStore(objectSource(configuration, process.env), { dryRun: true });
   const { objects } = store;
+  const now = Date.now();
+  const placed = { ...(await readEgressPlacement(objects)), nodes: await objects.list(nodes) };
   const all = egressOverview(
     {
-      egressIps: await listed(objects, egressIPs),
+      egressIps: placed.egressIps,
       trafficClasses: await listed(objects, egressTrafficClasses),
-      nodes: await objects.list(nodes),
+      nodes: placed.nodes,
       namespaces: await objects.list(namespaces),
       pods: await objects.list(pods),
       zoneStatuses: await objects.list(zoneStatuses),
       leases: await listed(objects, LEASES, NODE_LEASES),
+      placement: egressPlacementProblems(placed, configuration.settings, now),
     },
-    { now: Date.now() },
+    { now },
   );
   const shown = name === undefined ? all : all.filter((one) => one.name === name);
   if (name !== undefined && shown.length === 0) {

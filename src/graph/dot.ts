@@ -9,6 +9,7 @@ const SHAPES: Readonly<Record<BoxKind, string>> = {
   bridge: 'shape=cylinder, style="filled", fillcolor="#eceff1"',
   zones: 'shape=folder, style="filled", fillcolor="#f3e5f5"',
   pods: 'shape=note, style="filled", fillcolor="#e8f5e9"',
+  egress: 'shape=cds, style="filled", fillcolor="#fce4ec"',
 };
 
 /** What a box is, for who points at it. */
@@ -20,6 +21,7 @@ const MEANINGS: Readonly<Record<BoxKind, string>> = {
   bridge: 'network outside of OVN, by a bridge of the node',
   zones: 'ports of other nodes',
   pods: 'pods of this node',
+  egress: 'what leaves, and how:',
 };
 
 const quoted = (text: string): string =>

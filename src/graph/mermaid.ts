@@ -9,6 +9,7 @@ const SHAPES: Readonly<Record<BoxKind, readonly [string, string]>> = {
   bridge: ['[(', ')]'],
   zones: ['[/', '/]'],
   pods: ['>', ']'],
+  egress: ['[\\', '/]'],
 };
 
 /** Text in quotes: what would end it, or be read as markup, becomes an entity. */

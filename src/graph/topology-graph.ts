@@ -1,23 +1,20 @@
 /** The logical topology of a node's zone as boxes and lines, from the rows that describe it. Pure. */
-
-/** A row as a graph needs it. */
-export interface GraphRow {
-  readonly table: string;
-  /** Its name, for switches, routers and their ports. */
-  readonly key: string;
-  /** A set is a list, a map a Map. */
-  readonly columns: Readonly<Record<string, unknown>>;
-  /** For which it is there: `Pod blue/web`. */
-  readonly object: string;
-  /** Rows whose set columns hold it. */
-  readonly holders: readonly { readonly table: string; readonly key: string }[];
-}
+import { EgressRows } from './egress-rows.ts';
+import type { GraphRow } from './graph-row.ts';
 
 /**
  * `network`: a whole network, of an overview; `host`: where the node's own stack is attached; `bridge`: the network outside of OVN; `zones`: other nodes; `pods`: those of one
- * switch.
+ * switch; `egress`: objects of one kind that say what of a switch or router leaves, and how.
  */
-export type BoxKind = 'network' | 'switch' | 'router' | 'host' | 'bridge' | 'zones' | 'pods';
+export type BoxKind =
+  | 'network'
+  | 'switch'
+  | 'router'
+  | 'host'
+  | 'bridge'
+  | 'zones'
+  | 'pods'
+  | 'egress';
 
 export interface Box {
   readonly id: string;
@@ -62,7 +59,7 @@ const compareNetworks = (a: string, b: string): number =>
 const placeOf = (network: string): number =>
   network === 'default' ? 0 : network.startsWith(CONNECTION) ? 2 : 1;
 
-/** Of more pods than this on a switch the number is shown. */
+/** Of more pods than this on a switch, and of more objects of one kind of egress, the number is shown. */
 const MOST_PODS = 12;
 
 const NETWORK_ID = 'k8s.ovn.org/network';
@@ -106,10 +103,17 @@ const listOf = (value: unknown): readonly string[] =>
 const member = (value: unknown, key: string): string =>
   value instanceof Map ? textOf(value.get(key)) : '';
 
-/** A graph for each network, and what links them. */
-export function topologyGraph(rows: readonly GraphRow[]): TopologyGraph {
-  const graph = new Zone(rows);
+/**
+ * A graph for each network, and what links them. `exits`: of an object that gives pods an address outside, where what leaves has which: `EgressIP shop` →
+ * `172.18.0.200 at n1`.
+ */
+export function topologyGraph(
+  rows: readonly GraphRow[],
+  exits: ReadonlyMap<string, readonly string[]> = new Map(),
+): TopologyGraph {
+  const graph = new Zone(rows, exits);
   for (const row of rows) graph.add(row);
+  graph.addEgress();
   return { networks: graph.networks(), links: graph.links() };
 }
 
@@ -153,8 +157,10 @@ class Zone {
   /** What networks consist of, as numbers. */
   readonly #numbers = new Map<string, Map<string, number>>();
   readonly #counts = new Map<string, Map<string, number>>();
+  readonly #egress: EgressRows;
 
-  constructor(rows: readonly GraphRow[]) {
+  constructor(rows: readonly GraphRow[], exits: ReadonlyMap<string, readonly string[]>) {
+    this.#egress = new EgressRows(exits);
     this.#routerPorts = new Map(
       rows.filter(({ table }) => table === 'Logical_Router_Port').map((row) => [row.key, row]),
     );
@@ -168,6 +174,7 @@ class Zone {
   }
 
   add(row: GraphRow): void {
+    this.#egress.add(row);
     const [holder] = row.holders;
     if (holder === undefined) return;
     if (Object.hasOwn(COUNTED, row.table)) {
@@ -179,6 +186,19 @@ class Zone {
       }
     } else if (row.table === 'Logical_Switch_Port') this.#addSwitchPort(row, holder.key);
     else if (row.table === 'Logical_Router_Port') this.#addRouterPort(row, holder.key);
+  }
+
+  /** To be called after all rows. */
+  addEgress(): void {
+    // Rules of port groups are about pods: they hang where these do.
+    const switchOf = new Map<string, string>();
+    for (const { from, to } of this.#lines)
+      if (this.#boxes.get(to)?.kind === 'pods')
+        switchOf.set(this.#networkOf.get(from) ?? 'default', from);
+    for (const { holder, network, kind, lines } of this.#egress.groups()) {
+      const box = this.#networkOf.has(holder) ? holder : switchOf.get(network);
+      if (box !== undefined) this.#hang(box, 'egress', kind, lines);
+    }
   }
 
   networks(): readonly NetworkGraph[] {
@@ -224,7 +244,7 @@ class Zone {
       return `${count} ${count === 1 ? one : many}`;
     });
     const shown =
-      kind === 'pods' && lines.length > MOST_PODS
+      (kind === 'pods' || kind === 'egress') && lines.length > MOST_PODS
         ? [...lines.slice(0, MOST_PODS), `and ${lines.length - MOST_PODS} more`]
         : lines;
     return { id, kind, title, lines: counts.length === 0 ? shown : [...shown, counts.join(', ')] };

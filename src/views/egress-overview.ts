@@ -13,7 +13,7 @@ import { daemonOverview, type OverviewTime } from './daemon-overview.ts';
 
 /**
  * `Committed`: its node has written that it answers for it. `Assigned`: its node has not yet. `Moving`: no node has it, and one still answers for it.
- * `Waiting`: no node may have it; events of the object tell why. `Invalid`: it is no address.
+ * `Waiting`: no node may have it; `problems` tell why. `Invalid`: it is no address.
  */
 export type EgressAddressState = 'Committed' | 'Assigned' | 'Moving' | 'Waiting' | 'Invalid';
 
@@ -35,7 +35,7 @@ export interface EgressIpOverview {
   readonly pods: readonly string[];
   /** Of pods that it selects, and that an older EgressIP serves; one for some destinations alone serves its pods beside others. */
   readonly standby: readonly string[];
-  /** What nodes report of it, and which of those that have its addresses have no daemon. */
+  /** Why addresses have no node, what nodes report of it, and which of those that have its addresses have no daemon. */
   readonly problems: readonly string[];
 }
 
@@ -48,6 +48,8 @@ export interface EgressObjects {
   readonly zoneStatuses: readonly ZoneStatus[];
   /** Heartbeats of nodes' daemons. */
   readonly leases: readonly Lease[];
+  /** Why addresses have no node: see `egressPlacementProblems`. */
+  readonly placement: readonly ZoneProblem[];
 }
 
 const canonical = (text: string): string | undefined => {
@@ -107,9 +109,10 @@ export function egressOverview(
       of.set(metadata.name, [...(of.get(metadata.name) ?? []), objectKey(pod.metadata)]);
     }
   }
-  const reported: readonly ZoneProblem[] = objects.zoneStatuses.flatMap(
-    ({ status }) => status?.problems ?? [],
-  );
+  const reported: readonly ZoneProblem[] = [
+    ...objects.placement,
+    ...objects.zoneStatuses.flatMap(({ status }) => status?.problems ?? []),
+  ];
   return objects.egressIps
     .toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1))
     .map((egressIp) => {

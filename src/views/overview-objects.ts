@@ -2,11 +2,14 @@ import {
   APPLIED_KINDS,
   clusterNetworkConnects,
   clusterUserDefinedNetworks,
+  egressIPs,
+  egressServices,
   isOptionalKind,
   networkAttachmentDefinitions,
   nodes,
   ovnSecondaryNetworks,
   pods,
+  services,
   userDefinedNetworks,
   zoneStatuses,
 } from '../api/kinds.ts';
@@ -14,6 +17,7 @@ import { LEASES, NODE_LEASES } from '../api/node-lease.ts';
 import type { KubeObject, ResourceKind } from '../api/objects.ts';
 import type { Selection } from '../store/selection.ts';
 import { StoreError, type Store } from '../store/store.ts';
+import type { EgressPlacement } from './egress-problems.ts';
 import type { OverviewObjects } from './overview.ts';
 
 /** What there is of a kind; nothing of a feature that is not installed. */
@@ -31,6 +35,16 @@ export async function listed<T extends KubeObject>(
   }
 }
 
+/** What has addresses outside, and may have those of others. */
+export async function readEgressPlacement(store: Store): Promise<Omit<EgressPlacement, 'nodes'>> {
+  const found = {
+    egressIps: await listed(store, egressIPs),
+    egressServices: await listed(store, egressServices),
+  };
+  const isNeeded = found.egressIps.length + found.egressServices.length > 0;
+  return { ...found, services: isNeeded ? await listed(store, services) : [] };
+}
+
 /** Lists what an overview is made from. */
 export const readOverviewObjects = async (store: Store): Promise<OverviewObjects> => ({
   networkObjects: [
@@ -44,5 +58,6 @@ export const readOverviewObjects = async (store: Store): Promise<OverviewObjects
   pods: await listed(store, pods),
   zoneStatuses: await listed(store, zoneStatuses),
   leases: await listed(store, LEASES, NODE_LEASES),
+  ...(await readEgressPlacement(store)),
   appliedObjects: (await Promise.all(APPLIED_KINDS.map((kind) => listed(store, kind)))).flat(),
 });

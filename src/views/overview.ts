@@ -30,9 +30,10 @@ import {
   type StateNow,
 } from './daemon-overview.ts';
 import { distinctProblems } from './distinct-problems.ts';
+import { egressPlacementProblems, type EgressPlacement } from './egress-problems.ts';
 import { waitingPods, type WaitingPod } from './waiting-pods.ts';
 
-export interface OverviewObjects {
+export interface OverviewObjects extends EgressPlacement {
   readonly networkObjects: readonly NetworkObject[];
   readonly clusterNetworkConnects: readonly ClusterNetworkConnect[];
   readonly networkAttachmentDefinitions: readonly NetworkAttachmentDefinition[];
@@ -172,7 +173,7 @@ export function overviewOf(
       const cause = causeOfWaiting(pod, sorted, daemons);
       return cause === undefined ? pod : { ...pod, cause };
     }),
-    problems: problemsOf(objects),
+    problems: problemsOf(objects, egressPlacementProblems(objects, settings, time.now)),
     objects: objectsOf(objects.zoneStatuses),
     notInForce: notInForce(
       objects.appliedObjects,
@@ -342,14 +343,18 @@ function objectsOf(zoneStatuses: readonly ZoneStatus[]): readonly ObjectOverview
     .sort((a, b) => (a.object < b.object ? -1 : 1));
 }
 
-function problemsOf({
-  zoneStatuses,
-  clusterNetworkConnects,
-}: Pick<OverviewObjects, 'zoneStatuses' | 'clusterNetworkConnects'>): Overview['problems'] {
+function problemsOf(
+  {
+    zoneStatuses,
+    clusterNetworkConnects,
+  }: Pick<OverviewObjects, 'zoneStatuses' | 'clusterNetworkConnects'>,
+  ofEgress: Overview['problems'],
+): Overview['problems'] {
   const ofNodes = distinctProblems(zoneStatuses.flatMap(({ status }) => status?.problems ?? []));
   const saidByNodes = new Set(ofNodes.map(({ object, message }) => `${object} ${message}`));
   const problems = [
     ...ofNodes,
+    ...ofEgress,
     ...clusterNetworkConnects.flatMap((connect) =>
       (connect.status?.conditions ?? [])
         .filter(({ status }) => status !== 'True')

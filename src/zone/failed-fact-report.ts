@@ -3,7 +3,7 @@ import type { FactFailure } from '../facts/derivation-graph.ts';
 import type { ZoneProblem } from '../api/zone-status.ts';
 import { errorText } from '../api/error-text.ts';
 import { isToBlame } from '../facts/derived-facts.ts';
-import { Unreadable } from '../facts/unreadable.ts';
+import { NotReadYet, Unreadable } from '../facts/unreadable.ts';
 import { aboutObject, factName } from '../model/zone/failed-facts.ts';
 import type { ZoneFacts } from '../model/zone/zone.ts';
 import type { Logger } from '../process/logger.ts';
@@ -51,12 +51,22 @@ export class FailedFacts {
 
   *problems(): Iterable<ZoneProblem> {
     for (const failure of this.#facts.graph.failures())
-      if (isToBlame(failure))
+      if (isToBlame(failure) && !(failure.error instanceof NotReadYet))
         yield {
           object: aboutObject(this.#facts, failure.object).object,
           message: isKnownWhy(failure)
             ? errorText(failure.error)
             : `${factName(failure)} could not be worked out, what follows from it stays as it was: ${errorText(failure.error)}; change the object, and report this with the stack in the log of heddle node`,
+        };
+  }
+
+  /** What objects wait for that is known in a moment. */
+  *waiting(): Iterable<ZoneProblem> {
+    for (const failure of this.#facts.graph.failures())
+      if (isToBlame(failure) && failure.error instanceof NotReadYet)
+        yield {
+          object: aboutObject(this.#facts, failure.object).object,
+          message: `what is to be read first: ${errorText(failure.error)}`,
         };
   }
 }

@@ -6,6 +6,9 @@ import { nodes, pods } from '../api/kinds.ts';
 import { objectKey } from '../api/objects.ts';
 import type { Node } from '../api/types.ts';
 import type { Network } from '../model/model.ts';
+import { EVERY_HOST } from '../model/read/egress-services.ts';
+import { egressServiceObject } from '../model/zone/egress-services.ts';
+import type { ZoneFacts } from '../model/zone/zone.ts';
 import { objectSource, openStore } from '../settings/object-store.ts';
 import type { Store } from '../store/store.ts';
 import { inventedNodes } from './invented-nodes.ts';
@@ -32,6 +35,8 @@ export interface RenderedZone extends AsyncDisposable {
   readonly networks: readonly Network[];
   /** Rows of Northbound. */
   rows(): readonly RenderedRow[];
+  /** Of objects that give pods an address outside, `EgressIP shop`: which addresses, and at which nodes. */
+  egressExits(): ReadonlyMap<string, readonly string[]>;
   /** Everything as a shell script. */
   script(): string;
   report(): Promise<PlanReport>;
@@ -91,10 +96,30 @@ export async function renderedZone(
         columns: Object.fromEntries(columns.map(({ name, after }) => [name, after])),
         holders: memberships,
       })),
+    egressExits: () => egressExits(runtime.facts),
     script: () => scriptOf(plans),
     report: () => planReport(runtime, { details: true }),
     [Symbol.asyncDispose]: () => stack[Symbol.asyncDispose](),
   };
+}
+
+function egressExits(facts: ZoneFacts): ReadonlyMap<string, readonly string[]> {
+  const ofIps = [...facts.egressPlaces.entries()].map(
+    ([name, { addresses }]) =>
+      [
+        `EgressIP ${name}`,
+        addresses.length === 0
+          ? ['no node has an address of it']
+          : addresses.map(({ address, node }) => `${address} at ${node}`),
+      ] as const,
+  );
+  const ofServices = [...facts.egressServicePlaces.entries()].map(([, place]) => {
+    const { service, host, sources } = place;
+    const from = sources.join(' ');
+    const where = host === EVERY_HOST ? 'by the node of each pod' : `${from} at ${host}`;
+    return [egressServiceObject(service), [host === '' ? 'no node' : where]] as const;
+  });
+  return new Map<string, readonly string[]>([...ofIps, ...ofServices]);
 }
 
 /** Nodes as they would be with what is made up. */

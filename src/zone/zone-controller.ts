@@ -271,6 +271,11 @@ export class ZoneController {
     return problems;
   }
 
+  /** What objects wait for that is read in a moment, in words. */
+  waitingFacts(): Iterable<ZoneProblem> {
+    return this.#failedFacts.waiting();
+  }
+
   /** Objects whose units or rows are not all there: failed, refused, or waiting for something. */
   *unfinishedObjects(): Iterable<string> {
     yield* this.#engine.unfinishedObjects();

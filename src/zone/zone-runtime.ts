@@ -675,7 +675,7 @@ export class ZoneRuntime implements AsyncDisposable {
   }
 
   #pending(): readonly ZoneProblem[] {
-    return [...this.facts.modelPending()];
+    return [...this.facts.modelPending(), ...this.controller.waitingFacts()];
   }
 
   /** Throws what ended a part that should have run on: the process is better started anew. */

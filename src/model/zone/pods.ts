@@ -1,6 +1,6 @@
 /** Pods: this node's, and those of other nodes while something depends on them. */
 import { FactTable } from '../../facts/fact-table.ts';
-import { Unreadable } from '../../facts/unreadable.ts';
+import { NotReadYet } from '../../facts/unreadable.ts';
 import type { EndingPod, HostNetworkPod, PodFacts, PodInterface } from '../model.ts';
 import type { PodNetworkRequests } from '../rules/pod-plan.ts';
 import { OtherPods } from './other-pods.ts';
@@ -28,10 +28,10 @@ export function podTables({ recorder }: ZoneBasis) {
     /** Those of the pods of other nodes; none while nothing asks for them. */
     remoteInterfaces: new FactTable<InterfaceKey, PodInterface>('remoteInterfaces', recorder),
 
-    /** For who builds something of the pods of all nodes. Throws `Unreadable` before they are known. */
+    /** For who builds something of the pods of all nodes. Throws `NotReadYet` before they are known. */
     requireOtherPods(): void {
       if (otherPods.areKnown !== true)
-        throw new Unreadable('the pods of other nodes are not read yet');
+        throw new NotReadYet('the pods of other nodes are not read yet');
     },
   };
 }

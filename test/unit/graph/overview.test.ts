@@ -3,7 +3,8 @@ import { dotText } from '../../../src/graph/dot.ts';
 import { mermaidText } from '../../../src/graph/mermaid.ts';
 import { overviewOf } from '../../../src/graph/overview.ts';
 import { svgText } from '../../../src/graph/svg.ts';
-import { topologyGraph, type GraphRow } from '../../../src/graph/topology-graph.ts';
+import type { GraphRow } from '../../../src/graph/graph-row.ts';
+import { topologyGraph } from '../../../src/graph/topology-graph.ts';
 
 const row = (
   table: string,

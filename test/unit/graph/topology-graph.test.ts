@@ -1,13 +1,9 @@
 import { describe, expect, test } from 'vitest';
+import type { GraphRow } from '../../../src/graph/graph-row.ts';
 import { dotText } from '../../../src/graph/dot.ts';
 import { mermaidText } from '../../../src/graph/mermaid.ts';
 import { svgText } from '../../../src/graph/svg.ts';
-import {
-  joinedBy,
-  partOf,
-  topologyGraph,
-  type GraphRow,
-} from '../../../src/graph/topology-graph.ts';
+import { joinedBy, partOf, topologyGraph } from '../../../src/graph/topology-graph.ts';
 
 const row = (
   table: string,

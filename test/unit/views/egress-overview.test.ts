@@ -29,6 +29,7 @@ const leaving: Namespace = namespace('a', { leaves: 'so' });
 const NOON = Date.parse('2026-01-01T12:00:00Z');
 const objects: EgressObjects = {
   leases: [],
+  placement: [],
   trafficClasses: [],
   egressIps: [
     egressIp('young', '2026-02-01T00:00:00Z', ['172.18.0.60', 'fd00::060'], []),

@@ -20,6 +20,9 @@ const nothing: OverviewObjects = {
   zoneStatuses: [],
   leases: [],
   appliedObjects: [],
+  egressIps: [],
+  egressServices: [],
+  services: [],
 };
 const lastTransitionTime = '2026-01-01T00:00:00Z';
 

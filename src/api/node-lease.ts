@@ -70,3 +70,7 @@ export const absenceText = ({ renewTime, isHeld }: Heartbeat): string =>
   isHeld
     ? `no heartbeat of its daemon since ${renewTime}`
     : `its daemon was stopped at ${renewTime}`;
+
+/** What it means that nobody keeps a node's zone, and what to look at. */
+export const ABSENCE_MEANS =
+  'its networks stay as they are, and nobody keeps them true; does "heddle node" run there?';

@@ -145,6 +145,14 @@ function wanted(
     if (joined.size > 0) return (name) => joined.has(name);
   }
   if (names.size === 0) {
+    const isThere = zone.networks.some(
+      ({ name, object }) => name === network || object.split(' ')[1] === network,
+    );
+    if (isThere && namespace !== undefined)
+      throw new ConfigurationError(
+        '--namespace',
+        `network "${network ?? ''}" has no NetworkAttachmentDefinition in namespace "${namespace}": leave out one of the two`,
+      );
     const nearest = nearestName(
       network ?? '',
       zone.networks.flatMap(({ name, object }) => [name, object.split(' ')[1] ?? '']),

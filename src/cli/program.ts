@@ -4,7 +4,8 @@ import { basename, join } from 'node:path';
 import { Command, CommanderError } from 'commander';
 import { VERSION } from '../process/version.ts';
 import { EXIT, report, tone } from './output.ts';
-import { exitCodeOf, withoutErrno } from './user-errors.ts';
+import { withoutErrno } from '../api/without-errno.ts';
+import { exitCodeOf } from './user-errors.ts';
 
 interface CommandModule {
   readonly register: (program: Command) => void;

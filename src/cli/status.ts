@@ -11,7 +11,7 @@ import { objectSource, openStore } from '../settings/object-store.ts';
 import { isHealthy, overviewOf, type NetworkOverview, type Overview } from '../views/overview.ts';
 import { problemText, type PlaceOf } from '../views/problem-text.ts';
 import { readOverviewObjects } from '../views/overview-objects.ts';
-import { filtered, networkState, statusView } from '../views/status-view.ts';
+import { filtered, knownNamespaces, networkState, statusView } from '../views/status-view.ts';
 import { waitingText } from '../views/waiting-pods.ts';
 import { statusReport, type StatusReport } from '../views/zone-reports.ts';
 import type { NetworkName } from '../model/model.ts';
@@ -141,6 +141,14 @@ async function look(
           rest.networks.map(({ name }) => name),
           'networks',
         )}`,
+      );
+      process.exitCode = EXIT.problems;
+      return;
+    }
+    const namespaces = knownNamespaces({ ...rest, objects, notInForce });
+    if (namespace !== undefined && !namespaces.includes(namespace)) {
+      report(
+        `heddle status: nothing is known of a namespace "${namespace}", no network and no pod${didYouMean(namespace, namespaces, 'namespaces')}`,
       );
       process.exitCode = EXIT.problems;
       return;

@@ -16,36 +16,6 @@ const OF_PATHS: ReadonlySet<unknown> = new Set([
   'EROFS',
 ]);
 
-const MEANINGS: Readonly<Record<string, string>> = {
-  EACCES: 'permission denied',
-  ECONNREFUSED: 'nobody listens there',
-  ECONNRESET: 'the connection was closed',
-  EHOSTUNREACH: 'no route to host',
-  ENETUNREACH: 'no route to network',
-  ENOENT: 'no such file or directory',
-  ENOTFOUND: 'no such host',
-  EPIPE: 'the connection was closed',
-  ETIMEDOUT: 'no answer',
-};
-
-/** The text without names of error numbers: `open /x: no such file or directory` in place of `ENOENT: no such file or directory, open '/x'`. */
-export const withoutErrno = (text: string): string =>
-  text
-    .replaceAll(
-      /(?:\w*Error: )?\bE[A-Z]{3,}\b: ([^,\n]+), (\w+)(?: '([^'\n]*)')?/g,
-      (_all, why: string, call: string, path?: string) =>
-        path === undefined ? `${call}: ${why}` : `${call} ${path}: ${why}`,
-    )
-    .replaceAll(
-      /\b(connect|getaddrinfo) (E[A-Z]{3,})\b(?: (\S+?))?(?=[\s);,]|$)/g,
-      (all, call: string, code: string, where?: string) => {
-        const meaning = MEANINGS[code];
-        return meaning === undefined
-          ? all
-          : `${call}${where === undefined ? '' : ` ${where}`}: ${meaning}`;
-      },
-    );
-
 const errnoOf = (error: unknown): unknown =>
   error instanceof Error && 'code' in error ? error.code : undefined;
 

@@ -13,7 +13,7 @@ import { EXIT, print, printJson, report, tone } from './output.ts';
 import { previewText } from './validate-connects.ts';
 import { checkTogether } from './validate-together.ts';
 import { errorText } from '../api/error-text.ts';
-import { withoutErrno } from './user-errors.ts';
+import { withoutErrno } from '../api/without-errno.ts';
 
 const STANDARD_INPUT = '-';
 const MANIFEST_NAME = /^[^.].*\.(ya?ml|json)$/;

@@ -1,6 +1,6 @@
 /** The cluster manager: its controllers on one store, started in the right order. */
 import type { Registry } from 'prom-client';
-import { LEASES, NODE_LEASES } from '../api/node-lease.ts';
+import { ABSENCE_MEANS, LEASES, NODE_LEASES } from '../api/node-lease.ts';
 import type { ZoneProblem } from '../api/zone-status.ts';
 import { pause, systemClock, type Clock } from '../store/clock.ts';
 import { Informers } from '../store/informers.ts';
@@ -426,7 +426,7 @@ export class ClusterManager {
     for (const [node, { message }] of this.#heartbeats.absentees())
       problems.push({
         object: `Node ${node}`,
-        message: `${message}: its networks stay as they are, and nobody keeps them true; does "heddle node" run there?`,
+        message: `${message}: ${ABSENCE_MEANS}`,
       });
     for (const [queue, objectOfKey] of this.#queues)
       for (const [key, failure] of queue.failing)

@@ -12,6 +12,7 @@ import {
 } from 'ovsdb-client-ts';
 import type { ZoneDatabase } from './zone-database.ts';
 import { errorText } from '../api/error-text.ts';
+import { withoutErrno } from '../api/without-errno.ts';
 
 export interface TlsFiles {
   readonly privateKey?: string;
@@ -76,19 +77,28 @@ const FINAL_CAUSES: ReadonlySet<unknown> = new Set([
 const isFinal = ({ cause }: OvsdbError): boolean =>
   cause instanceof Error && 'code' in cause && FINAL_CAUSES.has(cause.code);
 
+/** The cause stays the same from try to try, so that it is one line of the log. */
+const notConnected = (database: string, status: string, lost: OvsdbError | undefined): string =>
+  `${database} is not connected ${
+    lost === undefined ? `yet (${status})` : `(${withoutErrno(explain(lost))})`
+  }: what was programmed goes on, and no change gets there; see whether its ovsdb-server runs, and its log`;
+
 /** Begins to connect. Throws ConfigurationError for a remote or TLS file that can't be used. */
 export function openDatabase(options: DatabaseOptions): OpenDatabase {
   const { name, flag, remotes, log, lock: lockName, onAvailable } = options;
   let isLoaded = false;
+  let lost: OvsdbError | undefined;
   const [hopeless, gaveUp] = [new Set<string>(), new AbortController()];
   const client = clientOf(
     options,
     () => {
       isLoaded = true;
+      lost = undefined;
       hopeless.clear();
       onAvailable?.();
     },
     (remote, error) => {
+      lost = error;
       if (isFinal(error)) hopeless.add(remote);
       else hopeless.delete(remote);
       if (hopeless.size === remotes.split(',').length) gaveUp.abort(error);
@@ -97,7 +107,7 @@ export function openDatabase(options: DatabaseOptions): OpenDatabase {
   const lock = lockName === undefined ? undefined : client.lock(lockName);
   const unavailable = (): string | undefined => {
     if (client.status !== 'ready')
-      return `${name} (${flag} ${remotes}) is not connected (${client.status})`;
+      return notConnected(`${name} (${flag} ${remotes})`, client.status, lost);
     if (lock !== undefined && !lock.isHeld)
       return `another Heddle process holds the lock "${lock.name}" of ${name} (${flag} ${remotes})`;
     return undefined;

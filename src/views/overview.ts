@@ -18,6 +18,7 @@ import type {
 } from '../api/types.ts';
 import { objectStatesIn } from '../api/zone-objects.ts';
 import type { ZoneObjectState, ZoneStatus, ZoneStatusContent } from '../api/zone-status.ts';
+import { zoneCondition } from '../cluster/connect/connect-readiness.ts';
 import { networkOf } from '../cluster/networks/network-objects.ts';
 import type { ClusterSettings } from '../model/model.ts';
 import { notInForce, type NotInForce } from './applied-overview.ts';
@@ -31,6 +32,7 @@ import {
 } from './daemon-overview.ts';
 import { distinctProblems } from './distinct-problems.ts';
 import { egressPlacementProblems, type EgressPlacement } from './egress-problems.ts';
+import { leaderProblem } from './leader-overview.ts';
 import { waitingPods, type WaitingPod } from './waiting-pods.ts';
 
 export interface OverviewObjects extends EgressPlacement {
@@ -173,7 +175,12 @@ export function overviewOf(
       const cause = causeOfWaiting(pod, sorted, daemons);
       return cause === undefined ? pod : { ...pod, cause };
     }),
-    problems: problemsOf(objects, egressPlacementProblems(objects, settings, time.now)),
+    problems: problemsOf(
+      objects,
+      daemons,
+      egressPlacementProblems(objects, settings, time.now),
+      time.now,
+    ),
     objects: objectsOf(objects.zoneStatuses),
     notInForce: notInForce(
       objects.appliedObjects,
@@ -344,20 +351,27 @@ function objectsOf(zoneStatuses: readonly ZoneStatus[]): readonly ObjectOverview
 }
 
 function problemsOf(
-  {
-    zoneStatuses,
-    clusterNetworkConnects,
-  }: Pick<OverviewObjects, 'zoneStatuses' | 'clusterNetworkConnects'>,
+  { zoneStatuses, clusterNetworkConnects, leases }: OverviewObjects,
+  daemons: ReadonlyMap<string, DaemonOverview>,
   ofEgress: Overview['problems'],
+  now: number,
 ): Overview['problems'] {
+  const leader = leaderProblem(leases, now);
+  // A node whose daemon is gone is a problem of its own.
+  const ofAbsent = new Set(
+    [...daemons].flatMap(([node, { message }]) =>
+      message === undefined ? [] : [zoneCondition(node)],
+    ),
+  );
   const ofNodes = distinctProblems(zoneStatuses.flatMap(({ status }) => status?.problems ?? []));
   const saidByNodes = new Set(ofNodes.map(({ object, message }) => `${object} ${message}`));
   const problems = [
+    ...(leader === undefined ? [] : [leader]),
     ...ofNodes,
     ...ofEgress,
     ...clusterNetworkConnects.flatMap((connect) =>
       (connect.status?.conditions ?? [])
-        .filter(({ status }) => status !== 'True')
+        .filter(({ status, type }) => status !== 'True' && !ofAbsent.has(type))
         // What a node says of its zone is its problem already.
         .filter(({ message }) => !saidByNodes.has(`${describe(connect)} ${message}`))
         .map(({ type, message }) => ({

@@ -1,4 +1,5 @@
 /** What `heddle status` shows of an overview, worst first and each thing once. Pure. */
+import { ABSENCE_MEANS } from '../api/node-lease.ts';
 import type { ZoneProblem } from '../api/zone-status.ts';
 import type { Condition } from '../api/objects.ts';
 import { distinctProblems } from './distinct-problems.ts';
@@ -71,16 +72,18 @@ export function statusView(overview: Overview, broken = 0): StatusView {
     overview.objects.filter(({ state }) => state === 'Pending').map(({ object }) => object),
   );
   const ofObjects = overview.problems.filter(
-    ({ object, message }) => !stated.has(`${object} ${message}`),
+    (problem) =>
+      !stated.has(`${problem.object} ${problem.message}`) && !isOfAbsence(problem, absent),
   );
   const isPending = ({ object }: ZoneProblem): boolean => pending.has(object);
-  const problems = distinctProblems([
+  const found = distinctProblems([
     ...overview.nodes.flatMap(nodeLines),
     ...overview.networks.flatMap((network) => conditionLines(network, overview.problems)),
     ...onNodes.filter(({ state }) => state === 'Failed').map(onThem),
     ...ofObjects.filter((problem) => !isPending(problem)),
   ]).toSorted((a, b) => rankOf(a) - rankOf(b));
-  const told = new Set(problems.map(({ object }) => object));
+  const problems = withCommonCauses(found);
+  const told = new Set(found.map(({ object }) => object));
   const waiting = distinctProblems([
     ...onNodes.filter(({ state }) => state !== 'Failed').map(onThem),
     ...ofObjects.filter(isPending),
@@ -162,14 +165,31 @@ function conditionLines(
 /** A node whose daemon is gone says nothing else that counts. */
 const nodeLines = ({ name, daemon, message }: Overview['nodes'][number]): readonly ZoneProblem[] =>
   daemon.message !== undefined
-    ? [{ object: `Node ${name}`, message: `${daemon.state}: ${daemon.message}` }]
+    ? [{ object: `Node ${name}`, message: `${daemon.state}: ${daemon.message}: ${ABSENCE_MEANS}` }]
     : message === undefined
       ? []
       : [{ object: `Node ${name}`, message }];
 
+/** What the cluster manager says of a node whose daemon is gone, which the lease of the node says, too. */
+const isOfAbsence = ({ object, message }: ZoneProblem, absent: ReadonlySet<string>): boolean =>
+  object.startsWith('Node ') && absent.has(object.slice(5)) && message.endsWith(ABSENCE_MEANS);
+
+/** As many objects with the same words are one problem: a disk that is full is not one of every network. */
+const COMMON = 3;
+
+/** What many objects say alike once, at the first of them. */
+const withCommonCauses = (problems: readonly ZoneProblem[]): readonly ZoneProblem[] =>
+  [...Map.groupBy(problems, ({ message }) => message).values()].flatMap((alike) => {
+    const [first] = alike;
+    return first === undefined || alike.length < COMMON
+      ? alike
+      : [{ object: `${first.object} and ${alike.length - 1} others`, message: first.message }];
+  });
+
 /** What hits all comes before what hits one. */
 function rankOf({ object }: ZoneProblem): number {
   const [kind = ''] = object.split(' ');
+  if (kind === 'Lease') return -1;
   if (kind === 'Node' || kind === 'ZoneStatus') return 0;
   return /Network/.test(kind) && !/Policy|QoS/.test(kind) ? 1 : 2;
 }
@@ -191,6 +211,23 @@ function partsOf(object: string): { readonly namespace: string | undefined; read
 
 const isNamed = (network: NetworkOverview, name: string): boolean =>
   [network.name, network.object?.split(' ')[1], ...network.nads].includes(name);
+
+/** Namespaces of which something is known: a network, a pod, an object that waits or is wrong. Sorted. */
+export function knownNamespaces(overview: Overview): readonly string[] {
+  const objects = [
+    ...overview.networks.flatMap(({ object }) => object ?? []),
+    ...[...overview.problems, ...overview.objects, ...overview.notInForce].map(
+      ({ object }) => object,
+    ),
+  ];
+  const keys = [
+    ...overview.networks.flatMap(({ nads, pods }) => [...nads, ...pods]),
+    ...overview.waitingPods.map(({ pod }) => pod),
+  ].map((key) => key.slice(0, key.indexOf('/')));
+  return [
+    ...new Set([...keys, ...objects.flatMap((object) => partsOf(object).namespace ?? [])]),
+  ].toSorted();
+}
 
 /** The part of an overview that concerns a namespace, a network, a node. */
 export function filtered(overview: Overview, { namespace, network, node }: StatusFilter): Overview {

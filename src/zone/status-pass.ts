@@ -111,15 +111,12 @@ export class StatusPass {
   #measure(problems: number, waiting: readonly string[], isBlocked: boolean): void {
     const { runtime, metrics } = this.#options;
     const { controller, host } = runtime;
-    const { configured, reached } = isBlocked
-      ? { configured: 0, reached: 0 }
-      : controller.progress.sequence;
     metrics.state({
       networks: controller.progress.networks(),
       problems,
       waiting,
       failedFacts: controller.failedFacts,
-      behind: Math.max(0, configured - reached),
+      behind: isBlocked ? 0 : controller.progress.behind,
     });
     metrics.hostObjects(host?.controller.counts() ?? []);
   }

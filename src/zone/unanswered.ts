@@ -4,6 +4,12 @@ import type { Answers } from './confirmation.ts';
 /** Milliseconds for which a program may owe an answer: a node with many networks takes seconds, not more. */
 export const ANSWER_LIMIT = 30_000;
 
+/**
+ * Milliseconds after which OVN is asked whether it answers though nothing changed: a program that ended is not noticed otherwise, and
+ * ovn-kubernetes asks every 30 s.
+ */
+export const ASK_INTERVAL = 60_000;
+
 export interface Unanswered {
   readonly program: 'ovn-northd' | 'ovn-controller';
   /** What it has to reach, and what it has. */

@@ -31,6 +31,7 @@ import { FailedFacts } from './failed-fact-report.ts';
 import { isLeftOver } from './left-over-rows.ts';
 import type { Logger } from '../process/logger.ts';
 import type { ZoneDatabase } from '../databases/zone-database.ts';
+import { ASK_INTERVAL } from './unanswered.ts';
 import { ZoneProgress, type UnitProblem } from './zone-progress.ts';
 
 export interface ZoneControllerOptions {
@@ -80,6 +81,8 @@ export class ZoneController {
   #targets: readonly DatabaseTarget[] = [];
   #hasWritten = false;
   #isAnnounced = false;
+  /** When `nb_cfg` was raised last, or could have been for the first time. */
+  #askedAt: number | undefined;
   /** Networks that came into use after the start and are not all written, by when that was. */
   readonly #firstUsed = new Map<string, number>();
   readonly #arrivals: Arrivals;
@@ -229,9 +232,10 @@ export class ZoneController {
     if (northboundResult !== undefined) return northboundResult;
     this.progress.begin();
     this.#reportWritten();
-    if (this.progress.hasUnannounced) {
+    if (this.progress.hasUnannounced || this.#isToBeAsked()) {
       const sequence = await raiseConfiguration(transactor, signal);
       if (sequence === undefined) return { kind: 'again', reason: 'nb_cfg could not be raised' };
+      this.#askedAt = this.#now();
       this.progress.announced(sequence);
     }
     this.#isAnnounced = true;
@@ -240,6 +244,12 @@ export class ZoneController {
     if (southboundResult !== undefined) return southboundResult;
     this.#hasWritten = true;
     return { kind: 'settled', committed };
+  }
+
+  /** True when OVN owes no answer and has not been asked for long. */
+  #isToBeAsked(): boolean {
+    this.#askedAt ??= this.#now();
+    return this.progress.behind === 0 && this.#now() - this.#askedAt >= ASK_INTERVAL;
   }
 
   /** What is wrong with units and their rows, with what to do. */

@@ -108,6 +108,12 @@ export class ZoneProgress {
     return { configured: Math.max(0, ...this.#sequenceOf.values()) || configured, reached };
   }
 
+  /** By how much the data plane is behind what was asked of it, by whomever. */
+  get behind(): number {
+    const { reached, configured } = configurationSequence(this.#options.northbound.replica);
+    return Math.max(0, configured - reached);
+  }
+
   /** Which of OVN's programs have not answered for long: what they are, since when, and what to look at. */
   silent(): readonly string[] {
     const { northbound, facts, now, wallClock, isStarted } = this.#options;

@@ -23,6 +23,10 @@ export interface NetworkOutcome {
   readonly generation?: number | undefined;
 }
 
+/** A NAD that somebody deleted stays for as long as its network: the pods on it need it. */
+const COMES_BACK =
+  ': pods on the network go on; to have it whole again end them, delete the object, and create it anew';
+
 /** Condition `NetworkCreated`. */
 export function networkCreated(
   kind: NetworkObject['kind'],
@@ -47,8 +51,8 @@ export function networkCreated(
       status: 'False',
       reason: 'NetworkAttachmentDefinitionDeleted',
       message: isCluster
-        ? `NetworkAttachmentDefinition are being deleted: [${deleting.join(' ')}]`
-        : 'NetworkAttachmentDefinition is being deleted',
+        ? `NetworkAttachmentDefinition are being deleted: [${deleting.join(' ')}]${COMES_BACK}`
+        : `NetworkAttachmentDefinition is being deleted${COMES_BACK}`,
     };
   return {
     type,

@@ -3,6 +3,7 @@
  * who render ports. What a pod carries is no argument in it. Pure.
  */
 import { formatPrefix, overlaps, parsePrefix } from '../../allocators/addresses.ts';
+import { PRIMARY_NETWORK_LABEL } from '../../api/annotations/network-annotations.ts';
 import { explain } from '../../api/annotations/annotations.ts';
 import { DEFAULT_NAD_KEY, nadOfKey } from '../../api/nad/nad-key.ts';
 import { familyCidrs } from '../../api/nad/network-config.ts';
@@ -195,7 +196,7 @@ export function requestToKeep(
   return isRefused && !isChosen ? asked : undefined;
 }
 
-const noNamespace = ({ namespace }: PodNetworkRequests): string =>
+export const noNamespace = ({ namespace }: Pick<PodNetworkRequests, 'namespace'>): string =>
   `metadata.namespace: there is no namespace "${namespace}": create it, or correct the name`;
 
 const defaultAttachment = (isLabelled: boolean): WantedAttachment => ({
@@ -206,9 +207,13 @@ const defaultAttachment = (isLabelled: boolean): WantedAttachment => ({
 });
 
 /** Why an entry of the annotation doesn't count. */
-export const refusedEntry = (nadKey: string, why: string): ObjectReading<never> => ({
+export const refusedEntry = (
+  nadKey: string,
+  why: string,
+  remedy = 'delete the pod, so that its networks are worked out again',
+): ObjectReading<never> => ({
   kind: 'problem',
-  message: `annotation ${POD_NETWORKS}: "${nadKey}": ${why}; delete the pod, so that its networks are worked out again`,
+  message: `annotation ${POD_NETWORKS}: "${nadKey}": ${why}; ${remedy}`,
 });
 
 /**
@@ -231,7 +236,12 @@ export function permitAttachment(
     const { namespace } = requests;
     if (nad.namespace !== namespace || nad.key !== nadKey)
       return refuse(`${network} is no primary network of namespace "${namespace}"`);
-    if (!isLabelled) return refuse(`namespace "${namespace}" is on the cluster default network`);
+    if (!isLabelled)
+      return refusedEntry(
+        nadKey,
+        `namespace "${namespace}" is on the cluster default network, as it lacks the label "${PRIMARY_NETWORK_LABEL}"`,
+        'give the label back if it was taken; otherwise delete the pod, so that its networks are worked out again',
+      );
     const settled = settledPrimary(requests, context.primaries);
     if (settled?.key !== nadKey)
       return refuse(`the pod's primary network is "${settled?.key ?? ''}" already`);

@@ -26,6 +26,7 @@ import {
   type RequestedEgress,
 } from '../read/egress-ips.ts';
 import { DEFAULT_NETWORK } from '../read/networks.ts';
+import { noNamespace } from '../rules/pod-plan.ts';
 import type { AttachmentTables } from './attachments.ts';
 import type { EgressLeaseTables } from './egress-lease.ts';
 import type { HostRouteTables } from './host-routes.ts';
@@ -311,7 +312,7 @@ export function egressIpTables(
   function egressIpsOf(namespace: string): NamespaceEgress['egressIps'] {
     // A pod must not leave with its node's address because its namespace came later.
     if (namespaces.part(namespace, 'name') === undefined && egressSelectors.by('all').length > 0)
-      throw new Unreadable(`namespace ${namespace} is not known yet`);
+      throw new Unreadable(noNamespace({ namespace }));
     return namespaceEgress.get(namespace)?.egressIps ?? [];
   }
 

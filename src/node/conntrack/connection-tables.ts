@@ -1,5 +1,6 @@
 /** Looks how full the tables of connections of a node are: who fills them takes new connections from everybody. */
 import type { ReplicaRow, ReplicaView } from 'ovsdb-client-ts';
+import { withoutErrno } from '../../api/without-errno.ts';
 import type { ZoneProblem } from '../../api/zone-status.ts';
 import type { Sysctls } from '../linux/kernel-sysctls.ts';
 import { INTEGRATION_BRIDGE, USERSPACE_DATAPATH } from '../names.ts';
@@ -163,7 +164,7 @@ const textOfAll = (problems: readonly ZoneProblem[]): string =>
 const failureText = (error: UnixctlError): string =>
   error instanceof UnixctlRefused && error.message.includes(NO_ZONE_LIMITS)
     ? `max-pod-connections limits nothing here: Open vSwitch has no limits of conntrack zones (${error.message}). Its kernel datapath needs a kernel with CONFIG_NETFILTER_CONNCOUNT for them: run one, or set max-pod-connections to 0`
-    : `how full Open vSwitch's tables of connections are can't be seen: ${error.message}; see whether ovs-vswitchd runs`;
+    : `how full Open vSwitch's tables of connections are can't be seen: ${withoutErrno(error.message)}; see whether ovs-vswitchd runs`;
 
 const bridgeRow = (replica: ReplicaView): ReplicaRow | undefined =>
   [...replica.rows('Bridge')].find((row) => textOf(row, 'name') === INTEGRATION_BRIDGE);

@@ -111,7 +111,9 @@ function planMaster(
   if (found === undefined || (mac !== undefined && found.mac !== mac)) {
     draft.awaited.add(name);
     const why =
-      found === undefined ? 'is not there yet' : `has the MAC address ${found.mac}, not ${mac}`;
+      found === undefined
+        ? `is not there yet: Open vSwitch makes it; where somebody deleted it (ovs-vsctl list Interface ${name} has it, and ip link not) 'ovs-vsctl del-port ${name}' has it made anew`
+        : `has the MAC address ${found.mac}, not ${mac}`;
     draft.problem(wanted, 'awaited', `device ${name} ${why}`);
     return;
   }

@@ -330,7 +330,7 @@ export class FlowDriver extends HostDriver<OpenFlowRow, FlowChange> {
       { ...whose, table: 'port', key: bridge },
       why === undefined
         ? `bridge ${bridge} is not there yet`
-        : `flows of bridge ${bridge} can't be read: ${why}`,
+        : `flows of bridge ${bridge} can't be read: ${why}; see whether ovs-vswitchd runs, and its log`,
     );
   }
 

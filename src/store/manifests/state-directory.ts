@@ -10,6 +10,7 @@ import type { ObjectRecord } from './object-record.ts';
 import { fileNameOf } from './record-path.ts';
 import { StoreError, type Leadership } from '../store.ts';
 import { errorText } from '../../api/error-text.ts';
+import { withoutErrno } from '../../api/without-errno.ts';
 
 /** Records by path; undefined = the record is gone. */
 export type RecordChanges = ReadonlyMap<string, ObjectRecord | undefined>;
@@ -192,7 +193,7 @@ export class StateDirectory implements RecordStorage {
       await Promise.all([...folders].map(syncFolder));
     } catch (error) {
       for (const { path } of writes) this.#tree.removed(path); // read again whatever is there now
-      throw new StoreError('unavailable', `state directory ${this.#root}: ${String(error)}`, {
+      throw new StoreError('unavailable', `state directory ${this.#root}: ${writeFailure(error)}`, {
         cause: error,
       });
     }
@@ -292,6 +293,22 @@ async function syncFolder(path: string): Promise<void> {
   } finally {
     await handle.close();
   }
+}
+
+const NO_WRITE: Readonly<Record<string, string>> = {
+  EROFS: 'its file system is read-only',
+  ENOSPC: 'its file system is full',
+  EDQUOT: 'the quota of its file system is used up',
+  EACCES: 'permission denied',
+  EIO: 'its disk has an error',
+};
+
+/** Why nothing can be written; the same for every object, where it is the file system's fault. */
+export function writeFailure(error: unknown): string {
+  const why = error instanceof Error && 'code' in error ? NO_WRITE[String(error.code)] : undefined;
+  return why === undefined
+    ? withoutErrno(errorText(error))
+    : `can't be written: ${why}; what is programmed goes on, and ids, addresses, statuses and heartbeats are written as soon as it can be`;
 }
 
 /** The records below a state directory that may not be there, and those that can't be read. Writes nothing. */

@@ -627,7 +627,7 @@ describe('a running daemon', () => {
     const atOnce = await shown();
     ended(atOnce, 1);
     expect(atOnce.stdout).toMatch(
-      /^1 node, .*\n\nProblems\n.*Node ovn-worker: no daemon: nobody listens on its socket: it has ended\n[^]*^blue_blue .* no daemon +ovn-worker no daemon$/m,
+      /^1 node, .*\n\nProblems\n.*Node ovn-worker: no daemon: nobody listens on its socket: it has ended: its networks stay as they are, .*\n[^]*^blue_blue .* no daemon +ovn-worker no daemon$/m,
     );
     const spec = { renewTime: microTime(Date.now() - 21_000) };
     await store.patch(LEASES, key, { spec }, { fieldManager: 'test' });

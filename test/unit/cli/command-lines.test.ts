@@ -14,6 +14,10 @@ test.each<readonly [string, string]>([
     '--node: is not set: name a Node of the manifests, or have what they lack made up: --invent-nodes',
   ],
   [
+    'graph --manifests examples/connect --invent-nodes 2 blue/net --namespace green',
+    '--namespace: network "blue/net" has no NetworkAttachmentDefinition in namespace "green": leave out one of the two',
+  ],
+  [
     'cluster --manifests examples/two-tenants --state /proc/x',
     "state directory /proc/x can't be created: mkdir /proc/x: no such file or directory",
   ],

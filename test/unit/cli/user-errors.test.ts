@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { exitCodeOf, withoutErrno } from '../../../src/cli/user-errors.ts';
+import { exitCodeOf } from '../../../src/cli/user-errors.ts';
 import { ConfigurationError } from '../../../src/process/configuration-error.ts';
 import { TimedOutError } from '../../../src/process/waiting.ts';
 import { StoreError } from '../../../src/store/store.ts';
@@ -34,22 +34,4 @@ test.each([
   ['a fault of ours', new TypeError('x is not a function'), undefined],
 ])('the exit code of %s', (_what, error, code) => {
   expect(exitCodeOf(error)).toBe(code);
-});
-
-test.each([
-  ["ENOENT: no such file or directory, open '/a b'", 'open /a b: no such file or directory'],
-  [
-    "kubeconfig /x: Error: ENOENT: no such file or directory, open '/x'",
-    'kubeconfig /x: open /x: no such file or directory',
-  ],
-  ['EISDIR: illegal operation on a directory, read', 'read: illegal operation on a directory'],
-  [
-    'waiting (last error: disconnected: connect ENOENT /db.sock)',
-    'waiting (last error: disconnected: connect /db.sock: no such file or directory)',
-  ],
-  ['connect ECONNREFUSED 10.0.0.1:6641', 'connect 10.0.0.1:6641: nobody listens there'],
-  ['getaddrinfo ENOTFOUND api.example', 'getaddrinfo api.example: no such host'],
-  ['Pod blue/EACH: nothing of that', 'Pod blue/EACH: nothing of that'],
-])('%s in plain words', (text, plain) => {
-  expect(withoutErrno(text)).toBe(plain);
 });

@@ -346,7 +346,7 @@ describe('a network that is there', () => {
     await remove.nad(store, 'blue/net');
     await running.settled();
     expect(await conditions(store, 'blue/net')).toEqual([
-      'NetworkCreated=False NetworkAttachmentDefinitionDeleted: NetworkAttachmentDefinition is being deleted',
+      'NetworkCreated=False NetworkAttachmentDefinitionDeleted: NetworkAttachmentDefinition is being deleted: pods on the network go on; to have it whole again end them, delete the object, and create it anew',
     ]);
   });
 

@@ -59,6 +59,80 @@ test('a connection that is not there yet is a problem, with its reasons', () => 
   ]);
 });
 
+describe('the lease of the cluster managers', () => {
+  const now = Date.parse('2026-01-01T00:10:00Z');
+  const lease = (renewTime: string, holderIdentity: string, leaseDurationSeconds = 15) => ({
+    apiVersion: LEASES.apiVersion,
+    kind: 'Lease' as const,
+    metadata: { namespace: 'heddle', name: 'heddle-cluster-manager' },
+    spec: { holderIdentity, leaseDurationSeconds, renewTime },
+  });
+  const found = (...leases: OverviewObjects['leases']): Overview['problems'] =>
+    overviewOf({ ...nothing, leases }, DEFAULT_SETTINGS, { now }).problems;
+
+  test('that somebody holds is no problem, nor is one that changes hands, nor none at all', () => {
+    expect(found(lease('2026-01-01T00:09:50.000000Z', 'a'))).toEqual([]);
+    expect(found(lease('2026-01-01T00:09:40.000000Z', ''))).toEqual([]);
+    expect(found()).toEqual([]);
+  });
+
+  test.each([
+    [
+      'that nobody renews',
+      lease('2026-01-01T00:08:20.000000Z', 'manager-1'),
+      'manager-1 was the last, at 2026-01-01T00:08:20Z, 100 s ago by the clock of this machine',
+    ],
+    [
+      'that was given up',
+      lease('2026-01-01T00:08:20.000000Z', '', 1),
+      'the last one stopped at 2026-01-01T00:08:20Z, 100 s ago by the clock of this machine',
+    ],
+  ])('%s says that nobody leads, and what that means', (_, stored, last) => {
+    expect(found(stored)).toEqual([
+      {
+        object: 'Lease heddle/heddle-cluster-manager',
+        message: `no cluster manager leads: ${last}; what is new (networks, pods, nodes) gets no ids, subnets and addresses, and what is there goes on: see whether its pods run, and their logs (kubectl -n heddle get pods -l app.kubernetes.io/component=cluster)`,
+      },
+    ]);
+  });
+});
+
+test('a connection that is not ready on a node for want of its daemon is no problem beside the node', () => {
+  const both: ClusterNetworkConnect = {
+    ...connect('both', ['blue', 'red'], '192.168.0.0/16/24'),
+    status: {
+      status: 'Failure',
+      conditions: [
+        {
+          type: 'Ready-In-Zone-n1',
+          status: 'False',
+          reason: 'NoDaemon',
+          message:
+            'Stale: no heartbeat of its daemon since 2026-01-01T00:00:00Z; it was Programmed',
+          lastTransitionTime,
+        },
+      ],
+    },
+  };
+  const stale = {
+    apiVersion: LEASES.apiVersion,
+    kind: 'Lease' as const,
+    metadata: { namespace: 'heddle', name: nodeLeaseName('n1') },
+    spec: {
+      holderIdentity: 'x',
+      leaseDurationSeconds: 40,
+      renewTime: '2026-01-01T00:00:00.000000Z',
+    },
+  };
+  const nodes = [{ apiVersion: 'v1', kind: 'Node', metadata: { name: 'n1' } }] as const;
+  const { problems } = overviewOf(
+    { ...nothing, nodes, leases: [stale], clusterNetworkConnects: [both] },
+    DEFAULT_SETTINGS,
+    { now: Date.parse('2026-01-01T00:10:00Z') },
+  );
+  expect(problems).toEqual([]);
+});
+
 test('what a node says of a connection is a problem once', () => {
   const message =
     'network blue_net, node n1: node id 2 does not fit into connect subnet 10.8.1.0/30';

@@ -1,7 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import type { Condition } from '../../../src/api/objects.ts';
 import type { NetworkOverview, Overview } from '../../../src/views/overview.ts';
-import { filtered, networkState, statusView } from '../../../src/views/status-view.ts';
+import {
+  filtered,
+  knownNamespaces,
+  networkState,
+  statusView,
+} from '../../../src/views/status-view.ts';
 
 const network = (changes: Partial<NetworkOverview> = {}): NetworkOverview => ({
   name: 'blue_net',
@@ -64,6 +69,71 @@ describe('the state of a network', () => {
   ] as const)('%s', (state, changes) => {
     expect(networkState(network(changes))).toBe(state);
   });
+});
+
+test('a node whose daemon is gone is a problem once, though the cluster manager says so, too', () => {
+  const gone = 'no heartbeat of its daemon since 2026-01-01T00:00:00Z';
+  const { problems } = statusView(
+    overview({
+      nodes: [
+        {
+          name: 'n1',
+          daemon: { state: 'Stale', message: `${gone}, 90 s ago by the clock of this machine` },
+        },
+      ],
+      problems: [
+        {
+          object: 'Node n1',
+          message: `${gone}: its networks stay as they are, and nobody keeps them true; does "heddle node" run there?`,
+        },
+        { object: 'Node n1', message: 'something else' },
+      ],
+    }),
+  );
+  expect(texts(problems)).toEqual([
+    `Node n1: Stale: ${gone}, 90 s ago by the clock of this machine: its networks stay as they are, and nobody keeps them true; does "heddle node" run there?`,
+    'Node n1: something else',
+  ]);
+});
+
+test('what three objects and more say alike is one problem', () => {
+  const message = "state directory /s: can't be written";
+  const { problems, verdict } = statusView(
+    overview({
+      problems: [
+        ...['a', 'b', 'c'].map((name) => ({ object: `UserDefinedNetwork blue/${name}`, message })),
+        ...['x', 'y'].map((name) => ({ object: `Pod blue/${name}`, message: 'no room' })),
+      ],
+    }),
+  );
+  expect(texts(problems)).toEqual([
+    `UserDefinedNetwork blue/a and 2 others: ${message}`,
+    'Pod blue/x: no room',
+    'Pod blue/y: no room',
+  ]);
+  expect(verdict).toMatch(/, 3 problems$/);
+});
+
+test('namespaces are known by networks, pods, and what is wrong', () => {
+  const found = overview({
+    networks: [network({ pods: ['blue/web', 'green/db'] })],
+    problems: [
+      { object: 'NetworkPolicy shop/deny', message: 'x' },
+      { object: 'Node n1', message: 'x' },
+    ],
+    waitingPods: [{ pod: 'red/job', without: ['any network'] }],
+  });
+  expect(knownNamespaces(found)).toEqual(['blue', 'green', 'red', 'shop']);
+});
+
+test('that nobody leads comes before all else', () => {
+  const { problems } = statusView(
+    overview({
+      nodes: [{ name: 'n1', message: 'x', daemon: { state: 'running' } }],
+      problems: [{ object: 'Lease heddle/heddle-cluster-manager', message: 'y' }],
+    }),
+  );
+  expect(texts(problems)).toEqual(['Lease heddle/heddle-cluster-manager: y', 'Node n1: x']);
 });
 
 describe('the verdict', () => {
@@ -149,7 +219,9 @@ test('a node without its daemon is one problem, however many networks it has', (
       nodes: [{ name: 'n1', message: 'old', daemon: { state: 'Stale', message: 'old' } }],
     }),
   );
-  expect(texts(problems)).toEqual(['Node n1: Stale: old']);
+  expect(texts(problems)).toEqual([
+    'Node n1: Stale: old: its networks stay as they are, and nobody keeps them true; does "heddle node" run there?',
+  ]);
 });
 
 test('what is pending waits, and a pod is told of once', () => {

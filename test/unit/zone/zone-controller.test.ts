@@ -246,6 +246,34 @@ describe('zone controller', () => {
     expect(database.transactions.length).toBe(sent);
   });
 
+  test('OVN is asked once a minute whether it still answers, where it owes nothing: one that ended is named though nothing changed', async () => {
+    const { database, controller, clock } = bed(exampleZone);
+    await controller.flush(signal);
+    await confirm(database, 1);
+    clock.now = 59_999;
+    await controller.flush(signal);
+    expect(controller.progress.behind).toBe(0);
+    clock.now = 60_000;
+    await controller.flush(signal);
+    expect(controller.progress.behind).toBe(1);
+    expect(states(controller)).toEqual({ default: 'Programmed', blue_blue: 'Programmed' });
+    const sent = database.transactions.length;
+    expect(controller.problems()).toEqual([]);
+    clock.now = 150_000;
+    await controller.flush(signal);
+    expect(database.transactions.length).toBe(sent);
+    expect(controller.problems()).toEqual([
+      {
+        object: expect.stringMatching(/^Node /),
+        message: expect.stringMatching(/^ovn-northd has not answered since /),
+      },
+    ]);
+    await confirm(database, 2);
+    expect(controller.problems()).toEqual([]);
+    await controller.flush(signal);
+    expect(controller.progress.behind).toBe(1);
+  });
+
   test('while the database is away nothing is sent, and the reason is given', async () => {
     const { database, controller, lost } = bed(exampleZone);
     lost.reason = 'OVN_Northbound is not connected';

@@ -150,8 +150,8 @@ describe('what a pod carries', () => {
     expect(permitted('blue/blue', { ...carrying, namespace: 'red' })).toContain(
       'no primary network of namespace "red"',
     );
-    expect(permitted('blue/blue', carrying, context({ isLabelled: false }))).toContain(
-      'cluster default network',
+    expect(permitted('blue/blue', carrying, context({ isLabelled: false }))).toBe(
+      'annotation k8s.ovn.org/pod-networks: "blue/blue": namespace "blue" is on the cluster default network, as it lacks the label "k8s.ovn.org/primary-user-defined-network"; give the label back if it was taken; otherwise delete the pod, so that its networks are worked out again',
     );
   });
 });

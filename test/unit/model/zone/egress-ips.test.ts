@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { errorText } from '../../../../src/api/error-text.ts';
 import type { EgressIp } from '../../../../src/model/read/egress-ips.ts';
 import type { EgressIpTables } from '../../../../src/model/zone/egress-ips.ts';
 import {
@@ -92,8 +93,14 @@ test('an interface that leads out is served, of the families of its EgressIP', (
 
 test('of a pod whose namespace is not known yet it can not be told', () => {
   const facts = factsOf({ ...zoneWith(egressIp('out')), namespaces: [] });
-  const failed = [...facts.graph.failures()].map(({ table, object }) => `${table} ${object}`);
-  expect(failed).toContain('podEgress Pod blue/pod1');
+  const failures = [...facts.graph.failures()];
+  expect(failures.map(({ table, object }) => `${table} ${object}`)).toContain(
+    'podEgress Pod blue/pod1',
+  );
+  // The words that the pod's networks are refused with: it is one problem.
+  expect(JSON.stringify(failures.map(({ error }) => errorText(error)))).toContain(
+    'metadata.namespace: there is no namespace',
+  );
 });
 
 test.each([

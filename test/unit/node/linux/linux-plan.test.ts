@@ -208,7 +208,7 @@ describe('a plan', () => {
     kernel.addDevice('ovn-k8s-mp1', '02:00:00:00:00:99');
     const found = plan(kernel);
     expect(found.problems.map(({ kind, message }) => `${kind}: ${message}`)).toEqual([
-      'awaited: device ovn-k8s-mp0 is not there yet',
+      "awaited: device ovn-k8s-mp0 is not there yet: Open vSwitch makes it; where somebody deleted it (ovs-vsctl list Interface ovn-k8s-mp0 has it, and ip link not) 'ovs-vsctl del-port ovn-k8s-mp0' has it made anew",
       'awaited: device ovn-k8s-mp1 has the MAC address 02:00:00:00:00:99, not 0a:58:67:67:00:02',
     ]);
     expect(found.changes.filter(({ key }) => key.includes('ovn-k8s-mp'))).toEqual([]);

@@ -157,7 +157,8 @@ export class UnitPlan {
     }
     for (const column of found === undefined ? table.foreign : []) {
       const value = row.columns[column.name];
-      const begun = value === undefined ? undefined : this.#valued(entry, row, column, value, found);
+      const begun =
+        value === undefined ? undefined : this.#valued(entry, row, column, value, found);
       if (begun !== undefined) planned.push(begun);
     }
     for (const name in row.columns)

@@ -81,7 +81,7 @@ const service = (type: string, ...ingress: readonly string[]): Service => ({
   apiVersion: 'v1',
   kind: 'Service',
   metadata: { namespace: 'shop', name: 'web' },
-  spec: { type, clusterIPs: ['172.16.1.80'], ports: [{ port: 80 }] } as Service['spec'],
+  spec: { type, clusterIPs: ['172.16.1.80'], ports: [{ port: 80 }] },
   status: { loadBalancer: { ingress: ingress.map((ip) => ({ ip })) } },
 });
 

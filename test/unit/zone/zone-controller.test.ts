@@ -262,12 +262,10 @@ describe('zone controller', () => {
     clock.now = 150_000;
     await controller.flush(signal);
     expect(database.transactions.length).toBe(sent);
-    expect(controller.problems()).toEqual([
-      {
-        object: expect.stringMatching(/^Node /),
-        message: expect.stringMatching(/^ovn-northd has not answered since /),
-      },
-    ]);
+    const [silent, ...more] = controller.problems();
+    expect(silent?.object).toMatch(/^Node /);
+    expect(silent?.message).toMatch(/^ovn-northd has not answered since /);
+    expect(more).toEqual([]);
     await confirm(database, 2);
     expect(controller.problems()).toEqual([]);
     await controller.flush(signal);

@@ -29,6 +29,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<CommandModule>>> = {
   show: () => import('./status.ts'),
   status: () => import('./status.ts'),
   validate: () => import('./validate.ts'),
+  verify: () => import('./verify.ts'),
   version: () => import('./version.ts'),
   // It comes last: it answers with what those above have.
   completion: () => import('./completion.ts'),

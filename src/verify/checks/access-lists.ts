@@ -1,0 +1,264 @@
+/**
+ * ACLs that keep networks apart: of pods with a primary network their leg on the default network, and of connections that open services alone.
+ * Policies within a network are not judged here.
+ */
+import { openDefaultPorts, type OpenPort } from '../../api/annotations/pod-annotations.ts';
+import { objectKey } from '../../api/objects.ts';
+import { list, member, rowsOf, text, uuidOf, type Row } from '../rows.ts';
+import type { Findings } from '../findings.ts';
+import { networkOf, partOf, rowText, type Datapath, type Datapaths } from '../intent/datapaths.ts';
+import type { Intent } from '../intent/intent.ts';
+import type { Snapshot } from '../snapshot.ts';
+
+/** reference/topology.md §17.1. */
+const LOCKED_GROUP = 'default-network-controller:UDNIsolation:SecondaryPods';
+const DENY = 1000;
+const DROP_PODS = 450;
+const LETS = /^(allow|allow-related|allow-stateless|pass)$/;
+
+interface Context {
+  readonly intent: Intent;
+  readonly findings: Findings;
+  readonly snapshot: Snapshot;
+}
+
+export function checkAccessLists(
+  snapshot: Snapshot,
+  intent: Intent,
+  datapaths: Datapaths,
+  findings: Findings,
+): void {
+  const context = { intent, findings, snapshot };
+  const acls = new Map(rowsOf(snapshot.northbound, 'ACL').map((row) => [uuidOf(row), row]));
+  const home = datapaths.all.find(
+    (one) => networkOf(one)?.id === 0 && partOf(one) === 'pods' && one.table === 'Logical_Switch',
+  );
+  if (home !== undefined) {
+    const group = rowsOf(snapshot.northbound, 'Port_Group').find(
+      (row) => member(row, 'external_ids', 'k8s.ovn.org/id') === LOCKED_GROUP,
+    );
+    checkLocked(home, group, acls, context);
+    checkAllowances(home, group, acls, context);
+  }
+  checkServiceConnections(datapaths, acls, context);
+}
+
+const aclText = (row: Row): string =>
+  `${rowText('ACL', text(row, 'direction'))} tier ${text(row, 'tier') || '0'} priority ${text(row, 'priority')} ${text(row, 'match')}`;
+
+/** Every pod with a primary network is in the group, and the group is closed both ways. */
+function checkLocked(
+  home: Datapath,
+  group: Row | undefined,
+  acls: ReadonlyMap<string, Row>,
+  { intent, findings }: Context,
+): void {
+  const inGroup = new Set(group === undefined ? [] : list(group, 'ports'));
+  let locked = 0;
+  for (const port of home.ports) {
+    const name = text(port, 'name');
+    const pod = intent.ports.get(name);
+    if (pod?.role !== 'infrastructure-locked') continue;
+    locked += 1;
+    if (!inGroup.has(uuidOf(port)))
+      findings.wrong(
+        'default network',
+        rowText('Logical_Switch_Port', name),
+        `of Pod ${pod.pod}, which has a primary network, is not in the group SecondaryPods: it reaches the default network`,
+        `Pod ${pod.pod}`,
+        ['default', ...primaryOf(pod.pod, intent)],
+      );
+  }
+  if (locked === 0) return;
+  const groupName = group === undefined ? '' : text(group, 'name');
+  const rows = (group === undefined ? [] : list(group, 'acls')).map((uuid) => acls.get(uuid));
+  for (const [direction, port] of [
+    ['from-lport', 'inport'],
+    ['to-lport', 'outport'],
+  ] as const)
+    if (
+      !rows.some(
+        (row) =>
+          row !== undefined &&
+          text(row, 'direction') === direction &&
+          text(row, 'action') === 'drop' &&
+          (text(row, 'tier') || '0') === '0' &&
+          Number(text(row, 'priority')) === DENY &&
+          text(row, 'match') === `${port} == @${groupName}`,
+      )
+    )
+      findings.wrong(
+        'default network',
+        rowText('Port_Group', `${groupName} (SecondaryPods)`),
+        `has no ACL that drops ${direction} what is of pods with a primary network`,
+        'cluster',
+        [
+          'default',
+          ...intent.networks
+            .filter(({ id, role }) => id > 0 && role === 'primary')
+            .map(({ name }) => name),
+        ],
+      );
+}
+
+const primaryOf = (pod: string, intent: Intent): string[] =>
+  [...intent.ports.values()]
+    .filter((port) => port.pod === pod && port.role === 'primary')
+    .map(({ network }) => network);
+
+/** ACLs before those that close: each is of a form that an object wants. */
+function checkAllowances(
+  home: Datapath,
+  group: Row | undefined,
+  acls: ReadonlyMap<string, Row>,
+  context: Context,
+): void {
+  const { snapshot, findings, intent } = context;
+  const ports = new Set(home.ports.map(uuidOf));
+  const applied = new Set(list(home.row, 'acls'));
+  for (const row of rowsOf(snapshot.northbound, 'Port_Group'))
+    if (list(row, 'ports').some((port) => ports.has(port)))
+      for (const acl of list(row, 'acls')) applied.add(acl);
+  const opened = openedPorts(snapshot);
+  for (const uuid of applied) {
+    const row = acls.get(uuid);
+    if (row === undefined || !LETS.test(text(row, 'action'))) continue;
+    if ((text(row, 'tier') || '0') !== '0' || Number(text(row, 'priority')) < DENY) continue;
+    const wanted = isWantedAllowance(row, group, opened, intent);
+    if (typeof wanted === 'object') {
+      findings.edge({
+        from: 'default',
+        to: `Pod ${wanted.pod}`,
+        kind: 'open port',
+        where: aclText(row),
+        object: `Pod ${wanted.pod}`,
+      });
+      continue;
+    }
+    if (!wanted)
+      findings.wrong(
+        'default network',
+        aclText(row),
+        'lets packets pass before pods with a primary network are kept from the default network: no object wants that',
+        member(row, 'external_ids', 'heddle') ?? 'no object',
+        ['default', ...podNamedIn(text(row, 'match'), intent)],
+      );
+  }
+}
+
+/** Networks of the pod whose port a match names. */
+const podNamedIn = (match: string, intent: Intent): string[] =>
+  [...match.matchAll(/(?:in|out)port == "([^"]+)"/g)].flatMap(([, name]) => {
+    const pod = intent.ports.get(name ?? '');
+    return pod === undefined ? [] : primaryOf(pod.pod, intent);
+  });
+
+const openedPorts = ({ objects }: Snapshot): ReadonlyMap<string, readonly OpenPort[]> =>
+  new Map(objects.pods.map((pod) => [objectKey(pod.metadata), openDefaultPorts(pod).value ?? []]));
+
+/** True for what the host may; a pod for what it opened. */
+function isWantedAllowance(
+  row: Row,
+  group: Row | undefined,
+  opened: ReadonlyMap<string, readonly OpenPort[]>,
+  intent: Intent,
+): boolean | { readonly pod: string } {
+  const type = member(row, 'external_ids', 'k8s.ovn.org/owner-type');
+  const match = text(row, 'match');
+  // After load balancing, where nothing of the default network is closed, and of a router's port alone.
+  if (type === 'PodServers')
+    return /^inport == "(stor|stotr)-[^"]+" && udp\.dst == \{68, 546\}$/.test(match);
+  if (type === 'DhcpClients') return match.includes('udp.src') && match.includes('udp.dst');
+  if (type !== 'UDNIsolation') return false;
+  const name = group === undefined ? '' : text(group, 'name');
+  const hosts = new Set(intent.defaultHostAddresses);
+  const ofHost = new RegExp(`^(in|out)port == @${name} && \\((.+)\\)$`).exec(match)?.[2];
+  if (ofHost !== undefined) {
+    const addresses = [...ofHost.matchAll(/(?:tpa|spa|target|src) ?== ?([0-9a-fA-F.:]+)/g)].map(
+      ([, one]) => one ?? '',
+    );
+    return (
+      addresses.length > 0 &&
+      addresses.every((one) => hosts.has(one)) &&
+      !/\|\| *1|\btcp\b|\budp\b/.test(ofHost)
+    );
+  }
+  const port = /^(in|out)port == "([^"]+)" && \((.+)\)$/.exec(match);
+  const pod = intent.ports.get(port?.[2] ?? '');
+  if (port === null || pod === undefined) return false;
+  const wanted = opened.get(pod.pod) ?? [];
+  const terms = (port[3] ?? '')
+    .replaceAll(/[()]/g, '')
+    .split('||')
+    .map((term) => term.trim());
+  const isOpen = (term: string): boolean => {
+    if (term === 'arp' || term === 'nd') return true;
+    if (term === 'icmp' || term === 'icmp4' || term === 'icmp6')
+      return wanted.some(({ protocol }) => protocol === 'icmp');
+    const [, protocol, number] = /^(tcp|udp|sctp)\.dst == (\d+)$/.exec(term) ?? [];
+    return wanted.some((one) => one.protocol === protocol && one.port === Number(number));
+  };
+  return terms.every(isOpen) && wanted.length > 0 ? { pod: pod.pod } : false;
+}
+
+/** A connection of services alone: pods do not begin connections to pods of the others. */
+function checkServiceConnections(
+  datapaths: Datapaths,
+  acls: ReadonlyMap<string, Row>,
+  { intent, findings }: Context,
+): void {
+  const switches = new Map(
+    datapaths.all
+      .filter((one) => partOf(one) === 'pods')
+      .map((one) => [networkOf(one)?.name ?? '', one] as const),
+  );
+  const arePodsJoined = (a: string, b: string): boolean =>
+    intent.joinedBy(a, b)?.startsWith('Namespace ') === true ||
+    intent.connections.some(
+      ({ networks, opensPods }) => opensPods && networks.has(a) && networks.has(b),
+    );
+  for (const { networks, opensPods, object, name } of intent.connections) {
+    if (opensPods || networks.size < 2) continue;
+    for (const one of networks) {
+      const home = switches.get(one);
+      if (home === undefined) continue;
+      const others = [...networks].filter((other) => other !== one && !arePodsJoined(one, other));
+      if (others.length === 0) continue;
+      const rows = list(home.row, 'acls').map((uuid) => acls.get(uuid));
+      const drops = rows.filter(
+        (row) =>
+          row !== undefined &&
+          text(row, 'action') === 'drop' &&
+          Number(text(row, 'priority')) === DROP_PODS &&
+          (text(row, 'tier') || '0') === '0' &&
+          text(row, 'direction') === 'from-lport' &&
+          text(row, 'match').includes('ct.new'),
+      );
+      for (const other of others) {
+        const subnets = intent.byName.get(other)?.subnets ?? [];
+        const isDropped = drops.some(
+          (row) =>
+            row !== undefined &&
+            subnets.every((subnet) => text(row, 'match').includes(intent.textOf(subnet))),
+        );
+        if (!isDropped && isLinked(name, one, datapaths, intent))
+          findings.wrong(
+            'cut',
+            rowText('Logical_Switch', home.name),
+            `has no ACL that drops what pods of network ${one} begin with pods of network ${other}: ${object} opens services alone`,
+            object,
+            [one, other],
+          );
+      }
+    }
+  }
+}
+
+const isLinked = (
+  connection: string,
+  network: string,
+  { byPort }: Datapaths,
+  { node }: Intent,
+): boolean =>
+  byPort.has(`crtor-${connection}_${network}_${node}`) ||
+  byPort.has(`crtor-${connection}_${network}`);

@@ -1,0 +1,223 @@
+/** Load balancers: each hangs where its service is, and leads to endpoints of that service on that network. */
+import {
+  asHost,
+  contains,
+  containsAddress,
+  nthAddress,
+  parseAddress,
+  parsePrefix,
+} from '../../allocators/addresses.ts';
+import { familyCidrs } from '../../api/nad/network-config.ts';
+import { DEFAULT_NETWORK } from '../../api/nad/network-name.ts';
+import { list, member, pairs, rowsOf, text, uuidOf, type Row, type Tables } from '../rows.ts';
+import type { Findings } from '../findings.ts';
+import { networkOf, rowText, type Datapaths } from '../intent/datapaths.ts';
+import type { Intent } from '../intent/intent.ts';
+import type { VerifiedNetwork } from '../intent/networks.ts';
+import type { VerifiedServices } from '../intent/services.ts';
+import type { Snapshot } from '../snapshot.ts';
+
+/** Addresses of the node in the masquerade subnet (reference/node.md §1.1). */
+const NODE_ADDRESSES = 8;
+
+interface Context {
+  readonly snapshot: Snapshot;
+  readonly intent: Intent;
+  readonly services: VerifiedServices;
+  readonly findings: Findings;
+  /** Variables of templates, by name. */
+  readonly variables: Readonly<Record<string, string>>;
+  readonly isOfNode: (address: string) => boolean;
+}
+
+export function checkLoadBalancers(
+  snapshot: Snapshot,
+  intent: Intent,
+  datapaths: Datapaths,
+  services: VerifiedServices,
+  findings: Findings,
+): void {
+  const { northbound, settings } = snapshot;
+  const rows = new Map(rowsOf(northbound, 'Load_Balancer').map((row) => [uuidOf(row), row]));
+  const groups = new Map(
+    rowsOf(northbound, 'Load_Balancer_Group').map((row) => [
+      uuidOf(row),
+      list(row, 'load_balancer'),
+    ]),
+  );
+  const masquerade = familyCidrs(settings.masqueradeSubnets).flatMap((cidr) =>
+    Array.from({ length: NODE_ADDRESSES }, (_, offset) => nthAddress(cidr, offset)),
+  );
+  const own = new Set([...masquerade, ...(intent.here?.addresses ?? [])]);
+  const context: Context = {
+    snapshot,
+    intent,
+    services,
+    findings,
+    variables: variablesOf(northbound, intent),
+    isOfNode: (address) => own.has(address),
+  };
+  // Backends do not depend on where it hangs: those of a network are looked at once.
+  const seen = new Set<string>();
+  for (const datapath of datapaths.all) {
+    const network = networkOf(datapath);
+    if (network === undefined) continue;
+    const hanging = new Set([
+      ...list(datapath.row, 'load_balancer'),
+      ...list(datapath.row, 'load_balancer_group').flatMap((group) => groups.get(group) ?? []),
+    ]);
+    for (const uuid of hanging) {
+      const row = rows.get(uuid);
+      if (row === undefined || seen.has(`${uuid} ${network.name}`)) continue;
+      seen.add(`${uuid} ${network.name}`);
+      checkOne(row, network, datapath.name, context);
+    }
+  }
+}
+
+/** Variables of this node's chassis, by which load balancers of the default network name addresses. */
+function variablesOf(northbound: Tables, intent: Intent): Readonly<Record<string, string>> {
+  const row = rowsOf(northbound, 'Chassis_Template_Var').find(
+    (one) => text(one, 'chassis') === intent.here?.chassis,
+  );
+  return row === undefined ? {} : pairs(row, 'variables');
+}
+
+/** Of `address:port`, `[address]:port`, or a variable that stands for such. */
+function endsOf(value: string, { variables }: Context): readonly string[] {
+  const filled = value.replaceAll(/\^(\w+)/g, (_, name: string) => variables[name] ?? '');
+  return filled
+    .split(',')
+    .map((end) => end.trim())
+    .filter((end) => end !== '' && !end.startsWith(':'));
+}
+
+const addressOf = (end: string): string => {
+  const bracketed = /^\[(.+)\]:\d+$/.exec(end)?.[1];
+  return bracketed ?? end.replace(/:\d+$/, '');
+};
+
+function checkOne(row: Row, network: VerifiedNetwork, at: string, context: Context): void {
+  const { findings, intent, services } = context;
+  const name = text(row, 'name');
+  const where = rowText('Load_Balancer', name);
+  const kind = member(row, 'external_ids', 'k8s.ovn.org/kind');
+  const owner = member(row, 'external_ids', 'k8s.ovn.org/owner') ?? '';
+  const pod = /^Pod_([^/]+\/[^_]+)_/.exec(name.slice(network.prefix.length))?.[1];
+  const user = pod === undefined ? undefined : services.hostPorts.get(pod);
+  const object = pod === undefined ? `Service ${owner}` : `Pod ${pod}`;
+  const wrong = (what: string, ...others: (string | undefined)[]): void => {
+    findings.wrong('load balancers', where, what, object, [network.name, ...others]);
+  };
+  if (pod !== undefined && kind !== 'Service') {
+    if (user?.networks.has(network.name) !== true)
+      return wrong(
+        `hangs on ${at} of network ${network.name}, where Pod ${pod} has no port of the node`,
+        ...(user?.networks ?? []),
+      );
+    const own = [...intent.ports.values()].filter(
+      (port) => port.pod === pod && port.network === network.name,
+    );
+    backends(row, new Set(own.flatMap(({ addresses }) => addresses)), network, context, wrong);
+    return;
+  }
+  const service = services.byKey.get(owner);
+  if (kind !== 'Service' || service === undefined)
+    return findings.wrong(
+      'load balancers',
+      where,
+      `hangs on ${at} of network ${network.name}: no service wants it`,
+      intent.objectOf(network.name),
+      [network.name, ...foreignTo(row, network, context)],
+    );
+  const home = member(row, 'external_ids', 'k8s.ovn.org/network') ?? DEFAULT_NETWORK;
+  if (!service.networks.has(home))
+    return wrong(
+      `says that Service ${owner} is on network ${home}, and it is on ${[...service.networks].join(', ')}`,
+      home,
+    );
+  if (home !== network.name) {
+    const opened = intent.connections.find(
+      ({ networks, opensServices }) =>
+        opensServices && networks.has(home) && networks.has(network.name),
+    );
+    if (opened === undefined)
+      return wrong(
+        `hangs on ${at} of network ${network.name}, and the service is on ${home}: no object wants that`,
+        home,
+      );
+    findings.edge({ from: network.name, to: home, kind: 'service', where, object: opened.object });
+  }
+  checkAddresses(row, owner, context, wrong);
+  backends(
+    row,
+    services.endpoints(home, owner),
+    intent.byName.get(home) ?? network,
+    context,
+    wrong,
+  );
+}
+
+/** Networks that have an address of a backend and are not this one. */
+function foreignTo(row: Row, network: VerifiedNetwork, context: Context): readonly string[] {
+  const addresses = Object.values(pairs(row, 'vips')).flatMap((value) =>
+    endsOf(value, context).map(addressOf),
+  );
+  return context.intent.networks
+    .filter(
+      (other) =>
+        other !== network &&
+        addresses.some((one) => {
+          const address = parseAddress(one);
+          return (
+            address !== undefined &&
+            other.subnets.some((subnet) => containsAddress(subnet, address))
+          );
+        }),
+    )
+    .map(({ name }) => name);
+}
+
+function backends(
+  row: Row,
+  wanted: ReadonlySet<string>,
+  network: VerifiedNetwork,
+  context: Context,
+  wrong: (what: string, ...others: (string | undefined)[]) => void,
+): void {
+  for (const [vip, value] of Object.entries(pairs(row, 'vips')))
+    for (const end of endsOf(value, context)) {
+      const address = addressOf(end);
+      if (wanted.has(address) || context.isOfNode(address)) continue;
+      wrong(
+        `leads ${vip} to ${end}, which is no endpoint of it on network ${network.name}`,
+        ...foreignTo(row, network, context),
+      );
+    }
+}
+
+/** A cluster address is the service's own: clients of another one's would get to it. */
+function checkAddresses(
+  row: Row,
+  owner: string,
+  { services, snapshot }: Context,
+  wrong: (what: string, ...others: (string | undefined)[]) => void,
+): void {
+  const ranges = snapshot.settings.serviceSubnets;
+  for (const vip of Object.keys(pairs(row, 'vips'))) {
+    if (vip.includes('^')) continue;
+    const address = addressOf(vip);
+    if (
+      parseAddress(address) === undefined ||
+      !ranges.some(
+        (cidr) =>
+          parsePrefix(cidr)?.family === parsePrefix(asHost(address))?.family &&
+          contains(cidr, address),
+      )
+    )
+      continue;
+    const service = services.byClusterAddress.get(address);
+    if (service === undefined || service.key === owner) continue;
+    wrong(`answers for ${address}, which is of Service ${service.key}`, ...service.networks);
+  }
+}

@@ -1,0 +1,227 @@
+/** Ports of pods and hosts: each hangs on the switch of the network that its object names, with the addresses that it gives. */
+import { list, pairs, text, type Row } from '../rows.ts';
+import type { Findings } from '../findings.ts';
+import { partOf, rowText, type Datapath, type Datapaths } from '../intent/datapaths.ts';
+import type { Intent } from '../intent/intent.ts';
+import { sharedSwitchKey, type VerifiedNetwork } from '../intent/networks.ts';
+import type { VerifiedPort } from '../intent/pods.ts';
+
+const TABLE = 'Logical_Switch_Port';
+
+/** Words of `addresses` and `port_security`: MAC and addresses, without the length of prefixes. */
+const wordsOf = (row: Row, column: string): readonly string[] =>
+  list(row, column).flatMap((one) => one.split(/\s+/).filter((word) => word !== ''));
+
+export function isPortOfNetwork(
+  port: Row,
+  self: Datapath,
+  network: VerifiedNetwork,
+  intent: Intent,
+  findings: Findings,
+): void {
+  const name = text(port, 'name');
+  if (partOf(self) === 'pods' && name === `k8s-${network.prefix}${intent.node}`) {
+    hostPort(port, self, network, findings);
+    return;
+  }
+  if (partOf(self) === 'transit') {
+    transitPort(port, network, intent, findings);
+    return;
+  }
+  const pod = intent.ports.get(name);
+  const where = rowText(TABLE, name);
+  if (pod === undefined) {
+    findings.wrong(
+      'ports',
+      where,
+      `is on switch ${self.name} of network ${network.name}, and there is no such interface of a pod`,
+      network.object,
+      [network.name],
+    );
+    return;
+  }
+  if (pod.network !== network.name) {
+    findings.wrong(
+      'ports',
+      where,
+      `is of Pod ${pod.pod} on network ${pod.network}, and hangs on switch ${self.name} of network ${network.name}`,
+      `Pod ${pod.pod}`,
+      [pod.network, network.name],
+    );
+    return;
+  }
+  if (partOf(self) !== 'pods')
+    findings.wrong(
+      'ports',
+      where,
+      `of Pod ${pod.pod} hangs on switch ${self.name}, where no pods are`,
+      `Pod ${pod.pod}`,
+      [network.name],
+    );
+  podAddresses(port, pod, network, findings);
+  podOptions(port, pod, network, intent, findings);
+}
+
+function podAddresses(
+  port: Row,
+  pod: VerifiedPort,
+  network: VerifiedNetwork,
+  findings: Findings,
+): void {
+  const wanted = new Set([pod.mac, ...pod.addresses]);
+  const where = rowText(TABLE, pod.name);
+  // A port that is closed has none.
+  for (const column of ['addresses', 'port_security'] as const) {
+    const words = wordsOf(port, column);
+    // Who has no addresses of the network's may use any.
+    const foreign = words.filter(
+      (word) =>
+        !wanted.has(word.split('/')[0] ?? '') &&
+        !(word === 'unknown' && pod.addresses.length === 0),
+    );
+    if (foreign.length > 0)
+      findings.wrong(
+        'ports',
+        where,
+        `${column} has ${foreign.join(' ')}, and Pod ${pod.pod} has ${[...wanted].join(' ')} on network ${network.name}`,
+        `Pod ${pod.pod}`,
+        [network.name],
+      );
+  }
+  const isOpen = wordsOf(port, 'addresses').length > 0;
+  if (isOpen && list(port, 'port_security').length === 0)
+    findings.wrong(
+      'ports',
+      where,
+      `port_security is empty: Pod ${pod.pod} may send with any address`,
+      `Pod ${pod.pod}`,
+      [network.name],
+    );
+}
+
+function podOptions(
+  port: Row,
+  pod: VerifiedPort,
+  network: VerifiedNetwork,
+  intent: Intent,
+  findings: Findings,
+): void {
+  const options = pairs(port, 'options');
+  const chassis = intent.nodes.get(pod.node)?.chassis;
+  const requested = options['requested-chassis'];
+  const wrong = (what: string): void => {
+    findings.wrong('ports', rowText(TABLE, pod.name), what, `Pod ${pod.pod}`, [network.name]);
+  };
+  if (requested !== undefined && chassis !== undefined && requested !== chassis)
+    wrong(
+      `is asked for on chassis ${requested}, and node ${pod.node} of Pod ${pod.pod} is ${chassis}`,
+    );
+  const type = text(port, 'type');
+  if (type === 'remote' && pod.node === intent.node)
+    wrong('is remote, and the pod is on this node');
+  const key = options['requested-tnl-key'];
+  if (network.topology === 'layer2' && key !== undefined && Number(key) !== pod.tunnelId)
+    wrong(`asks for tunnel key ${key}, and the pod's is ${pod.tunnelId ?? 'none'}`);
+  const uid = options['iface-id-ver'];
+  if (uid !== undefined && pod.uid !== '' && uid !== pod.uid)
+    wrong(`waits for an interface of pod ${uid}, and Pod ${pod.pod} is ${pod.uid}`);
+}
+
+/** The host's port is a way out of the network, to the host of this node. */
+function hostPort(port: Row, self: Datapath, network: VerifiedNetwork, findings: Findings): void {
+  const where = rowText(TABLE, text(port, 'name'));
+  findings.edge({
+    from: network.name,
+    to: 'host',
+    kind: 'host',
+    where,
+    object: network.object,
+  });
+  if (text(port, 'type') !== '')
+    findings.wrong('ports', where, `is of type ${text(port, 'type')}`, network.object, [
+      network.name,
+    ]);
+  if (network.role === 'secondary')
+    findings.wrong(
+      'cut',
+      where,
+      `leads from secondary network ${network.name}, switch ${self.name}, to the host: no object wants that`,
+      network.object,
+      [network.name],
+    );
+}
+
+function transitPort(
+  port: Row,
+  network: VerifiedNetwork,
+  intent: Intent,
+  findings: Findings,
+): void {
+  const name = text(port, 'name');
+  const start = `${network.prefix}tstor-`;
+  const node = name.startsWith(start) ? intent.nodes.get(name.slice(start.length)) : undefined;
+  const where = rowText(TABLE, name);
+  const wrong = (what: string): void => {
+    findings.wrong('ports', where, what, network.object, [network.name]);
+  };
+  if (node === undefined) {
+    wrong(`is on the transit switch of network ${network.name}, and there is no node of that name`);
+    return;
+  }
+  const options = pairs(port, 'options');
+  if (node.chassis !== undefined && options['requested-chassis'] !== node.chassis)
+    wrong(
+      `is asked for on chassis ${options['requested-chassis'] ?? 'none'}, and node ${node.name} is ${node.chassis}`,
+    );
+  const key = Number(options['requested-tnl-key']);
+  if (node.id !== undefined && key !== node.id)
+    wrong(`asks for tunnel key ${key}, and node ${node.name} has id ${node.id}`);
+}
+
+/** Keys that switches and routers ask for: those that all zones share are the network's own. */
+export function checkKeys(intent: Intent, datapaths: Datapaths, findings: Findings): void {
+  const byKey = new Map<string, Datapath>();
+  for (const datapath of datapaths.all) {
+    const column = datapath.table === 'Logical_Switch' ? 'other_config' : 'options';
+    const key = pairs(datapath.row, column)['requested-tnl-key'];
+    if (key === undefined) continue;
+    const where = rowText(datapath.table, datapath.name);
+    const network = datapath.owner.kind === 'network' ? datapath.owner.network : undefined;
+    const other = byKey.get(key);
+    const involved = [
+      network?.name,
+      other?.owner.kind === 'network' ? other.owner.network.name : undefined,
+    ];
+    const object =
+      datapath.owner.kind === 'connection'
+        ? datapath.owner.connection.object
+        : intent.objectOf(network?.name);
+    if (other !== undefined)
+      findings.wrong(
+        'identities',
+        where,
+        `asks for tunnel key ${key}, as ${other.name} does: each sends into the other's tunnels`,
+        object,
+        involved,
+      );
+    byKey.set(key, datapath);
+    const wanted = wantedKey(datapath);
+    if (wanted !== undefined && Number(key) !== wanted)
+      findings.wrong(
+        'identities',
+        where,
+        `asks for tunnel key ${key}, and its own is ${wanted}`,
+        object,
+        involved,
+      );
+  }
+}
+
+function wantedKey({ owner, table }: Datapath): number | undefined {
+  if (owner.kind === 'connection') return owner.connection.tunnelKey;
+  if (owner.kind === 'nobody') return undefined;
+  const { network, part } = owner;
+  if (table === 'Logical_Switch')
+    return part === 'transit' || part === 'pods' ? sharedSwitchKey(network) : undefined;
+  return part === 'cluster router' ? network.tunnelKeys[1] : undefined;
+}

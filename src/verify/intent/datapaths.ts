@@ -1,0 +1,130 @@
+/** Which switch and router of a node is whose, by its name (reference/topology.md §1.2). The cut says whether what hangs on it is as the name claims. */
+import { member, rowsOf, text, uuidOf, list, type Row, type Tables } from '../rows.ts';
+import type { Intent } from './intent.ts';
+import type { VerifiedConnection } from './connections.ts';
+import type { VerifiedNetwork } from './networks.ts';
+
+export type Part =
+  | 'pods'
+  | 'cluster router'
+  | 'gateway router'
+  | 'join'
+  | 'external'
+  | 'transit'
+  | 'connect router';
+
+/** Whose a switch or router is. */
+export type Owner =
+  | { readonly kind: 'network'; readonly network: VerifiedNetwork; readonly part: Part }
+  | { readonly kind: 'connection'; readonly connection: VerifiedConnection }
+  | { readonly kind: 'nobody' };
+
+export interface Datapath {
+  readonly uuid: string;
+  readonly table: 'Logical_Switch' | 'Logical_Router';
+  readonly name: string;
+  readonly owner: Owner;
+  readonly row: Row;
+  /** Rows of its ports. */
+  readonly ports: readonly Row[];
+}
+
+export interface Datapaths {
+  readonly all: readonly Datapath[];
+  readonly byUuid: ReadonlyMap<string, Datapath>;
+  /** Of a port of a router or a switch, by its name. */
+  readonly byPort: ReadonlyMap<string, Datapath>;
+  readonly portByName: ReadonlyMap<string, Row>;
+}
+
+const NOBODY: Owner = { kind: 'nobody' };
+
+/** Switches and routers that the networks may have on this node. */
+function expectedNames({ networks, connections, node }: Intent): ReadonlyMap<string, Owner> {
+  const names = new Map<string, Owner>();
+  const add = (
+    table: 'switch' | 'router',
+    name: string,
+    network: VerifiedNetwork,
+    part: Part,
+  ): void => {
+    // Of two networks with one prefix the first one has rows.
+    const key = `${table} ${name}`;
+    if (!names.has(key)) names.set(key, { kind: 'network', network, part });
+  };
+  for (const network of networks.toSorted((a, b) => a.id - b.id)) {
+    const { prefix, topology } = network;
+    if (topology === 'layer3') {
+      add('router', `${prefix}ovn_cluster_router`, network, 'cluster router');
+      add('switch', `${prefix}${node}`, network, 'pods');
+      add('switch', `${prefix}join`, network, 'join');
+      add('switch', `${prefix}transit_switch`, network, 'transit');
+    } else {
+      add('router', `${prefix}transit_router`, network, 'cluster router');
+      add('switch', `${prefix}ovn_${topology}_switch`, network, 'pods');
+    }
+    add('router', `GR_${prefix}${node}`, network, 'gateway router');
+    add('switch', `ext_${prefix}${node}`, network, 'external');
+  }
+  for (const connection of connections)
+    names.set(`router connect_router_${connection.name}`, { kind: 'connection', connection });
+  return names;
+}
+
+export function datapathsOf(northbound: Tables, intent: Intent): Datapaths {
+  const names = expectedNames(intent);
+  const rows = new Map<string, Row>();
+  for (const table of ['Logical_Switch_Port', 'Logical_Router_Port'])
+    for (const row of rowsOf(northbound, table)) rows.set(uuidOf(row), row);
+  const all: Datapath[] = [];
+  const byPort = new Map<string, Datapath>();
+  const portByName = new Map<string, Row>();
+  for (const table of ['Logical_Switch', 'Logical_Router'] as const)
+    for (const row of rowsOf(northbound, table)) {
+      const name = text(row, 'name');
+      const kind = table === 'Logical_Switch' ? 'switch' : 'router';
+      const ports = list(row, 'ports')
+        .map((uuid) => rows.get(uuid))
+        .filter((port) => port !== undefined);
+      const datapath: Datapath = {
+        uuid: uuidOf(row),
+        table,
+        name,
+        owner: names.get(`${kind} ${name}`) ?? NOBODY,
+        row,
+        ports,
+      };
+      all.push(datapath);
+      for (const port of ports) {
+        byPort.set(text(port, 'name'), datapath);
+        portByName.set(text(port, 'name'), port);
+      }
+    }
+  return { all, byUuid: new Map(all.map((one) => [one.uuid, one])), byPort, portByName };
+}
+
+export const networkOf = ({ owner }: Datapath): VerifiedNetwork | undefined =>
+  owner.kind === 'network' ? owner.network : undefined;
+
+export const partOf = ({ owner }: Datapath): Part | undefined =>
+  owner.kind === 'network'
+    ? owner.part
+    : owner.kind === 'connection'
+      ? 'connect router'
+      : undefined;
+
+/** Whose it is, in words of the field. */
+export function ownerText({ owner, table, name }: Datapath): string {
+  if (owner.kind === 'network') return `network ${owner.network.name}`;
+  if (owner.kind === 'connection') return owner.connection.object;
+  const kind = table === 'Logical_Switch' ? 'switch' : 'router';
+  return `${kind} ${name}, which no object asks for`;
+}
+
+/** The name of a row for people: `Northbound Logical_Switch_Port blue_web`. */
+export const rowText = (table: string, name: string, database = 'Northbound'): string =>
+  `${database} ${table} ${name}`;
+
+/** The network that a row says it is of. */
+export const claimedNetwork = (row: Row): string | undefined =>
+  member(row, 'external_ids', 'k8s.ovn.org/network');

@@ -1,0 +1,164 @@
+/** Networks as their objects declare them, and the names and numbers that follow (reference/topology.md §1, §2; reference/node.md §1). */
+import { nthAddress, parsePrefix, type Prefix } from '../../allocators/addresses.ts';
+import { tunnelKeys } from '../../api/annotations/network-annotations.ts';
+import { DEFAULT_NETWORK, ovnPrefix, parseNetworkName } from '../../api/nad/network-name.ts';
+import { familyCidrs, type NetworkConfig } from '../../api/nad/network-config.ts';
+import { readNad } from '../../api/nad/registered-nad.ts';
+import { objectKey } from '../../api/objects.ts';
+import type { Findings } from '../findings.ts';
+import type { Snapshot } from '../snapshot.ts';
+
+/** First key of transit and Layer2 switches: this and the id (reference/topology.md §2). */
+const FIRST_SWITCH_KEY = 16_711_683;
+/** Own addresses of networks in the masquerade subnet begin there (reference/node.md §1.1). */
+const FIRST_OWN_ADDRESS = 10;
+const FIRST_CONNECTION_MARK = 3;
+export const FIRST_PACKET_MARK = 4096;
+const DEFAULT_MARK = 1;
+
+/** What a proof has to know of a network. */
+export interface VerifiedNetwork {
+  readonly name: string;
+  readonly id: number;
+  /** `UserDefinedNetwork blue/net`; `cluster` for the default network. */
+  readonly object: string;
+  readonly prefix: string;
+  readonly topology: NetworkConfig['topology'];
+  readonly role: NetworkConfig['role'];
+  readonly subnets: readonly Prefix[];
+  readonly joinSubnets: readonly Prefix[];
+  readonly transitSubnets: readonly Prefix[];
+  /** NADs by which pods name it. */
+  readonly nads: readonly string[];
+  readonly namespaces: readonly string[];
+  readonly physical: string | undefined;
+  readonly vlan: number | undefined;
+  /** Tunnel keys that were given to it, of its switch and its router. */
+  readonly tunnelKeys: readonly number[];
+  /** Own addresses at the gateway router and at the host's port, one per family. */
+  readonly gatewayAddresses: readonly string[];
+  readonly hostAddresses: readonly string[];
+  readonly connectionMark: number;
+  readonly packetMark: number;
+  readonly table: number;
+  readonly hostPort: string;
+}
+
+const prefixes = (cidrs: readonly string[]): readonly Prefix[] =>
+  cidrs.map(parsePrefix).filter((prefix) => prefix !== undefined);
+
+const objectOf = (name: string, nad: string): string => {
+  const owner = parseNetworkName(name);
+  if (owner === undefined) return `NetworkAttachmentDefinition ${nad}`;
+  return owner.kind === 'ClusterUserDefinedNetwork'
+    ? `${owner.kind} ${owner.name}`
+    : `${owner.kind} ${owner.namespace}/${owner.name}`;
+};
+
+type Numbers = Pick<
+  VerifiedNetwork,
+  'gatewayAddresses' | 'hostAddresses' | 'connectionMark' | 'packetMark' | 'table' | 'hostPort'
+>;
+
+function numbersOf(id: number, { settings }: Snapshot): Numbers {
+  const own = (offset: number): string[] =>
+    id === 0
+      ? []
+      : familyCidrs(settings.masqueradeSubnets).map((cidr) =>
+          nthAddress(cidr, FIRST_OWN_ADDRESS + 2 * id + offset),
+        );
+  return {
+    gatewayAddresses: own(-1),
+    hostAddresses: own(0),
+    connectionMark: id === 0 ? DEFAULT_MARK : FIRST_CONNECTION_MARK + id,
+    packetMark: FIRST_PACKET_MARK + id,
+    table: settings.routingTables + id,
+    hostPort: `ovn-k8s-mp${id}`,
+  };
+}
+
+/** Key of the switch that all zones share. */
+export const sharedSwitchKey = ({ id }: VerifiedNetwork): number => FIRST_SWITCH_KEY + id;
+
+function defaultNetwork(snapshot: Snapshot): VerifiedNetwork {
+  const { clusterSubnets, joinSubnets, transitSubnets } = snapshot.settings;
+  return {
+    name: DEFAULT_NETWORK,
+    id: 0,
+    object: 'cluster',
+    prefix: '',
+    topology: 'layer3',
+    role: 'primary',
+    subnets: prefixes(clusterSubnets.map(({ cidr }) => cidr)),
+    joinSubnets: prefixes(familyCidrs(joinSubnets)),
+    transitSubnets: prefixes(familyCidrs(transitSubnets)),
+    nads: [],
+    namespaces: [],
+    physical: undefined,
+    vlan: undefined,
+    tunnelKeys: [],
+    ...numbersOf(0, snapshot),
+  };
+}
+
+/**
+ * Every network that has an id, the default one first; findings name ids that two networks have, and NADs of one network that do not agree.
+ */
+export function networksOf(snapshot: Snapshot, findings: Findings): readonly VerifiedNetwork[] {
+  const byName = new Map<string, VerifiedNetwork>();
+  for (const nad of snapshot.objects.attachmentDefinitions) {
+    const reading = readNad(nad, snapshot.settings);
+    const key = objectKey(nad.metadata);
+    if (reading.kind !== 'network' || reading.nad.networkId === undefined) continue;
+    const { config, networkId: id } = reading.nad;
+    const known = byName.get(config.name);
+    const where = `NetworkAttachmentDefinition ${key}`;
+    if (known !== undefined && known.id !== id)
+      findings.wrong(
+        'identities',
+        where,
+        `has network id ${id}, and another one of network ${config.name} has ${known.id}`,
+        known.object,
+        [config.name],
+      );
+    const namespace = nad.metadata.namespace ?? '';
+    byName.set(config.name, {
+      ...(known ?? {
+        name: config.name,
+        id,
+        object: objectOf(config.name, key),
+        prefix: ovnPrefix(config.name),
+        topology: config.topology,
+        role: config.role,
+        subnets: prefixes(config.subnets.map(({ cidr }) => cidr)),
+        joinSubnets: prefixes(familyCidrs(config.joinSubnets)),
+        transitSubnets: prefixes([
+          ...familyCidrs(config.transitSubnets),
+          ...familyCidrs(snapshot.settings.transitSubnets),
+        ]),
+        physical:
+          config.topology === 'localnet' ? (config.physicalNetworkName ?? config.name) : undefined,
+        vlan: config.vlan,
+        tunnelKeys: tunnelKeys(nad).value ?? [],
+        ...numbersOf(id, snapshot),
+      }),
+      nads: [...(known?.nads ?? []), key],
+      namespaces: [...(known?.namespaces ?? []), namespace],
+    });
+  }
+  const networks = [defaultNetwork(snapshot), ...byName.values()];
+  const byId = new Map<number, VerifiedNetwork>();
+  for (const network of networks) {
+    const other = byId.get(network.id);
+    if (other !== undefined)
+      findings.wrong(
+        'identities',
+        `network id ${network.id}`,
+        `is of ${other.name} and of ${network.name}: marks, routing tables, tunnel keys and masquerade addresses follow from it`,
+        network.object,
+        [other.name, network.name],
+      );
+    byId.set(network.id, network);
+  }
+  return networks;
+}

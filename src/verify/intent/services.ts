@@ -1,0 +1,126 @@
+/** Services and ports of nodes that pods have: on which networks they are, and which addresses are theirs. */
+import { serviceOfSlice } from '../../api/annotations/endpoint-slice-annotations.ts';
+import { DEFAULT_NETWORK } from '../../api/nad/network-name.ts';
+import { objectKey } from '../../api/objects.ts';
+import type { Service } from '../../api/types.ts';
+import type { Objects } from '../snapshot.ts';
+import type { Intent } from './intent.ts';
+
+export interface VerifiedService {
+  /** `<namespace>/<name>`. */
+  readonly key: string;
+  readonly networks: ReadonlySet<string>;
+  readonly clusterAddresses: readonly string[];
+  readonly externalAddresses: readonly string[];
+  readonly nodePorts: ReadonlySet<number>;
+  readonly ports: ReadonlySet<number>;
+}
+
+/** Somebody who is reached by an address and port of the node. */
+export interface NodePortUser {
+  readonly object: string;
+  readonly networks: ReadonlySet<string>;
+}
+
+export interface VerifiedServices {
+  readonly byKey: ReadonlyMap<string, VerifiedService>;
+  readonly byClusterAddress: ReadonlyMap<string, VerifiedService>;
+  /** Addresses of endpoints of a service on a network. */
+  endpoints(network: string, service: string): ReadonlySet<string>;
+  /** Who is reached by a port of the node, or an external address and port. */
+  usersOf(address: string | undefined, port: number): readonly NodePortUser[];
+  /** Ports of the node that a pod has, by `<namespace>/<pod>`. */
+  readonly hostPorts: ReadonlyMap<string, NodePortUser>;
+}
+
+const NOBODY: ReadonlySet<string> = new Set();
+
+export function servicesOf(objects: Objects, intent: Intent): VerifiedServices {
+  const primaries = new Map<string, Set<string>>();
+  for (const { name, role, namespaces } of intent.networks)
+    if (role === 'primary')
+      for (const namespace of namespaces)
+        primaries.set(namespace, (primaries.get(namespace) ?? new Set()).add(name));
+  const byKey = new Map<string, VerifiedService>();
+  const byClusterAddress = new Map<string, VerifiedService>();
+  for (const service of objects.services) {
+    const one = verifiedService(service, primaries);
+    byKey.set(one.key, one);
+    for (const address of one.clusterAddresses) byClusterAddress.set(address, one);
+  }
+  const endpoints = new Map<string, Set<string>>();
+  for (const slice of objects.slices) {
+    const of = serviceOfSlice(slice);
+    if (of === undefined) continue;
+    const key = `${of.network} ${of.service}`;
+    const addresses = endpoints.get(key) ?? new Set<string>();
+    for (const { addresses: found = [] } of slice.endpoints ?? [])
+      for (const address of found) addresses.add(address);
+    endpoints.set(key, addresses);
+  }
+  const byNodePort = new Map<number, NodePortUser[]>();
+  const byExternal = new Map<string, NodePortUser[]>();
+  for (const service of byKey.values()) {
+    const user = { object: `Service ${service.key}`, networks: service.networks };
+    for (const port of service.nodePorts) append(byNodePort, port, user);
+    for (const address of service.externalAddresses)
+      for (const port of service.ports) append(byExternal, `${address} ${port}`, user);
+  }
+  const hostPorts = new Map<string, NodePortUser>();
+  for (const [key, { user, ports }] of hostPortsOf(objects, intent)) {
+    hostPorts.set(key, user);
+    for (const port of ports) append(byNodePort, port, user);
+  }
+  return {
+    byKey,
+    byClusterAddress,
+    endpoints: (network, service) => endpoints.get(`${network} ${service}`) ?? NOBODY,
+    usersOf: (address, port) => [
+      ...(byNodePort.get(port) ?? []),
+      ...(address === undefined ? [] : (byExternal.get(`${address} ${port}`) ?? [])),
+    ],
+    hostPorts,
+  };
+}
+
+const append = <K>(map: Map<K, NodePortUser[]>, key: K, user: NodePortUser): void => {
+  map.set(key, [...(map.get(key) ?? []), user]);
+};
+
+function verifiedService(
+  { metadata, spec, status }: Service,
+  primaries: ReadonlyMap<string, ReadonlySet<string>>,
+): VerifiedService {
+  const ports = spec.ports ?? [];
+  return {
+    key: objectKey(metadata),
+    networks: primaries.get(metadata.namespace ?? '') ?? new Set([DEFAULT_NETWORK]),
+    clusterAddresses: spec.clusterIPs,
+    externalAddresses: [
+      ...(spec.externalIPs ?? []),
+      ...(status?.loadBalancer?.ingress ?? []).flatMap(({ ip }) => (ip === undefined ? [] : [ip])),
+    ],
+    nodePorts: new Set(ports.flatMap(({ nodePort }) => (nodePort === undefined ? [] : [nodePort]))),
+    ports: new Set(ports.map(({ port }) => port)),
+  };
+}
+
+function hostPortsOf(
+  { pods }: Objects,
+  intent: Intent,
+): ReadonlyMap<string, { readonly user: NodePortUser; readonly ports: readonly number[] }> {
+  const primary = new Map<string, Set<string>>();
+  for (const { pod, network, role } of intent.ports.values())
+    if (role === 'primary') primary.set(pod, (primary.get(pod) ?? new Set()).add(network));
+  const found = new Map<string, { user: NodePortUser; ports: readonly number[] }>();
+  for (const pod of pods) {
+    const ports = (pod.spec.containers ?? [])
+      .flatMap(({ ports: all = [] }) => all)
+      .flatMap(({ hostPort }) => (hostPort === undefined ? [] : [hostPort]));
+    if (ports.length === 0 || pod.spec.nodeName !== intent.node) continue;
+    const key = objectKey(pod.metadata);
+    const networks = primary.get(key) ?? new Set([DEFAULT_NETWORK]);
+    found.set(key, { user: { object: `Pod ${key}`, networks }, ports });
+  }
+  return found;
+}

@@ -1,0 +1,97 @@
+/** What a proof is made of: objects, databases and host of one node as they were read. Values; nothing here opens anything. */
+import type { ClusterAddressing } from '../api/nad/network-config.ts';
+import type {
+  ClusterNetworkConnect,
+  EgressIP,
+  EndpointSlice,
+  Namespace,
+  NetworkAttachmentDefinition,
+  ClusterUserDefinedNetwork,
+  UserDefinedNetwork,
+  Node,
+  Pod,
+  Service,
+} from '../api/types.ts';
+import type { Tables } from './rows.ts';
+
+/** Objects that say what may touch what. */
+export interface Objects {
+  readonly attachmentDefinitions: readonly NetworkAttachmentDefinition[];
+  readonly clusterNetworks: readonly ClusterUserDefinedNetwork[];
+  readonly networks: readonly UserDefinedNetwork[];
+  readonly connects: readonly ClusterNetworkConnect[];
+  readonly namespaces: readonly Namespace[];
+  readonly nodes: readonly Node[];
+  readonly pods: readonly Pod[];
+  readonly services: readonly Service[];
+  readonly slices: readonly EndpointSlice[];
+  readonly egressIps: readonly EgressIP[];
+}
+
+export interface HostLink {
+  readonly name: string;
+  /** Routing table of a VRF. */
+  readonly table?: number;
+  /** VRF or bridge that it is in. */
+  readonly master?: string;
+}
+
+export interface HostRule {
+  readonly priority: number;
+  readonly family: 'v4' | 'v6';
+  readonly table: number;
+  /** In canonical CIDR form. */
+  readonly source?: string;
+  readonly destination?: string;
+  readonly mark?: number;
+  readonly isL3mdev: boolean;
+  /** It holds for more than its selector says: a mask, or all but that. */
+  readonly isWider: boolean;
+}
+
+export interface HostRoute {
+  readonly table: number;
+  readonly family: 'v4' | 'v6';
+  /** In canonical CIDR form. */
+  readonly destination: string;
+  readonly isUnicast: boolean;
+  /** Device and next hop of each way. */
+  readonly hops: readonly { readonly device?: string; readonly via?: string }[];
+}
+
+/** A line of `ovs-ofctl dump-flows`, taken apart as far as proofs ask. */
+export interface Flow {
+  readonly table: number;
+  readonly priority: number;
+  readonly cookie: string;
+  readonly match: string;
+  readonly actions: string;
+}
+
+/** What the host holds beside databases. A part that could not be read is missing, and named in `unread`. */
+export interface HostState {
+  readonly links?: readonly HostLink[];
+  readonly rules?: readonly HostRule[];
+  readonly routes?: readonly HostRoute[];
+  /** Objects of `nft -j list ruleset`. */
+  readonly nftables?: readonly unknown[];
+  readonly integrationFlows?: readonly Flow[];
+  readonly bridgeFlows?: readonly Flow[];
+}
+
+export interface Settings extends ClusterAddressing {
+  /** Routing table of a network: this and its id. */
+  readonly routingTables: number;
+}
+
+export interface Snapshot {
+  readonly node: string;
+  readonly settings: Settings;
+  readonly objects: Objects;
+  readonly northbound: Tables;
+  readonly southbound?: Tables;
+  readonly openVswitch?: Tables;
+  readonly host: HostState;
+  /** What could not be read, and why. */
+  readonly unread: readonly string[];
+}

@@ -1,0 +1,126 @@
+/** The proof: what is read is checked part by part; what could not be read, or is not looked at, is named. */
+import { checkAccessLists } from './checks/access-lists.ts';
+import { checkCut } from './checks/cut.ts';
+import { checkExternalBridge } from './checks/external-bridge.ts';
+import { checkHostRouting } from './checks/host-routing.ts';
+import { checkIntegrationBridge } from './checks/integration-bridge.ts';
+import { checkLoadBalancers } from './checks/load-balancers.ts';
+import { checkNftables } from './checks/nftables.ts';
+import { checkKeys } from './checks/ports.ts';
+import { checkAddresses, checkRouters } from './checks/routers.ts';
+import { checkSouthbound } from './checks/southbound.ts';
+import { Findings, type Edge, type Violation } from './findings.ts';
+import { datapathsOf, networkOf } from './intent/datapaths.ts';
+import { intentOf, type Intent } from './intent/intent.ts';
+import { servicesOf } from './intent/services.ts';
+import { nftTables } from './nft-table.ts';
+import { rowsOf } from './rows.ts';
+import type { Snapshot } from './snapshot.ts';
+
+/** What no check looks at, for anybody who reads a verdict. */
+const NOT_PROVED: readonly string[] = [
+  'policies within a network, and EgressFirewalls: whom they let through is not judged',
+  'other nodes: each node is proved by itself, with the objects that all share',
+  'logical flows that ovn-northd makes of rows, beside changes of the datapath and what leaves by ports',
+  'what is outside of the node: switches and routers of a physical network, and who sends with the address of a node',
+  'flows, rules and programs of others on the host that neither name a network nor its marks, addresses and devices',
+];
+
+export interface Verdict {
+  readonly node: string;
+  readonly networks: readonly {
+    readonly name: string;
+    readonly id: number;
+    readonly object: string;
+  }[];
+  readonly pairs: { readonly all: number; readonly apart: number; readonly connected: number };
+  readonly violations: readonly Violation[];
+  readonly edges: readonly Edge[];
+  /** Rows and flows that were looked at. */
+  readonly counts: Readonly<Record<string, number>>;
+  readonly notes: readonly string[];
+  readonly notProved: readonly string[];
+  /** What could not be read: without it the verdict stays open. */
+  readonly undecided: readonly string[];
+}
+
+export function verify(snapshot: Snapshot): Verdict {
+  const findings = new Findings();
+  const intent = intentOf(snapshot, findings);
+  const datapaths = datapathsOf(snapshot.northbound, intent);
+  const services = servicesOf(snapshot.objects, intent);
+  const crossings = checkCut(intent, datapaths, findings);
+  checkKeys(intent, datapaths, findings);
+  checkAddresses(snapshot, intent, datapaths, findings);
+  checkRouters(snapshot, intent, datapaths, findings);
+  checkLoadBalancers(snapshot, intent, datapaths, services, findings);
+  checkAccessLists(snapshot, intent, datapaths, findings);
+  const { southbound, openVswitch, host } = snapshot;
+  const bindings =
+    southbound === undefined
+      ? undefined
+      : checkSouthbound(southbound, intent, datapaths, crossings, findings);
+  if (bindings !== undefined && openVswitch !== undefined && host.integrationFlows !== undefined)
+    checkIntegrationBridge(host.integrationFlows, openVswitch, bindings, intent, findings);
+  const bridge = intent.here?.bridge;
+  if (bridge !== undefined && openVswitch !== undefined && host.bridgeFlows !== undefined)
+    checkExternalBridge(bridge, host.bridgeFlows, openVswitch, intent, services, findings);
+  checkHostRouting(host, intent, findings);
+  if (host.nftables !== undefined)
+    checkNftables(snapshot, nftTables(host.nftables), intent, services, findings);
+  const here = new Set(
+    datapaths.all.map((datapath) => networkOf(datapath)?.name).filter((name) => name !== undefined),
+  );
+  return {
+    node: snapshot.node,
+    networks: intent.networks
+      .filter(({ name }) => here.has(name))
+      .map(({ name, id, object }) => ({ name, id, object })),
+    pairs: pairsOf(intent, here, findings),
+    violations: findings.violations,
+    edges: findings.edges,
+    counts: countsOf(snapshot, here.size),
+    notes: findings.notes,
+    notProved: NOT_PROVED,
+    undecided: snapshot.unread,
+  };
+}
+
+/** Pairs of networks that have rows here; those that an object joins, and those that a violation names, are not apart. */
+function pairsOf(intent: Intent, here: ReadonlySet<string>, findings: Findings): Verdict['pairs'] {
+  const all = (here.size * (here.size - 1)) / 2;
+  let joined = 0;
+  for (const name of here)
+    for (const other of intent.neighbours(name).keys())
+      if (here.has(other) && name < other) joined += 1;
+  const violated = new Set<string>();
+  for (const { networks } of findings.violations)
+    for (const [index, a] of networks.entries())
+      for (const b of networks.slice(index + 1))
+        if (intent.joinedBy(a, b) === undefined && here.has(a) && here.has(b))
+          violated.add([a, b].toSorted().join(' '));
+  return { all, connected: joined, apart: all - joined - violated.size };
+}
+
+function countsOf(
+  { northbound, southbound, openVswitch, host, objects }: Snapshot,
+  networks: number,
+): Verdict['counts'] {
+  const total = (tables: Snapshot['southbound']): number =>
+    [...(tables?.keys() ?? [])].reduce(
+      (sum, table) => sum + rowsOf(tables ?? new Map(), table).length,
+      0,
+    );
+  return {
+    networks,
+    pods: objects.pods.length,
+    northbound: total(northbound),
+    southbound: total(southbound),
+    openVswitch: total(openVswitch),
+    integrationFlows: host.integrationFlows?.length ?? 0,
+    bridgeFlows: host.bridgeFlows?.length ?? 0,
+    routes: host.routes?.length ?? 0,
+    rules: host.rules?.length ?? 0,
+    nftables: host.nftables?.length ?? 0,
+  };
+}

@@ -1,0 +1,106 @@
+/** A proof of a running node: it says apart while all is as it should be, and finds each fault that somebody plants, with the object that it concerns. */
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { outputInside } from '../../src/lab/exec.ts';
+import { checkout } from '../../src/lab/paths.ts';
+import type { Violation } from '../../src/verify/findings.ts';
+import { testLab, whyNoLab, type TestLab } from '../support/lab/lab.ts';
+import { FAULT_GROUPS, type FaultGroup, type PlantedFault } from '../support/lab/planted-faults.ts';
+import { haltDaemon, proofOf } from '../support/lab/proof.ts';
+import { Tenants } from '../support/lab/tenants.ts';
+
+const NODE = 'n1';
+
+const isFound = (
+  { check, concerns, where }: PlantedFault,
+  violations: readonly Violation[],
+): boolean =>
+  violations.some(
+    (one) =>
+      one.check === check &&
+      (where === undefined || where.test(one.where)) &&
+      concerns.every((name) => [one.object, ...one.networks].includes(name)),
+  );
+
+/** Limits of waits for a condition; how long it takes is not what is tested here. */
+const SOON = { timeout: 60_000, interval: 300 };
+
+describe.skipIf(whyNoLab !== undefined)(
+  `a proof of a node${whyNoLab === undefined ? '' : ` (${whyNoLab})`}`,
+  () => {
+    let lab: TestLab;
+    let goOn: (() => Promise<void>) | undefined;
+    const shell = (line: string): Promise<string> =>
+      outputInside(lab.record, ['sh', '-ec', line], { node: NODE });
+    const northd = (signal: 'STOP' | 'CONT'): Promise<string> =>
+      shell(`kill -${signal} $(cat /run/ovn/ovn-northd.pid)`);
+    const violations = async (): Promise<readonly string[]> => {
+      const { verdict } = await proofOf(lab.record, NODE);
+      return verdict.violations.map(({ check, where, what }) => `${check}: ${where} ${what}`);
+    };
+
+    beforeAll(async () => {
+      lab = await testLab('e2e-verify', { nodes: 2 });
+      const tenants = new Tenants(lab.record, {
+        folder: join(checkout, 'test/e2e/fixtures/verify'),
+      });
+      await tenants.start();
+      await vi.waitFor(async () => {
+        expect(await violations()).toEqual([]);
+      }, SOON);
+      goOn = await haltDaemon(lab.record, NODE);
+    });
+    afterAll(async () => {
+      await goOn?.();
+      await lab[Symbol.asyncDispose]();
+    });
+
+    test('finds every pair of networks apart, and those that objects join', async () => {
+      const { code, verdict } = await proofOf(lab.record, NODE);
+      expect(verdict.undecided).toEqual([]);
+      expect(verdict.violations).toEqual([]);
+      expect(code).toBe(0);
+      expect(verdict.pairs).toEqual({ all: 21, apart: 20, connected: 1 });
+      expect(verdict.edges.map(({ from, to, object }) => `${from} ${to} ${object}`)).toEqual(
+        expect.arrayContaining([
+          'yellow_l3 ClusterNetworkConnect yellow-purple ClusterNetworkConnect yellow-purple',
+          'purple_l2 ClusterNetworkConnect yellow-purple ClusterNetworkConnect yellow-purple',
+          'outside shop_net Service shop/web',
+          'default Pod green/a Pod green/a',
+          'blue_l3 outside UserDefinedNetwork blue/l3',
+        ]),
+      );
+    });
+
+    test.each<[string, FaultGroup]>(FAULT_GROUPS.map((group) => [group.name, group]))(
+      'finds what is planted in %s, each with its object',
+      async (_, { faults, halts }) => {
+        const planted: PlantedFault[] = [];
+        if (halts === 'northd') await northd('STOP');
+        try {
+          for (const fault of faults) {
+            await shell(fault.plant);
+            planted.push(fault);
+          }
+          await expect
+            .poll(async () => {
+              const { code, verdict } = await proofOf(lab.record, NODE);
+              const missing = faults.filter((fault) => !isFound(fault, verdict.violations));
+              return { code, missing: missing.map(({ name }) => name) };
+            }, SOON)
+            .toEqual({ code: 1, missing: [] });
+        } finally {
+          for (const { undo } of planted.toReversed()) await shell(undo);
+          if (halts === 'northd') await northd('CONT');
+        }
+        await expect.poll(violations, SOON).toEqual([]);
+      },
+    );
+
+    test('does not decide what it could not read', async () => {
+      const { code, verdict } = await proofOf(lab.record, NODE, ['--sb', 'unix:/nowhere']);
+      expect(code).toBe(2);
+      expect(verdict.undecided).toEqual([expect.stringContaining('OVN_Southbound')]);
+    });
+  },
+);

@@ -14,7 +14,7 @@ export type Part =
   | 'connect router';
 
 /** Whose a switch or router is. */
-export type Owner =
+type Owner =
   | { readonly kind: 'network'; readonly network: VerifiedNetwork; readonly part: Part }
   | { readonly kind: 'connection'; readonly connection: VerifiedConnection }
   | { readonly kind: 'nobody' };

@@ -20,7 +20,7 @@ import { connectionsOf, type VerifiedConnection } from './connections.ts';
 import { networksOf, type VerifiedNetwork } from './networks.ts';
 import { portsOf, type VerifiedPort } from './pods.ts';
 
-export interface VerifiedNode {
+interface VerifiedNode {
   readonly name: string;
   readonly id: number | undefined;
   readonly chassis: string | undefined;

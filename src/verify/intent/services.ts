@@ -6,7 +6,7 @@ import type { Service } from '../../api/types.ts';
 import type { Objects } from '../snapshot.ts';
 import type { Intent } from './intent.ts';
 
-export interface VerifiedService {
+interface VerifiedService {
   /** `<namespace>/<name>`. */
   readonly key: string;
   readonly networks: ReadonlySet<string>;
@@ -17,7 +17,7 @@ export interface VerifiedService {
 }
 
 /** Somebody who is reached by an address and port of the node. */
-export interface NodePortUser {
+interface NodePortUser {
   readonly object: string;
   readonly networks: ReadonlySet<string>;
 }

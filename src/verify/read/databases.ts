@@ -81,7 +81,7 @@ const OPEN_VSWITCH: Columns = {
 };
 
 /** What is read of each database. */
-export const READ_COLUMNS = {
+const READ_COLUMNS = {
   OVN_Northbound: NORTHBOUND,
   OVN_Southbound: SOUTHBOUND,
   Open_vSwitch: OPEN_VSWITCH,

@@ -87,7 +87,7 @@ const keyOf = (value: unknown): readonly string[] => {
 const valueOf = (value: unknown): string => {
   const plain = asPlain(value);
   const target = asPlain(plain['jump'] ?? plain['goto'])['target'];
-  return target === undefined ? keyOf(value).join(' ') : String(target);
+  return typeof target === 'string' ? target : keyOf(value).join(' ');
 };
 
 /** Members of a set; of a map with what they lead to, a chain by its name. */

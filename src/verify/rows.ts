@@ -6,8 +6,11 @@ export type Row = Readonly<Record<string, unknown>>;
 /** Rows of a database by table; a table that was not read is missing. */
 export type Tables = ReadonlyMap<string, readonly Row[]>;
 
-const atom = (value: unknown): string =>
-  Array.isArray(value) ? String(value[1]) : String(value ?? '');
+/** An atom as text: a string, a number, a truth value, or the UUID of `["uuid", …]`. */
+function atom(value: unknown): string {
+  if (Array.isArray(value)) return atom(value[1]);
+  return typeof value === 'object' || value === undefined ? '' : String(value as string | number);
+}
 
 const isTagged = (value: unknown, tag: string): value is [string, unknown] =>
   Array.isArray(value) && value.length === 2 && value[0] === tag;

@@ -121,7 +121,7 @@ async function readNftables(signal: AbortSignal): Promise<readonly unknown[]> {
   const parsed: unknown = JSON.parse(stdout);
   const objects = isPlainObject(parsed) ? parsed['nftables'] : undefined;
   if (!Array.isArray(objects)) throw new Error('nft gave something else than its JSON');
-  return objects;
+  return objects as readonly unknown[];
 }
 
 async function readFlows(bridge: string, signal: AbortSignal): Promise<readonly Flow[]> {

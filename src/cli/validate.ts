@@ -11,6 +11,7 @@ import { isPlainObject, own } from '../api/plain-object.ts';
 import { addSettings, configurationOf } from './options.ts';
 import { EXIT, print, printJson, report, tone } from './output.ts';
 import { previewText } from './validate-connects.ts';
+import { tenantConnectNotes } from './validate-tenant-connects.ts';
 import { checkTogether } from './validate-together.ts';
 import { errorText } from '../api/error-text.ts';
 import { withoutErrno } from '../api/without-errno.ts';
@@ -226,6 +227,7 @@ function examine(paths: readonly string[], options: Options, command: Command): 
       ...documents.flatMap(droppedNamespace),
       ...together.connections.map(previewText),
       ...together.notes.map(formatManifestError),
+      ...tenantConnectNotes(documents, old?.documents ?? []),
       ...(old === undefined ? [ONLY_ON_UPDATE] : []),
       ...(old?.problems ?? []).map((problem) => `--old: ${problem}`),
     ],

@@ -9,7 +9,8 @@ export type Tables = ReadonlyMap<string, readonly Row[]>;
 /** An atom as text: a string, a number, a truth value, or the UUID of `["uuid", …]`. */
 function atom(value: unknown): string {
   if (Array.isArray(value)) return atom(value[1]);
-  return typeof value === 'object' || value === undefined ? '' : String(value as string | number);
+  if (typeof value === 'string') return value;
+  return typeof value === 'number' || typeof value === 'boolean' ? String(value) : '';
 }
 
 const isTagged = (value: unknown, tag: string): value is [string, unknown] =>

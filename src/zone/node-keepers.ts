@@ -31,6 +31,8 @@ export interface NodeKeepersOptions {
   readonly mayWrite: boolean;
   /** Egress addresses of other nodes that this one is ready to have. */
   readonly preparedEgressAddresses: () => readonly string[];
+  /** True while nobody else can have the egress addresses of this node. */
+  readonly hasEgressLease: () => boolean;
   /** Called when something is wrong that was not, or no longer. */
   readonly onChange: () => void;
 }
@@ -81,6 +83,7 @@ export class NodeKeepers {
         signal,
       });
     const announcements = new AddressAnnouncements({
+      mayAnnounce: options.hasEgressLease,
       send: (place, frame) => host.sendFrame(place, frame),
       vlan: gateway.vlan,
       clock: systemClock,

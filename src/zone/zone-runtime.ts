@@ -153,6 +153,8 @@ export class ZoneRuntime implements AsyncDisposable {
   readonly #keepers: NodeKeepers | undefined;
   readonly bfdSessions: BfdSessions;
   readonly #sources: readonly FactSource[];
+  /** Present where nodes are asked for their health. */
+  readonly #lease: EgressLeaseSource | undefined;
   readonly #names: NameSource;
   readonly #drift: DriftReports;
   readonly #waitingTimes = new WaitingTimes();
@@ -288,6 +290,7 @@ export class ZoneRuntime implements AsyncDisposable {
         southbound,
         facts: this.facts,
         preparedEgressAddresses: () => this.#prepared.addresses,
+        hasEgressLease: () => this.#lease?.isHeld(this.facts, systemClock.monotonic()) !== false,
         mayWrite: mode === 'write',
         onChange: onWork,
       });
@@ -322,6 +325,7 @@ export class ZoneRuntime implements AsyncDisposable {
       northbound: () => (northbound.isLoaded?.() === false ? undefined : northbound.replica),
       onChange: onWork,
     });
+    this.#lease = host === undefined || mode !== 'write' ? undefined : this.#egressLease(onWork);
     this.#sources = [
       names,
       this.bfdSessions,
@@ -339,7 +343,7 @@ export class ZoneRuntime implements AsyncDisposable {
               onChange: onWork,
             }),
           ]),
-      ...(host === undefined || mode !== 'write' ? [] : this.#egressLease(onWork)),
+      ...(this.#lease === undefined ? [] : [this.#lease]),
     ];
     const makeManager = (): ClusterManager =>
       new ClusterManager({
@@ -378,24 +382,22 @@ export class ZoneRuntime implements AsyncDisposable {
   }
 
   /** Where nodes are asked, and have egress addresses for so long as they are. */
-  #egressLease(onChange: () => void): readonly FactSource[] {
+  #egressLease(onChange: () => void): EgressLeaseSource | undefined {
     const { node, settings } = this.configuration;
     const { timeout, port } = settings.egressHealth;
     const { egressIp, egressService } = settings.features;
-    if (timeout === 0 || port === 0 || !(egressIp || egressService)) return [];
-    return [
-      new EgressLeaseSource({
-        node,
-        nodes: this.informers.of(nodes),
-        egressIps: this.informers.of(egressIPs),
-        timeout,
-        serve: (host, answer) => serveGrpcHealth({ host, port, answer }),
-        connect: (addresses) => new GrpcHealthClient(addresses, port),
-        run: randomUUID(),
-        log: this.#options.log,
-        onChange,
-      }),
-    ];
+    if (timeout === 0 || port === 0 || !(egressIp || egressService)) return undefined;
+    return new EgressLeaseSource({
+      node,
+      nodes: this.informers.of(nodes),
+      egressIps: this.informers.of(egressIPs),
+      timeout,
+      serve: (host, answer) => serveGrpcHealth({ host, port, answer }),
+      connect: (addresses) => new GrpcHealthClient(addresses, port),
+      run: randomUUID(),
+      log: this.#options.log,
+      onChange,
+    });
   }
 
   /** Opens the objects and begins to connect to the databases. */

@@ -17,6 +17,8 @@ export interface AddressAnnouncementsOptions {
     place: Pick<EgressAddressOnHost, 'device' | 'isBridge'>,
     frame: string,
   ) => Promise<void>;
+  /** False while another node may have them: a daemon that starts, or goes on, finds on its host what may have been given away meanwhile. */
+  readonly mayAnnounce?: () => boolean;
   /** VLAN of the gateway; 0 for none. Other devices are in theirs. */
   readonly vlan: number;
   readonly clock: Clock;
@@ -51,10 +53,11 @@ export class AddressAnnouncements {
   }
 
   #announce({ address, device, isBridge }: EgressAddressOnHost, mac: string): () => void {
-    const { send, vlan, clock, log } = this.#options;
+    const { send, mayAnnounce = () => true, vlan, clock, log } = this.#options;
     const frame = announcementOf(address, mac, isBridge ? vlan : 0);
     const cancels = REPEATS.map((after) =>
       clock.after(after, () => {
+        if (!mayAnnounce()) return;
         send({ device, isBridge }, frame).catch((error: unknown) =>
           log.warn({ address, device, error: errorText(error) }, 'address not announced'),
         );

@@ -103,6 +103,15 @@ export class EgressLeaseSource implements FactSource {
     return this.#problems;
   }
 
+  /** True while nobody else can have what this node has: at this moment, however long this process stood still before. */
+  isHeld(facts: ZoneFacts, now: number): boolean {
+    return (
+      facts.egressLease.peek()?.state === 'held' &&
+      this.#keptUntil !== undefined &&
+      now < this.#keptUntil
+    );
+  }
+
   #put(facts: ZoneFacts, state: EgressLeaseState): boolean {
     if (!facts.egressLease.put([], { state })) return false;
     const { log, node } = this.#options;

@@ -61,3 +61,27 @@ test('an address that comes is announced several times; one that goes no more', 
   await clock.advance(20_000);
   expect(sent.filter((line) => line.endsWith('33'))).toHaveLength(5);
 });
+
+test('what another node may have is not announced, and is once this one may have it', async () => {
+  const clock = new ManualClock();
+  const sent: number[] = [];
+  let mayAnnounce = false;
+  const announcements = new AddressAnnouncements({
+    send: async () => {
+      sent.push(clock.monotonic());
+    },
+    mayAnnounce: () => mayAnnounce,
+    vlan: 0,
+    clock,
+    log: silent,
+    signal: new AbortController().signal,
+  });
+  announcements.update([
+    { address: '172.18.0.50', device: 'br-ex', isBridge: true, mac: '02:42:ac:12:00:03' },
+  ]);
+  await clock.advance(1000);
+  expect(sent).toEqual([]);
+  mayAnnounce = true;
+  await clock.advance(20_000);
+  expect(sent).toEqual([1500, 3500, 7500]);
+});

@@ -55,6 +55,7 @@ const here = (name: string): EgressIp =>
 class Network implements AsyncDisposable {
   readonly clock = new ManualClock();
   readonly facts = new Map<string, ZoneFacts>();
+  readonly sources = new Map<string, EgressLeaseSource>();
   reachability: EgressReachability;
   /** `a>b`: what a sends to b gets lost. */
   readonly cut = new Set<string>();
@@ -102,6 +103,7 @@ class Network implements AsyncDisposable {
         log: silent,
         onChange: () => undefined,
       });
+      this.sources.set(name, source);
       this.#running.push(source.start(facts, this.clock, this.#stop.signal));
     }
     this.#makeManager = () =>
@@ -190,6 +192,21 @@ class Network implements AsyncDisposable {
     await Promise.all(this.#running);
   }
 }
+
+test('a node says of its addresses that nobody else can have them once it was asked, and for as long as that holds, whether it looks or not', async () => {
+  await using network = new Network(3);
+  const isHeld = (later = 0): boolean =>
+    network.sources
+      .get('n0')
+      ?.isHeld(network.facts.get('n0') as ZoneFacts, network.clock.monotonic() + later) ?? false;
+  expect(isHeld()).toBe(false);
+  await network.clock.advance(500);
+  expect(isHeld()).toBe(true);
+  expect(isHeld(10 * TIMEOUT)).toBe(false);
+  network.isolate('n0');
+  await network.clock.advance(10 * TIMEOUT);
+  expect(isHeld()).toBe(false);
+});
 
 test('nodes that the manager hears have their addresses', async () => {
   await using network = new Network(3);

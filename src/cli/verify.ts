@@ -43,7 +43,7 @@ export function register(program: Command): void {
       .description(
         'prove that the networks of --node are apart, but for what objects want, from the databases and the host as they are; changes nothing',
       )
-      .option('--json', 'the certificate, as JSON')
+      .option('--json', 'the verdict as JSON, with every edge and finding')
       .option('--network <NAME>', 'show what concerns this network alone (OVN name, or default)')
       .addHelpText(
         'after',

@@ -259,6 +259,28 @@ describe.skipIf(whyNoLab !== undefined)(
       expect(await has('n2')).toBe(false);
     });
 
+    test.each([
+      ['ovn-northd', 'northd'],
+      ['ovn-controller', 'controller'],
+      ['the Northbound server', 'nb'],
+      ['the Southbound server', 'sb'],
+      ["Open vSwitch's database server", 'ovsdb'],
+      ['ovs-vswitchd', 'vswitchd'],
+    ])(
+      'no packet leaves with another address while %s of the node that has it is killed and starts again',
+      async (_, name) => {
+        await atSecond();
+        const asked = ends.map(({ namespace }) => ({ from: namespace, to: OUTSIDE.v4 }));
+        const { sources } = await whileSendingDatagrams(lab.record, asked, 2, async () => {
+          await outputInside(lab.record, ['service', 'n2', 'kill', name]);
+          await outputInside(lab.record, ['service', 'n2', 'start', name]);
+          await expect.poll(seen, SOON).toEqual([EGRESS, EGRESS]);
+        });
+        expect(Object.keys(sources)).toEqual([EGRESS]);
+        expect(sources[EGRESS]).toBeGreaterThan(100);
+      },
+    );
+
     test('a node that loses its wire is followed by the other one', async () => {
       await atSecond();
       await expect.poll(() => has('n1'), SOON).toBe(false);

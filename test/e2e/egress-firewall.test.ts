@@ -3,7 +3,7 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { probe, type Endpoint, type Probe } from '../../src/lab/connectivity.ts';
-import { heddleCommand, runInside } from '../../src/lab/exec.ts';
+import { heddleCommand, outputInside, runInside } from '../../src/lab/exec.ts';
 import { OUTSIDE } from '../../src/lab/node-facts.ts';
 import { serveOutward } from '../../src/lab/outward.ts';
 import { nodeNames, stateFolder } from '../../src/lab/paths.ts';
@@ -71,8 +71,15 @@ const dnsSlice = ({ node, addresses }: Endpoint): object => ({
 /** More addresses of the host outside, which names are known by in turn. */
 const OUTSIDE_RANGE = Array.from({ length: 8 }, (_, index) => `172.18.0.${201 + index}`);
 
+const LOGGED = { 'k8s.ovn.org/acl-logging': JSON.stringify({ deny: 'info' }) };
+/** The namespace, of which is logged what its firewall denies, and its network. */
+const loggedSpace = (namespace: Space): readonly object[] => {
+  const [space, ...network] = spaceObjects(namespace) as readonly { readonly metadata: object }[];
+  return [{ ...space, metadata: { ...space?.metadata, annotations: LOGGED } }, ...network];
+};
+
 const objects = spaces.flatMap((namespace, index) => [
-  ...spaceObjects(namespace),
+  ...loggedSpace(namespace),
   podOn('n1', namespace, 'near'),
   podOn('n2', namespace, 'far'),
   webService(namespace, 'far', { clusterIp: clusterIp(namespace), nodePort: NODE_PORT + index }),
@@ -223,6 +230,18 @@ describe.skipIf(whyNoLab !== undefined)(
     test('what denies everything leaves pods of the network and its services, and nothing else', async () => {
       write(DENY_ALL);
       await expect.poll(answered, SOON).toEqual(everywhere(INSIDE));
+    });
+
+    test('ovn-controller of the pod’s node logs what is denied, by namespace and rule', async () => {
+      const unlogged = async (): Promise<readonly string[]> => {
+        await answered();
+        const file = '/var/log/ovn/ovn-controller.log';
+        const log = await outputInside(lab.record, ['on', 'n1', 'cat', file]);
+        return spaces.filter(
+          (namespace) => !log.includes(`name="EF:${namespace}:0", verdict=drop, severity=info`),
+        );
+      };
+      await expect.poll(unlogged, SOON).toEqual([]);
     });
 
     test('who is asked from outside answers', async () => {

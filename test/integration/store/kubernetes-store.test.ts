@@ -189,6 +189,9 @@ describe.skipIf(typeof started === 'string')('Kubernetes store', () => {
       await create('cut');
       const { seen, known, stop } = follow();
       await until(() => seen.at(-1)).toEqual('synced');
+      // The watch is open, and has been for a while.
+      await create('open');
+      await until(() => known.get('open')).toEqual(1);
       const lists = (): number =>
         proxy.requests.filter((line) => /widgets\?limit=\d\d/.test(line)).length;
       const listsBefore = lists();
@@ -200,6 +203,7 @@ describe.skipIf(typeof started === 'string')('Kubernetes store', () => {
       expect(seen.filter((line) => line === 'modified cut')).toHaveLength(1);
       await stop();
       await remove('cut');
+      await remove('open');
     });
 
     test('repeated and late events change nothing', async () => {

@@ -245,7 +245,7 @@ describe.skipIf(typeof started === 'string')(
           ),
         );
       await servesOthers();
-    }, 120_000);
+    }, 180_000);
     afterAll(() => stack.disposeAsync());
 
     test('networks: 50 of the namespace itself, and those that an administrator adds', async () => {
@@ -275,7 +275,7 @@ describe.skipIf(typeof started === 'string')(
         ),
       );
       await servesOthers();
-    }, 120_000);
+    }, 180_000);
 
     test('a policy of as many flows as one may cost, and one of more', async () => {
       await create(policy('dear', policies.mostFlows), policy('too-dear', policies.mostFlows + 2));
@@ -288,7 +288,7 @@ describe.skipIf(typeof started === 'string')(
       ]);
       const blocks = new Set(written.join(' ').match(/\b11\.\d+\.\d+\.7\b/g));
       expect(blocks.size).toBe(policies.mostFlows / 2 - 1);
-    }, 120_000);
+    }, 180_000);
 
     test('services of as many addresses, ports and EndpointSlices as one may have, and of more', async () => {
       const addresses = serviceLimits.entries / PORTS;
@@ -308,7 +308,7 @@ describe.skipIf(typeof started === 'string')(
       expect(await vips('198.51.100')).toBeGreaterThanOrEqual((addresses - 1) * PORTS);
       expect(await vips('203.0.113')).toBe(0);
       expect(await told('Service', 'full')).toEqual([]);
-    }, 120_000);
+    }, 180_000);
 
     test('a service of as many endpoints as one may have, one that changes, and one of more', async () => {
       const http = [{ name: 'p0', port: 8080, protocol: 'TCP' }];
@@ -325,7 +325,7 @@ describe.skipIf(typeof started === 'string')(
       await create(wideSlice('wide', slices, http));
       await isTold('Service', 'wide', 'max-service-targets');
       await servesOthers();
-    }, 120_000);
+    }, 180_000);
 
     test('the daemons live, and are ready', async () => {
       for (const daemon of daemons) {

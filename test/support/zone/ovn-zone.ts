@@ -102,11 +102,11 @@ export class OvnZone implements AsyncDisposable {
   }
 
   nbctl(...command: readonly string[]): Promise<string> {
-    return runOvs('ovn-nbctl', [`--db=${this.northbound.remote}`, '--timeout=30', ...command]);
+    return runOvs('ovn-nbctl', [`--db=${this.northbound.remote}`, '--timeout=60', ...command]);
   }
 
   sbctl(...command: readonly string[]): Promise<string> {
-    return runOvs('ovn-sbctl', [`--db=${this.southbound.remote}`, '--timeout=30', ...command]);
+    return runOvs('ovn-sbctl', [`--db=${this.southbound.remote}`, '--timeout=60', ...command]);
   }
 
   /**

@@ -65,6 +65,8 @@ export interface EgressAssignment {
   readonly unassigned: ReadonlyMap<string, Unassigned>;
 }
 
+const NOTHING: EgressAssignment = { items: [], unassigned: new Map() };
+
 const hosts = ({ networks }: EgressNode, address: Address): boolean =>
   networks.some((network) => containsAddress(network, address));
 
@@ -198,6 +200,30 @@ export function balancingMove(
         difference = gain;
         break;
       }
+    }
+  }
+  return found;
+}
+
+/** Nodes with an address that another one could have at once. */
+export function nodesToMoveFrom(
+  requests: readonly EgressRequest[],
+  nodes: readonly EgressNode[],
+  assignments: ReadonlyMap<string, EgressAssignment>,
+): ReadonlySet<string> {
+  const able = nodes.filter(({ takesMore }) => takesMore);
+  const found = new Set<string>();
+  for (const request of requests) {
+    const { items, unassigned } = assignments.get(request.name) ?? NOTHING;
+    // What a node is to let go of is given to others as soon as it has.
+    for (const why of unassigned.values()) if (why.kind === 'leaving') found.add(why.from);
+    for (const { node, address } of items) {
+      const parsed = request.addresses.get(address);
+      if (parsed === undefined || found.has(node)) continue;
+      const isTaken = (name: string): boolean => items.some((item) => item.node === name);
+      const couldHave = (other: EgressNode): boolean =>
+        request.nodes.has(other.name) && hosts(other, parsed) && !isTaken(other.name);
+      if (able.some(couldHave)) found.add(node);
     }
   }
   return found;

@@ -47,6 +47,8 @@ export interface Heartbeat {
   readonly renewedAt: number;
   /** Milliseconds for which it counts. */
   readonly duration: number;
+  /** The process that wrote it; empty once the daemon was stopped. */
+  readonly holder: string;
   /** False once the daemon was stopped. */
   readonly isHeld: boolean;
 }
@@ -58,6 +60,7 @@ export function heartbeatOf({ spec = {} }: Lease): Heartbeat {
     renewTime: Number.isNaN(renewedAt) ? 'never' : renewTime.replace(/\.\d+Z$/, 'Z'),
     renewedAt: Number.isNaN(renewedAt) ? 0 : renewedAt,
     duration: leaseDurationSeconds * 1000,
+    holder: holderIdentity,
     isHeld: holderIdentity !== '',
   };
 }

@@ -1,4 +1,5 @@
 /** `heddle cluster`: the cluster manager as a process of its own; several may run, one leads. */
+import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
 import { ClusterManager } from '../cluster/manager.ts';
@@ -19,6 +20,11 @@ import { objectSource, openStore, type OpenObjects } from '../settings/object-st
 /** Who a process is among several managers. */
 export const managerIdentity = (): string =>
   `${process.env['POD_NAME'] ?? hostname()}_${process.pid}`;
+
+const RUN = randomUUID().slice(0, 8);
+
+/** Who a process is among all that are, or were, daemons of its node: in a container they have the same number. */
+export const daemonIdentity = (): string => `${managerIdentity()}_${RUN}`;
 
 /** The conversion webhook, if the settings want one; only a Kubernetes API server has a use for it. */
 async function conversions(
@@ -41,7 +47,7 @@ async function conversions(
     clock: systemClock,
     random: Math.random,
     onFailure: (error: unknown) => {
-      log.warn({ component: 'conversion', error }, 'will be tried again');
+      log.warn({ component: 'conversion', error: String(error) }, 'will be tried again');
     },
   };
   return serveConversions(options, signal);
@@ -130,7 +136,8 @@ export async function runCluster(
   const stopping = new AbortController();
   const until = AbortSignal.any([signal, stopping.signal]);
   const webhook = conversions(configuration, store, log, until).catch((error: unknown) => {
-    if (!until.aborted) log.error({ component: 'conversion', error }, 'versions are not converted');
+    if (!until.aborted)
+      log.error({ component: 'conversion', error: String(error) }, 'versions are not converted');
     return undefined;
   });
   try {

@@ -19,6 +19,7 @@ import type { LinuxDriver } from './linux/linux-driver.ts';
 import type { NftDriver } from './nftables/nft-driver.ts';
 import { areTunnelsChanged } from './chassis/chassis-database.ts';
 import { changedBridges } from './openflow/bridge-ports.ts';
+import { isFenceFlow } from './openflow/egress-fence.ts';
 import { OfctlError, type OfctlProgram } from './openflow/ofctl-program.ts';
 import { STRANGER_FLOWS } from './openflow/bridge-flows-uplink.ts';
 import { TUNNEL_SOURCES } from './nftables/tunnels.ts';
@@ -105,6 +106,10 @@ interface FlushOptions {
 const isRuleThatGoes = ({ table, action }: PlannedChange): boolean =>
   table === 'rule' && action === 'remove';
 
+/** It goes after the address. */
+const isFenceThatComes = (change: PlannedChange): boolean =>
+  change.action !== 'remove' && isFenceFlow(change);
+
 /** A plan made on a state that moved meanwhile is made again this often before the pass is given up. */
 const MAX_ATTEMPTS = 10;
 
@@ -187,7 +192,8 @@ export class HostController implements AsyncDisposable {
 
   /**
    * Makes what differs as it should be. Returns why not everything could be tried, if so. Isolation comes before what it isolates, and goes
-   * after the rules by which that finds its way; what leads to a port goes before the port, and comes when Open vSwitch has made its device.
+   * after the rules by which that finds its way; what leads to a port goes before the port, and comes when Open vSwitch has made its device. An egress address
+   * comes after what fences it.
    */
   async flush(
     mayBeWanted: MayBeWanted | undefined,
@@ -201,7 +207,14 @@ export class HostController implements AsyncDisposable {
     ): Promise<string | undefined> => this.#flushDriver(driver, mayBeWanted, signal, how);
     const results = [
       await flush(nft, { first: () => flush(linux, { only: isRuleThatGoes }) }),
-      await flush(linux),
+      await flush(linux, {
+        async first() {
+          // Without Open vSwitch there is nothing that would answer for an address.
+          if (openVswitch.unavailable() === undefined)
+            await flush(flows, { only: isFenceThatComes });
+          return undefined;
+        },
+      }),
       await this.#flushPorts(mayBeWanted, signal),
       // Numbers of ports would be those of before, and another process may be at work.
       openVswitch.unavailable() ?? (await flush(flows)),

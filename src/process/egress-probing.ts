@@ -1,6 +1,6 @@
 /** How nodes are asked whether they may have egress addresses, as settings say. */
 import { connect } from 'node:net';
-import { GrpcHealthClient, type HealthAnswer } from './grpc-health.ts';
+import { GrpcHealthClient, type HealthAnswer, type HealthQuestion } from './grpc-health.ts';
 
 /** Nobody serves it: a node that refuses is there. */
 const DISCARD = 9;
@@ -14,7 +14,7 @@ class PlainReach implements Disposable {
     this.#addresses = addresses;
   }
 
-  check(_seen: string | undefined, timeout: number): Promise<HealthAnswer> {
+  check(_question: HealthQuestion, timeout: number): Promise<HealthAnswer> {
     const host = this.#addresses[this.#at % this.#addresses.length] ?? '';
     return new Promise((resolve) => {
       const socket = connect({ host, port: DISCARD });
@@ -49,13 +49,16 @@ export const egressProbing = ({
 }):
   | {
       readonly timeout: number;
-      readonly connect: (addresses: readonly string[]) => GrpcHealthClient | PlainReach;
+      readonly connect: (
+        addresses: readonly string[],
+        onThere: () => void,
+      ) => GrpcHealthClient | PlainReach;
     }
   | undefined =>
   timeout === 0
     ? undefined
     : {
         timeout,
-        connect: (addresses) =>
-          port === 0 ? new PlainReach(addresses) : new GrpcHealthClient(addresses, port),
+        connect: (addresses, onThere) =>
+          port === 0 ? new PlainReach(addresses) : new GrpcHealthClient(addresses, port, onThere),
       };

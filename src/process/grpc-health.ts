@@ -17,10 +17,16 @@ const PATH = '/grpc.health.v1.Health/Check';
 /** As ovn-kubernetes calls it. */
 const SERVICE = 'Service_Egress_IP';
 const CONTENT_TYPE = 'application/grpc';
-/** Metadata: an answer's number, and how old the last one is that was acknowledged, in milliseconds; of a request the number that it acknowledges. */
+/**
+ * Metadata: an answer's number, how old the last one is that was acknowledged, and for how long the data plane has egress addresses without its daemon, both in
+ * milliseconds; of a request the number that it acknowledges, and whether another node could have an address that this one has.
+ */
 const TOKEN = 'heddle-token';
 const AGE = 'heddle-age';
+const FENCE = 'heddle-fence';
 const SEEN = 'heddle-seen';
+const MAY_MOVE = 'heddle-may-move';
+const YES = '1';
 /** Codes of gRPC. */
 const OK = '0';
 const NOT_FOUND = '5';
@@ -49,13 +55,23 @@ export interface HealthMetadata {
   readonly token: string;
   /** Milliseconds; Infinity where no answer was acknowledged yet. */
   readonly age: number;
+  /** Milliseconds; absent where addresses stay without the daemon. */
+  readonly fence?: number | undefined;
+}
+
+/** What a manager says as it asks. */
+export interface HealthQuestion {
+  /** The token of the answer that is acknowledged. */
+  readonly seen?: string | undefined;
+  /** Another node could have an address that this one has. */
+  readonly mayMove?: boolean;
 }
 
 export interface GrpcHealthServerOptions {
   readonly host: string;
   readonly port: number;
-  /** Called for each question, with the answer that it acknowledges. */
-  readonly answer: (seen: string | undefined) => HealthMetadata;
+  /** Called for each question. */
+  readonly answer: (question: HealthQuestion) => HealthMetadata;
 }
 
 const textOf = (value: string | readonly string[] | undefined): string | undefined =>
@@ -127,8 +143,16 @@ function respond(
       fails(NOT_FOUND);
       return;
     }
-    const { token, age } = answer(textOf(headers[SEEN]));
-    stream.respond({ ...head, [TOKEN]: token, [AGE]: String(age) }, { waitForTrailers: true });
+    const { token, age, fence } = answer({
+      seen: textOf(headers[SEEN]),
+      mayMove: headers[MAY_MOVE] === YES,
+    });
+    const metadata = {
+      [TOKEN]: token,
+      [AGE]: String(age),
+      ...(fence === undefined ? {} : { [FENCE]: String(fence) }),
+    };
+    stream.respond({ ...head, ...metadata }, { waitForTrailers: true });
     stream.on('wantTrailers', () => stream.sendTrailers({ 'grpc-status': OK }));
     stream.end(SERVING);
   });
@@ -143,18 +167,21 @@ export type HealthAnswer =
 export class GrpcHealthClient implements Disposable {
   readonly #addresses: readonly string[];
   readonly #port: number;
+  readonly #onThere: () => void;
   #at = 0;
   #session: ClientHttp2Session | undefined;
 
-  constructor(addresses: readonly string[], port: number) {
+  /** `onThere`: called when the node took a connection: its kernel does so also for a process that stands still. */
+  constructor(addresses: readonly string[], port: number, onThere: () => void = () => undefined) {
     this.#addresses = addresses;
     this.#port = port;
+    this.#onThere = onThere;
   }
 
-  /** `seen`: the token of the last answer; absent where nothing is to be acknowledged. `timeout` in milliseconds. */
-  async check(seen: string | undefined, timeout: number): Promise<HealthAnswer> {
+  /** `timeout` in milliseconds. */
+  async check(question: HealthQuestion, timeout: number): Promise<HealthAnswer> {
     const session = (this.#session ??= this.#open());
-    const answer = await ask(session, seen, timeout);
+    const answer = await ask(session, question, timeout);
     if (answer.kind !== 'serving' && this.#session === session) {
       // A connection whose packets got lost would wait for long before it sends again.
       this.#session = undefined;
@@ -169,6 +196,7 @@ export class GrpcHealthClient implements Disposable {
     const host = address.includes(':') ? `[${address}]` : address;
     const session = connect(`http://${host}:${this.#port}`);
     session.unref();
+    session.once('connect', this.#onThere);
     session.on('error', () => undefined); // told by the stream that it ends
     session.once('close', () => {
       if (this.#session === session) this.#session = undefined;
@@ -184,7 +212,7 @@ export class GrpcHealthClient implements Disposable {
 
 function ask(
   session: ClientHttp2Session,
-  seen: string | undefined,
+  { seen, mayMove = false }: HealthQuestion,
   timeout: number,
 ): Promise<HealthAnswer> {
   return new Promise((resolve) => {
@@ -203,6 +231,7 @@ function ask(
         'content-type': CONTENT_TYPE,
         te: 'trailers',
         ...(seen === undefined ? {} : { [SEEN]: seen }),
+        ...(mayMove ? { [MAY_MOVE]: YES } : {}),
       },
       { endStream: false },
     );
@@ -221,7 +250,11 @@ function ask(
     });
     stream.on('response', (headers) => {
       const [token, age] = [textOf(headers[TOKEN]), Number(headers[AGE])];
-      metadata = token === undefined || Number.isNaN(age) ? undefined : { token, age };
+      const fence = headers[FENCE] === undefined ? NaN : Number(headers[FENCE]);
+      metadata =
+        token === undefined || Number.isNaN(age)
+          ? undefined
+          : { token, age, ...(fence >= 0 && fence < Infinity ? { fence } : {}) };
       status = textOf(headers['grpc-status']);
     });
     stream.on('trailers', (trailers: IncomingHttpHeaders) => {

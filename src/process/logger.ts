@@ -1,9 +1,13 @@
 /** Logs: pino objects with stable keys (`component`, `network`, `node`, `object`, `error`), to standard error. */
 import { pino, type Logger } from 'pino';
-import { faultStack } from '../api/error-text.ts';
 import { visibleJson } from '../api/visible-text.ts';
 
 export type { Logger } from 'pino';
+
+/** Errors that only a fault of ours makes: where it is counts more than what it says. */
+const isOwnFault = (error: Error): boolean =>
+  !('code' in error) &&
+  (error instanceof TypeError || error instanceof RangeError || error instanceof ReferenceError);
 
 /** A logger of level `level`; JSON, one line an event. */
 export function createLogger(level: string): Logger {
@@ -20,7 +24,7 @@ export function createLogger(level: string): Logger {
             ? {
                 message: error.message,
                 ...('code' in error ? { code: error.code } : {}),
-                stack: faultStack(error),
+                ...(isOwnFault(error) ? { stack: error.stack } : {}),
               }
             : error,
       },

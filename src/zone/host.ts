@@ -7,6 +7,7 @@ import { Conntrack } from '../node/conntrack/conntrack.ts';
 import { HopNeighbours } from '../node/conntrack/hop-neighbours.ts';
 import { openConntrackSocket, openRouteSocket, sendFrameBy } from '../node/linux/network-socket.ts';
 import { DatapathConntrack, revalidated } from '../node/conntrack/datapath-conntrack.ts';
+import { bridgeFence, type BridgeFence } from '../node/openflow/egress-fence.ts';
 import { FlowDriver } from '../node/openflow/flow-driver.ts';
 import { HealthCheckServers } from '../node/health-checks/health-check-servers.ts';
 import { renderHostPlan } from '../node/reconcile/host-plan-text.ts';
@@ -72,6 +73,8 @@ export interface HostOptions {
   readonly onExternalIds?: () => void;
   /** Called when ovs-vswitchd may have ended. */
   readonly onSwitchLost?: () => void;
+  /** True while the fence of egress addresses may be opened. */
+  readonly mayOpenFence?: (isNew: boolean) => boolean;
 }
 
 export interface OpenHost extends AsyncDisposable {
@@ -85,6 +88,7 @@ export interface OpenHost extends AsyncDisposable {
   readonly sysctls: Sysctls;
   /** Of the kernel. */
   readonly conntrack: Conntrack;
+  readonly fence: BridgeFence;
   readonly uplink: UplinkSwitch;
   readonly chassis: ChassisDatabase;
   /** How external bridges that Heddle made go, and their uplinks have everything back; in words. */
@@ -136,6 +140,9 @@ export const hostPlansText = ({ linux, nft, openVswitch, flows }: HostPlans): st
 
 const SOCKET = /^unix:(\/.+)\/[^/]+$/;
 
+/** Seconds after which what opens the fence of egress addresses gives up, also where the daemon is gone meanwhile. */
+const FENCE_TIMEOUT = 2;
+
 /** Where Open vSwitch has its sockets by default. */
 const RUN_FOLDER = '/var/run/openvswitch';
 
@@ -162,6 +169,7 @@ export function openHost({
   onAvailable = () => undefined,
   onExternalIds = () => undefined,
   onSwitchLost = () => undefined,
+  mayOpenFence = () => false,
   onChange = () => undefined,
   onPortsRepaired = () => undefined,
 }: HostOptions): OpenHost {
@@ -176,10 +184,6 @@ export function openHost({
     tables: hostTables(settings),
     ...(mayWrite ? { lock: HOST_LOCK } : {}),
     log,
-    onLost() {
-      onAvailable();
-      onWork();
-    },
     onAvailable() {
       onAvailable();
       onWork();
@@ -205,7 +209,15 @@ export function openHost({
     ports: bridgePorts(() => openVswitch.replica),
     onDrift: onWork,
     onSwitchLost,
+    mayOpenFence,
   });
+  const fence = bridgeFence(
+    new OfctlProgram({
+      program: ['ovs-ofctl', `--timeout=${FENCE_TIMEOUT}`],
+      timeout: 1000 * (FENCE_TIMEOUT + 1),
+      ...(folder === undefined ? {} : { folder }),
+    }),
+  );
   const conntrack = new Conntrack(openConntrackSocket);
   const uplink = uplinkSwitch(openVswitch);
   const chassis = chassisDatabase(openVswitch, () => externalIdsOf(openVswitch));
@@ -239,6 +251,7 @@ export function openHost({
     monitor,
     sysctls,
     conntrack,
+    fence,
     uplink,
     chassis,
     removalsText: () => removalsText(bridgeRemovals({ openVswitch: uplink, namespace })),

@@ -3,7 +3,7 @@ import { nodes } from '../api/kinds.ts';
 import type { ZoneProblem } from '../api/zone-status.ts';
 import type { ZoneFacts } from '../model/zone/zone.ts';
 import { AddressAnnouncements } from '../node/announcer/address-announcements.ts';
-import { NodeAnnouncer } from '../node/announcer/node-announcer.ts';
+import { NodeAnnouncer, type AnnouncedFence } from '../node/announcer/node-announcer.ts';
 import {
   ChassisKeeper,
   chassisSteps,
@@ -31,6 +31,8 @@ export interface NodeKeepersOptions {
   readonly mayWrite: boolean;
   /** Egress addresses of other nodes that this one is ready to have. */
   readonly preparedEgressAddresses: () => readonly string[];
+  /** How the data plane lets go of egress addresses without the daemon. */
+  readonly egressFence: () => AnnouncedFence;
   /** True while nobody else can have the egress addresses of this node. */
   readonly hasEgressLease: () => boolean;
   /** Called when something is wrong that was not, or no longer. */
@@ -102,6 +104,7 @@ export class NodeKeepers {
       monitor: host.monitor,
       onChange,
       preparedEgressAddresses: options.preparedEgressAddresses,
+      egressFence: options.egressFence,
       onEgressAddresses: (addresses) => announcements.update(addresses),
       onHostChange: () => this.#chassis?.hostChanged(),
     });
@@ -140,6 +143,11 @@ export class NodeKeepers {
 
   /** The node is ready for other egress addresses than before. */
   preparedChanged(): void {
+    this.#announcer?.preparedChanged();
+  }
+
+  /** The node's data plane has egress addresses without its daemon for another time than before. */
+  egressFenceChanged(): void {
     this.#announcer?.preparedChanged();
   }
 

@@ -1,7 +1,7 @@
 /** `heddle node`: stays, and keeps its zone true whatever changes on either side. */
 import { nodes } from '../api/kinds.ts';
 import type { ZoneProblem } from '../api/zone-status.ts';
-import { managerIdentity } from '../cluster-daemon/cluster-daemon.ts';
+import { daemonIdentity } from '../cluster-daemon/cluster-daemon.ts';
 import { serveHealth, type ReadinessCheck } from '../process/health.ts';
 import { CLUSTER_HEARTBEAT, LOCAL_HEARTBEAT, startHeartbeat } from '../process/heartbeat.ts';
 import type { Logger } from '../process/logger.ts';
@@ -81,7 +81,7 @@ export async function runZone(
       northbound.isHeldByOther()
         ? undefined
         : informers.of(nodes).get(configuration.node)?.metadata.uid,
-    identity: managerIdentity(),
+    identity: daemonIdentity(),
     timing: store.isEmbedded ? LOCAL_HEARTBEAT : CLUSTER_HEARTBEAT,
     log,
   });

@@ -2,7 +2,6 @@
  * One zone at work: objects, the cluster manager beside them, the node's pod addresses, the zone's databases. Commands
  * open it, wait for what they need, and let the zone controller do the rest.
  */
-import { randomUUID } from 'node:crypto';
 import { ClusterManager } from '../cluster/manager.ts';
 import { readUnderlayDevices } from '../node/chassis/underlay-state.ts';
 import { NodePodAddresses } from '../addresses/node-pod-addresses.ts';
@@ -10,7 +9,7 @@ import { DEFAULT_LEASE_NAME } from '../cluster/settings.ts';
 import type { ReplicaView } from 'ovsdb-client-ts';
 import { egressFirewallName } from '../topology/rows/address-sets.ts';
 import { chassisId } from '../api/annotations/node-annotations.ts';
-import { egressIPs, nodes, pods } from '../api/kinds.ts';
+import { nodes, pods } from '../api/kinds.ts';
 import { nearestName } from '../api/validation/nearest-name.ts';
 import { LEASES, NODE_LEASES } from '../api/node-lease.ts';
 import type { ZoneAppliedObject, ZoneProblem } from '../api/zone-status.ts';
@@ -45,7 +44,6 @@ import { DnsForwarder, type DnsEvents } from '../node/dns/dns-forwarder.ts';
 import { revalidation } from '../node/programs/revalidation.ts';
 import { NameSource } from '../node/dns/name-source.ts';
 import { BfdSessions } from './bfd-sessions.ts';
-import { EgressLeaseSource } from '../node/egress-lease/egress-lease-source.ts';
 import type { FactSource } from '../node/fact-source.ts';
 import { ConnectionTables } from '../node/conntrack/connection-tables.ts';
 import { HostRouteSource } from '../node/linux/host-route-source.ts';
@@ -56,13 +54,13 @@ import {
   type UnderlayReport,
 } from '../node/chassis/underlay-report.ts';
 import { egressProbing } from '../process/egress-probing.ts';
-import { GrpcHealthClient, serveGrpcHealth } from '../process/grpc-health.ts';
 import type { Logger } from '../process/logger.ts';
 import { objectSource, openStore, type OpenObjects } from '../settings/object-store.ts';
 import { DriftReports } from './drift-reports.ts';
 import { droppedIn } from './drop-counters.ts';
 import { explained } from './explained.ts';
 import { followedObject } from './followed-object.ts';
+import { areNodesAsked, NodeEgressLease } from './node-egress-lease.ts';
 import { NodeKeepers } from './node-keepers.ts';
 import { PreparedEgress } from './prepared-egress.ts';
 import { AppliedObjects, type BuiltObjects } from './applied-objects.ts';
@@ -154,7 +152,7 @@ export class ZoneRuntime implements AsyncDisposable {
   readonly bfdSessions: BfdSessions;
   readonly #sources: readonly FactSource[];
   /** Present where nodes are asked for their health. */
-  readonly #lease: EgressLeaseSource | undefined;
+  readonly #egressLease: NodeEgressLease | undefined;
   readonly #names: NameSource;
   readonly #drift: DriftReports;
   readonly #waitingTimes = new WaitingTimes();
@@ -192,7 +190,7 @@ export class ZoneRuntime implements AsyncDisposable {
       this.#isOurs = false;
       onWork();
     };
-    const database = { tls: configuration.tls, log, onAvailable, onLost: onWork };
+    const database = { tls: configuration.tls, log, onAvailable };
     const open = options.openDatabase ?? openDatabase;
     this.northbound = open({
       ...database,
@@ -230,6 +228,7 @@ export class ZoneRuntime implements AsyncDisposable {
             onAvailable: onWork,
             onWork: () => options.onHostWork?.(),
             onSwitchLost: () => this.#keepers?.switchLost(),
+            mayOpenFence: (isNew) => this.#egressLease?.mayOpenFence(isNew) === true,
             onExternalIds: () => this.#keepers?.externalIdsChanged(),
             onChange: (change) => {
               const { database, repaired, by } = change;
@@ -290,7 +289,8 @@ export class ZoneRuntime implements AsyncDisposable {
         southbound,
         facts: this.facts,
         preparedEgressAddresses: () => this.#prepared.addresses,
-        hasEgressLease: () => this.#lease?.isHeld(this.facts, systemClock.monotonic()) !== false,
+        egressFence: () => this.#egressLease?.announcedFence,
+        hasEgressLease: () => this.#egressLease?.mayAnnounce !== false,
         mayWrite: mode === 'write',
         onChange: onWork,
       });
@@ -325,7 +325,17 @@ export class ZoneRuntime implements AsyncDisposable {
       northbound: () => (northbound.isLoaded?.() === false ? undefined : northbound.replica),
       onChange: onWork,
     });
-    this.#lease = host === undefined || mode !== 'write' ? undefined : this.#egressLease(onWork);
+    if (host !== undefined && mode === 'write' && areNodesAsked(settings))
+      this.#egressLease = new NodeEgressLease({
+        node,
+        settings,
+        informers,
+        facts: this.facts,
+        host,
+        log,
+        onFence: () => this.#keepers?.egressFenceChanged(),
+        onChange: onWork,
+      });
     this.#sources = [
       names,
       this.bfdSessions,
@@ -343,7 +353,7 @@ export class ZoneRuntime implements AsyncDisposable {
               onChange: onWork,
             }),
           ]),
-      ...(this.#lease === undefined ? [] : [this.#lease]),
+      ...(this.#egressLease?.sources ?? []),
     ];
     const makeManager = (): ClusterManager =>
       new ClusterManager({
@@ -379,25 +389,6 @@ export class ZoneRuntime implements AsyncDisposable {
     this.#running = Promise.all(
       tasks.map((task) => task.catch((error: unknown) => this.#failed(error))),
     );
-  }
-
-  /** Where nodes are asked, and have egress addresses for so long as they are. */
-  #egressLease(onChange: () => void): EgressLeaseSource | undefined {
-    const { node, settings } = this.configuration;
-    const { timeout, port } = settings.egressHealth;
-    const { egressIp, egressService } = settings.features;
-    if (timeout === 0 || port === 0 || !(egressIp || egressService)) return undefined;
-    return new EgressLeaseSource({
-      node,
-      nodes: this.informers.of(nodes),
-      egressIps: this.informers.of(egressIPs),
-      timeout,
-      serve: (host, answer) => serveGrpcHealth({ host, port, answer }),
-      connect: (addresses) => new GrpcHealthClient(addresses, port),
-      run: randomUUID(),
-      log: this.#options.log,
-      onChange,
-    });
   }
 
   /** Opens the objects and begins to connect to the databases. */

@@ -116,7 +116,7 @@ describe.skipIf(whyNoLab !== undefined)(
       ]);
       writeFileSync(
         join(folder, 'pods.yaml'),
-        manifestsText([...pods, podOn('n2', 'aside' as Space, 'far'), egressIp]),
+        manifestsText([...pods, podOn('n2', 'aside', 'far'), egressIp]),
       );
       lab = await testLab('e2e-multicast', { nodes: 2, families: 'dual' });
       tenants = new Tenants(lab.record, { folder, daemonArguments: ['--enable-multicast=true'] });

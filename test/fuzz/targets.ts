@@ -367,7 +367,7 @@ const VIEW: ZoneView = {
   drops: () => Promise.reject(new Error('no host')),
   explain: (asked) => Promise.reject(new Error(askedOrigin(asked).kind)),
 };
-const answer = answerLine(controlMethods(VIEW), { debug: () => undefined, warn: () => undefined });
+const answer = answerLine(controlMethods(VIEW), { debug: () => undefined });
 const control: FuzzTarget = {
   name: 'control socket',
   corpus: [

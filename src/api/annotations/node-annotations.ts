@@ -41,6 +41,8 @@ export const BRIDGE_EGRESS_ADDRESSES = 'k8s.ovn.org/bridge-egress-ips'; // node
 export const CARD_EGRESS_ADDRESSES = 'k8s.ovn.org/secondary-host-egress-ips'; // node
 /** Egress addresses that another node has, and that this one could have at once: all but answering for them is in place. */
 export const PREPARED_EGRESS_ADDRESSES = 'k8s.ovn.org/prepared-egress-ips'; // node
+/** Seconds after which the data plane of a node has no egress addresses any more, unless its daemon says that it may; and which daemon that is. */
+export const NODE_EGRESS_FENCE = 'k8s.ovn.org/egress-fence'; // node
 const GATEWAY_MTU_SUPPORT = 'k8s.ovn.org/gateway-mtu-support'; // node
 
 // Without its subnets a node takes away what uses them: nobody should be told to remove the annotation.
@@ -202,6 +204,25 @@ export const cardEgressAddresses = (node: Annotated): Reading<readonly string[]>
 /** Egress addresses that the node is ready for. */
 export const preparedEgressAddresses = (node: Annotated): Reading<readonly string[]> =>
   egressAddresses(node, PREPARED_EGRESS_ADDRESSES);
+
+const LONGEST_FENCE = 3600;
+
+/** How a data plane lets go of egress addresses by itself. */
+export interface EgressFence {
+  /** Seconds after the last word of its daemon. */
+  readonly seconds: number;
+  /** Who writes that, as the Lease of the node's daemon names him (`spec.holderIdentity`): a daemon that came later may know nothing of it. */
+  readonly daemon: string;
+}
+
+/** Absent where the data plane keeps egress addresses without its daemon. */
+export const egressFence = (node: Annotated): Reading<EgressFence> =>
+  readAnnotation(node, NODE_EGRESS_FENCE, BY_NODE, (text) => {
+    const { seconds, daemon } = asObject(parseJson(text));
+    return { seconds: asInteger(seconds, 1, LONGEST_FENCE), daemon: asText(daemon) };
+  });
+
+export const formatEgressFence = (fence: EgressFence): string => JSON.stringify(fence);
 
 const egressAddresses = (node: Annotated, key: string): Reading<readonly string[]> =>
   readAnnotation(node, key, BY_NODE, (text) => asList(parseJson(text)).map(asAddress));

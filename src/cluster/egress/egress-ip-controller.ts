@@ -6,6 +6,7 @@
 import {
   assignEgressAddresses,
   balancingMove,
+  nodesToMoveFrom,
   type BalancingMove,
   type EgressAssignment,
   type EgressItem,
@@ -44,6 +45,8 @@ import type { AbsentDaemon } from '../nodes/node-heartbeats.ts';
 import { WRITERS, type ClusterManagerSettings } from '../settings.ts';
 import {
   EgressReachability,
+  hasLetGo,
+  isLost,
   type EgressProbing,
   type Reachability,
 } from './egress-reachability.ts';
@@ -73,6 +76,8 @@ export interface EgressIpOptions {
   readonly absentDaemon: (node: string) => AbsentDaemon | undefined;
   /** Milliseconds since the daemon of a node was heard last. */
   readonly unheardFor: (node: string) => number | undefined;
+  /** The process that was the daemon of a node last. */
+  readonly daemonOf: (node: string) => string | undefined;
   /** How nodes are asked whether they are well; absent where they are taken for it. */
   readonly probing: EgressProbing | undefined;
   /** Nodes that are asked, too, though they have no egress addresses. */
@@ -120,6 +125,8 @@ export class EgressIpController {
   readonly #told = new Map<string, ReadonlySet<string>>();
   /** The node that has each address, as decided last. */
   #nodeOf: ReadonlyMap<string, string> = new Map();
+  /** Nodes with an address that another one could have. */
+  #movable: ReadonlySet<string> = new Set();
   readonly #reachability: EgressReachability | undefined;
   #moved = 0;
   /** Services by their external addresses. */
@@ -155,6 +162,8 @@ export class EgressIpController {
             isEgressNode: (node) => isEgressNode(node, this.#selectors),
             isAskedToo: options.isAskedToo,
             mayAcknowledge: (name) => options.isLeading() && this.#hasNothingOfOthers(name),
+            mayMove: (name) => this.#movable.has(name),
+            daemonOf: options.daemonOf,
             clock,
             log,
             onChange: () => {
@@ -351,7 +360,7 @@ export class EgressIpController {
       nodes
         .filter(
           ({ name, isReady }) =>
-            (isReady || absentDaemon(name) === undefined) && this.reach(name) !== 'gone',
+            (isReady || absentDaemon(name) === undefined) && !hasLetGo(this.reach(name)),
         )
         .flatMap(({ name, answersFor }) => answersFor.map((address) => ({ name, address }))),
       ({ address }) => address,
@@ -398,6 +407,11 @@ export class EgressIpController {
     this.#nodeOf = nodeOf;
     if (this.#move !== undefined && nodeOf.get(this.#move.address) === this.#move.to)
       this.#move = undefined;
+    this.#movable = nodesToMoveFrom(
+      requests,
+      this.#egressNodes(),
+      new Map([...moved].map(([name, { assignment }]) => [name, assignment])),
+    );
     this.#decisions = new Map(
       objects.map((egressIp): [string, Decision] => {
         const { name, uid } = egressIp.metadata;
@@ -510,7 +524,7 @@ export class EgressIpController {
   /** Whether a node does what it is asked. */
   #workOf(name: string): 'working' | 'away' | 'lost' {
     const reach = this.reach(name);
-    if (!this.#nodes.has(name) || reach === 'gone' || reach === 'unreached') return 'lost';
+    if (!this.#nodes.has(name) || isLost(reach)) return 'lost';
     return reach === 'reached' && this.#options.absentDaemon(name) === undefined
       ? 'working'
       : 'away';
@@ -574,7 +588,9 @@ export class EgressIpController {
       const since = this.#options.absentDaemon(node)?.message;
       const addresses = [...new Set(all.map(({ address }) => address))];
       const isLeaving = leaving.some((one) => one.node === node);
-      return since === undefined ? [] : { node, addresses, since, isLeaving };
+      const isFenced = this.#reachability?.hasFence(node) === true;
+      const mayMove = this.#movable.has(node);
+      return since === undefined ? [] : { node, addresses, since, isLeaving, isFenced, mayMove };
     });
   }
 

@@ -83,18 +83,25 @@ export interface UnheardNode {
   readonly since: string;
   /** It is to let go of one of them. */
   readonly isLeaving: boolean;
+  /** Its data plane has let go by itself. */
+  readonly isFenced: boolean;
+  /** Another node could have one of them, had it let go. */
+  readonly mayMove: boolean;
 }
 
-export function unheardNode(
-  { metadata: { name } }: EgressIP,
-  { node, addresses, since, isLeaving }: UnheardNode,
-): EgressProblem {
-  const pods = isLeaving
-    ? 'what is to move from there waits until it has let go'
-    : 'pods keep their way, and nothing that changes reaches it';
+function whatPodsDo({ isLeaving, isFenced, mayMove }: UnheardNode): string {
+  if (isLeaving) return 'what is to move from there waits until it has let go';
+  if (isFenced)
+    return 'its data plane let go of what is at its bridge 30 s later, and nobody is known to be able to have it: pods send nothing out';
+  const stays = 'pods keep their way, and nothing that changes reaches it';
+  return mayMove ? stays : `no other node can have them: ${stays}`;
+}
+
+export function unheardNode({ metadata: { name } }: EgressIP, unheard: UnheardNode): EgressProblem {
+  const { node, addresses, since } = unheard;
   return {
     reason: 'EgressNodeUnheard',
-    message: `EgressIP ${name}: node ${node} holds ${addresses.join(', ')}, and ${since}: ${pods}; start the daemon, or, to move them, switch the node off first and then delete it`,
+    message: `EgressIP ${name}: node ${node} holds ${addresses.join(', ')}, and ${since}: ${whatPodsDo(unheard)}; start the daemon, or, to move them, switch the node off first and then delete it`,
   };
 }
 

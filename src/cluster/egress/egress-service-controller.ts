@@ -234,9 +234,11 @@ export class EgressServiceController {
     const withEndpoints = this.#isLocal(key) ? this.#nodesWithEndpoints(key) : undefined;
     const mayStay = (name: string): boolean => {
       const node = this.#nodes.get(name);
+      const reach = this.#options.reach(name);
       return (
         node?.isReady === true &&
-        !isLost(this.#options.reach(name)) &&
+        // Its data plane lets go of EgressIPs alone: of services it goes on with what it has.
+        (!isLost(reach) || reach === 'fenced') &&
         matchesSelector(selector, node.labels) &&
         (withEndpoints?.has(name) ?? true)
       );

@@ -85,6 +85,11 @@ export class NodeHeartbeats {
     return this.#seen.get(node)?.absent;
   }
 
+  /** The process that was the daemon of a node last; empty where it was stopped. */
+  holder(node: string): string | undefined {
+    return this.#seen.get(node)?.heartbeat.holder;
+  }
+
   /** Milliseconds since the daemon of a node was heard last; undefined where it never was. */
   age(node: string): number | undefined {
     const seen = this.#seen.get(node);

@@ -22,13 +22,8 @@ export class CniError extends Error {
   /** More than a line, for `details`. */
   readonly details: string | undefined;
 
-  constructor(
-    message: string,
-    code: CniCode = CNI_CODE.failed,
-    details?: string,
-    options?: ErrorOptions,
-  ) {
-    super(message, options);
+  constructor(message: string, code: CniCode = CNI_CODE.failed, details?: string) {
+    super(message);
     this.name = 'CniError';
     this.code = code;
     this.details = details;

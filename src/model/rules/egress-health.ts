@@ -6,6 +6,7 @@ import { managementAddress } from '../../allocators/node-addresses.ts';
 import { formatAddress, parsePrefix } from '../../allocators/addresses.ts';
 import { nodeSubnets } from '../../api/annotations/node-annotations.ts';
 import type { Node } from '../../api/types.ts';
+import type { ClusterSettings } from '../model.ts';
 
 export interface EgressHealthTimes {
   /** A node is asked this often. */
@@ -37,6 +38,37 @@ export const egressHealthTimes = (timeout: number): EgressHealthTimes => ({
 
 /** A node that may have addresses no more has none of them after this time. */
 const LETTING_GO = 300;
+
+/** Milliseconds for which the data plane of a node has its egress addresses without its daemon: longer than a restart with its image takes, and less than 40 s. */
+export const EGRESS_FENCE = 30_000;
+/** Milliseconds by which it may let go later: Open vSwitch took up what the daemon sent last, and looks at what has expired, once it gets to that. */
+const FENCE_LATE = 3000;
+
+/** True where nodes have egress addresses for so long as their daemons say so (docs/decisions/egress-health.md). */
+export const hasEgressFence = ({
+  features,
+  egressHealth,
+}: Pick<ClusterSettings, 'features' | 'egressHealth'>): boolean =>
+  features.egressIp && egressHealth.timeout > 0 && egressHealth.port > 0;
+
+export interface EgressFenceTimes {
+  /** Milliseconds after its last answer at which a node has no egress addresses, whatever became of its daemon. */
+  readonly over: number;
+  /** A node that is not heard opens its fence again only while most egress nodes have not been heard for so long. */
+  readonly unasked: number;
+  /** As `gap` of the lease, by which a manager that falters for a moment is still one that is there. */
+  readonly gap: number;
+}
+
+/** Fences outlive what leases do not: so a manager may falter for longer. `fence`: how long a node's data plane waits, in milliseconds. */
+export function egressFenceTimes(
+  { lease, gone }: EgressHealthTimes,
+  fence: number,
+): EgressFenceTimes {
+  // Before it is over what was opened at the end of a lease.
+  const unasked = Math.min(5 * lease, lease + fence / 3);
+  return { over: gone + fence + FENCE_LATE, unasked, gap: 0.4 * unasked };
+}
 
 const DEFAULT_NETWORK = 'default';
 
@@ -107,6 +139,21 @@ export function keptUntil(
   if (age < times.lease) return now - age + times.gone;
   const since = unheardSince(now, votes, times, Infinity);
   return since === undefined ? undefined : since + times.lease;
+}
+
+/**
+ * Whether a node may open its fence: nobody who waits for it can have been given its addresses. Heard by no manager it does so only where there has been none for a
+ * while: a manager that takes a node's daemon for dead has been there for as long as its fence may be open.
+ */
+export function mayOpenFence(
+  age: number,
+  now: number,
+  votes: EgressNodeVotes,
+  times: EgressHealthTimes,
+): boolean {
+  if (age < times.lease) return true;
+  const { unasked } = egressFenceTimes(times, EGRESS_FENCE);
+  return unheardSince(now, votes, { ...times, unasked }, Infinity) !== undefined;
 }
 
 /**

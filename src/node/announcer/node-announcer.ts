@@ -5,9 +5,12 @@ import {
   BRIDGE_EGRESS_ADDRESSES,
   CARD_EGRESS_ADDRESSES,
   CHASSIS_ID,
+  formatEgressFence,
   gatewayConfig,
+  NODE_EGRESS_FENCE,
   PREPARED_EGRESS_ADDRESSES,
   primaryAddresses,
+  type EgressFence,
 } from '../../api/annotations/node-annotations.ts';
 import { familyCidrs } from '../../api/nad/network-config.ts';
 import { egressIPs, nodes as nodeKind } from '../../api/kinds.ts';
@@ -39,6 +42,9 @@ import { errorText } from '../../api/error-text.ts';
 /** `external_ids` of the local Open_vSwitch database, or why they are not known. */
 export type OpenVswitchIds = Pick<HostFacts, 'externalIds'> | { readonly unavailable: string };
 
+/** Undefined where it keeps them; `as before` while that is not known. */
+export type AnnouncedFence = EgressFence | 'as before' | undefined;
+
 export interface NodeAnnouncerOptions {
   /** Of the daemon, which runs them. */
   readonly informers: Informers;
@@ -56,6 +62,8 @@ export interface NodeAnnouncerOptions {
   readonly onChange?: () => void;
   /** Egress addresses of other nodes that this one is ready to have. */
   readonly preparedEgressAddresses?: () => readonly string[];
+  /** How the data plane lets go of egress addresses without the daemon. */
+  readonly egressFence?: () => AnnouncedFence;
   /** Called with those that the host has now. */
   readonly onEgressAddresses?: (addresses: readonly EgressAddressOnHost[]) => void;
   /** Called when addresses or ways out of the host may be others. */
@@ -154,7 +162,7 @@ export class NodeAnnouncer {
     }
   }
 
-  /** The node is ready for other egress addresses than before. */
+  /** The node is ready for other egress addresses than before, or fences them otherwise. */
   preparedChanged(): void {
     this.#queue.add(this.#options.node);
   }
@@ -199,8 +207,13 @@ export class NodeAnnouncer {
     const egress = this.#egressAddresses(onHost, (address) =>
       networks.some((cidr) => familyOf(cidr) === familyOf(address) && contains(cidr, address)),
     );
+    const fence = this.#options.egressFence?.();
     const annotations: Readonly<Record<string, string | undefined>> = {
       ...found.annotations,
+      [NODE_EGRESS_FENCE]:
+        fence === 'as before'
+          ? annotationOf(object, NODE_EGRESS_FENCE)
+          : fence && formatEgressFence(fence),
       ...Object.fromEntries(
         Object.entries({
           ...egress,
@@ -220,9 +233,12 @@ export class NodeAnnouncer {
       );
       return { after: RESYNC };
     }
-    const changed = Object.entries(annotations).filter(
+    const differ = Object.entries(annotations).filter(
       ([key, value]) => annotationOf(object, key) !== value,
     );
+    // By itself, once the others are there: admission policies of an older release refuse what names it.
+    const others = differ.filter(([key]) => key !== NODE_EGRESS_FENCE);
+    const changed = others.length > 0 ? others : differ;
     if (changed.length > 0) {
       const { resourceVersion } = object.metadata;
       await informers.store.patchStatus(

@@ -3,10 +3,12 @@ import { errorText } from '../../api/error-text.ts';
 import type { EgressIP, Node } from '../../api/types.ts';
 import type { ZoneProblem } from '../../api/zone-status.ts';
 import {
+  EGRESS_FENCE,
   egressHealthTimes,
   healthAddresses,
   keptAgainUntil,
   keptUntil,
+  mayOpenFence,
   type EgressHealthTimes,
   type EgressNodeVotes,
   type NodeAge,
@@ -14,16 +16,17 @@ import {
 import { egressNodeSelectors, isEgressNode } from '../../model/rules/egress-node-selectors.ts';
 import type { EgressLeaseState } from '../../model/zone/egress-lease.ts';
 import type { ZoneFacts } from '../../model/zone/zone.ts';
-import type { HealthAnswer, HealthMetadata } from '../../process/grpc-health.ts';
+import type { HealthAnswer, HealthMetadata, HealthQuestion } from '../../process/grpc-health.ts';
 import { pause, type Clock } from '../../store/clock.ts';
 import type { ObjectView } from '../../store/informer.ts';
 import type { Log } from '../../store/log.ts';
 import type { FactSource } from '../fact-source.ts';
+import type { FenceRight } from './egress-fence-source.ts';
 import { EgressLease } from './egress-lease.ts';
 
 /** One who is asked. */
 interface Asked extends Disposable {
-  check(seen: string | undefined, timeout: number): Promise<HealthAnswer>;
+  check(question: HealthQuestion, timeout: number): Promise<HealthAnswer>;
 }
 
 export interface EgressLeaseSourceOptions {
@@ -35,12 +38,19 @@ export interface EgressLeaseSourceOptions {
   /** Answers at an address; rejects when it can't be had. */
   readonly serve: (
     address: string,
-    answer: (seen: string | undefined) => HealthMetadata,
+    answer: (question: HealthQuestion) => HealthMetadata,
   ) => Promise<Disposable>;
   readonly connect: (addresses: readonly string[]) => Asked;
   /** Of this process alone. */
   readonly run: string;
   readonly log: Log;
+  /** What opens the fence of egress addresses while this node may have them. */
+  readonly fence?: {
+    /** The node may have them from now on, or no more. */
+    wake(): void;
+    /** Milliseconds for which the data plane would have them without this daemon; undefined: for good. */
+    lasts(now: number): number | undefined;
+  };
   /** Called when facts or problems are others. */
   readonly onChange: () => void;
 }
@@ -66,6 +76,8 @@ export class EgressLeaseSource implements FactSource {
   /** Aborted when there is something to look at. */
   #rest = new AbortController();
   #askedAt = -Infinity;
+  #firstAskedAt: number | undefined;
+  #mayMove = false;
   /** Until then nobody could be given what this node has, as far as it was known; of a node that a manager has heard since it started. */
   #keptUntil: number | undefined;
   #unserved: { readonly since: number; readonly why: string } | undefined;
@@ -114,7 +126,8 @@ export class EgressLeaseSource implements FactSource {
 
   #put(facts: ZoneFacts, state: EgressLeaseState): boolean {
     if (!facts.egressLease.put([], { state })) return false;
-    const { log, node } = this.#options;
+    const { log, node, fence } = this.#options;
+    fence?.wake();
     if (state === 'lost')
       log.warn({ node }, 'no cluster manager asks: egress addresses are let go');
     else log.info({ node, state }, 'egress addresses');
@@ -134,7 +147,9 @@ export class EgressLeaseSource implements FactSource {
     for (const address of wanted) {
       if (this.#servers.has(address)) continue;
       try {
-        const server = await serve(address, (seen) => this.#answer(seen, clock.monotonic()));
+        const server = await serve(address, (question) =>
+          this.#answer(question, clock.monotonic()),
+        );
         this.#servers.set(address, server);
       } catch (error) {
         why = errorText(error);
@@ -153,11 +168,39 @@ export class EgressLeaseSource implements FactSource {
     return Math.max(often, ASK_AT * lease - this.#lease.age(now));
   }
 
-  #answer(seen: string | undefined, now: number): HealthMetadata {
+  #answer({ seen, mayMove = false }: HealthQuestion, now: number): HealthMetadata {
     const wasOver = this.#lease.age(now) >= this.#times.lease;
-    this.#lease.acknowledge(seen, now);
+    if (this.#lease.acknowledge(seen, now) && mayMove !== this.#mayMove) {
+      this.#mayMove = mayMove;
+      this.#options.fence?.wake();
+    }
+    this.#firstAskedAt ??= now;
     if (wasOver && this.#lease.age(now) < this.#times.lease) this.#rest.abort();
-    return { token: this.#lease.token(now), age: this.#lease.age(now) };
+    const fence = this.#options.fence?.lasts(now);
+    const metadata = { token: this.#lease.token(now), age: this.#lease.age(now) };
+    return fence === undefined ? metadata : { ...metadata, fence };
+  }
+
+  /** What a manager told last: another node could have an address that this one has. */
+  get mayMove(): boolean {
+    return this.#mayMove;
+  }
+
+  /** True if a manager is there that has heard all that was answered until then. */
+  isHeardSince(at: number, now: number): boolean {
+    const { lease } = this.#times;
+    return now - at >= lease && this.#lease.age(now) < lease;
+  }
+
+  /** Whether the fence may be opened at this moment: however long this process stood still before. */
+  fenceRight(facts: ZoneFacts, now: number): FenceRight {
+    const state = facts.egressLease.peek()?.state;
+    if (state === undefined || state === 'lost') return state === 'lost' ? 'closed' : 'unknown';
+    if (state === 'held' && !this.isHeld(facts, now)) return 'unknown';
+    const { others, isCounted } = this.#counted();
+    const votes = this.#votesOf(others, isCounted);
+    if (!mayOpenFence(this.#lease.age(now), now, votes, this.#times)) return 'unknown';
+    return state === 'held' ? 'open' : 'left';
   }
 
   /** What others say lets a node keep what it has, and have it again where nobody can have been given it meanwhile. A manager alone gives it more. */
@@ -174,21 +217,39 @@ export class EgressLeaseSource implements FactSource {
     const until = keptUntil(age, now, votes, this.#times);
     const state = age < this.#times.lease ? 'held' : before;
     if (state === 'held') this.#keptUntil = until ?? this.#keptUntil;
-    // A manager that is there has asked by then.
-    const isEarly = before === 'unknown' && running < 2 * this.#times.lease;
+    const isEarly = before === 'unknown' && this.#isEarly(running, now);
     return until !== undefined || isEarly ? state : 'lost';
   }
 
+  /** A manager that is there has asked by then. Where none has, it waits for the fence, which ends by itself; one that has asked waits for no more than the lease. */
+  #isEarly(running: number, now: number): boolean {
+    if (running < 2 * this.#times.lease) return true;
+    if (this.#options.fence === undefined) return false;
+    return this.#firstAskedAt === undefined
+      ? running < EGRESS_FENCE
+      : now - this.#firstAskedAt < this.#times.lease;
+  }
+
   #votes(facts: ZoneFacts, clock: Clock, now: number): EgressNodeVotes {
-    const { node, nodes, egressIps } = this.#options;
     if (this.#lease.age(now) < ASK_AT * this.#times.lease) return { isCounted: false, others: [] };
+    const { others, isCounted } = this.#counted();
+    // Without addresses there is nothing to keep.
+    if (facts.egressIps.keysBy('here').length > 0) this.#ask(others, clock, now);
+    return this.#votesOf(others, isCounted);
+  }
+
+  /** The egress nodes besides this one, and whether it is one. */
+  #counted(): { readonly others: readonly Node[]; readonly isCounted: boolean } {
+    const { node, nodes, egressIps } = this.#options;
     const selectors = egressNodeSelectors(egressIps.list());
     const counted = nodes.list().filter((one) => isEgressNode(one, selectors));
     const others = counted.filter(({ metadata }) => metadata.name !== node);
-    // Without addresses there is nothing to keep.
-    if (facts.egressIps.keysBy('here').length > 0) this.#ask(others, clock, now);
+    return { others, isCounted: others.length < counted.length };
+  }
+
+  #votesOf(others: readonly Node[], isCounted: boolean): EgressNodeVotes {
     return {
-      isCounted: others.length < counted.length,
+      isCounted,
       others: others.map(({ metadata }) => this.#peers.get(metadata.name)?.seen),
     };
   }
@@ -220,7 +281,7 @@ export class EgressLeaseSource implements FactSource {
 
   async #askOne(peer: Peer, clock: Clock): Promise<void> {
     const at = clock.monotonic();
-    const answer = await peer.asked.check(undefined, this.#times.recent);
+    const answer = await peer.asked.check({}, this.#times.recent);
     if (answer.kind === 'serving' && answer.metadata !== undefined)
       peer.seen = { age: answer.metadata.age, at, got: clock.monotonic() };
   }

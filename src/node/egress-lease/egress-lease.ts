@@ -13,11 +13,13 @@ export class EgressLease {
     return `${this.#prefix}${now.toFixed(1)}`;
   }
 
-  /** Takes the token of an answer that somebody got. What is none, or stands for a later answer than any, says nothing. */
-  acknowledge(token: string | undefined, now: number): void {
-    if (token?.startsWith(this.#prefix) !== true) return;
+  /** Takes the token of an answer that somebody got; true if that is later than all before. What is none, or stands for a later answer than any, says nothing. */
+  acknowledge(token: string | undefined, now: number): boolean {
+    if (token?.startsWith(this.#prefix) !== true) return false;
     const at = Number(token.slice(this.#prefix.length));
-    if (at <= now && at > this.#acknowledged) this.#acknowledged = at;
+    if (!(at <= now && at > this.#acknowledged)) return false;
+    this.#acknowledged = at;
+    return true;
   }
 
   /** Milliseconds since that answer; Infinity if there was none. */

@@ -2,9 +2,25 @@
 import { familyOf } from '../../allocators/addresses.ts';
 import type { Rule } from '../../desired/features.ts';
 import type { BridgeNetwork, ExternalBridge } from './bridge-network.ts';
-import { BACK, conntrack, destination, DROP, output, resubmit, source } from './flow-actions.ts';
+import {
+  BACK,
+  conntrack,
+  destination,
+  DROP,
+  output,
+  PASS_FENCE,
+  resubmit,
+  source,
+} from './flow-actions.ts';
 import { UPLINK, type FlowRows } from './flow-rows.ts';
-import { egressMark, PIPELINE, ZONES } from './pipeline.ts';
+import { egressMark, PAST_FENCE, PIPELINE, ZONES } from './pipeline.ts';
+
+const FENCED: Readonly<Record<string, Rule>> = {
+  'egress-fence': {
+    text: 'With an egress address nothing leaves, and nobody is told where it is, unless the daemon of this node lives or did so 30 s ago, or no other node could have the address.',
+    source: 'reference/egress.md §1.13',
+  },
+};
 
 export const EGRESS_RULES: Readonly<Record<string, Rule>> = {
   'egress-address': {
@@ -19,12 +35,21 @@ export const EGRESS_RULES: Readonly<Record<string, Rule>> = {
     text: 'While an egress address moves, answers that belong to no connection of the node that gets them go to the other node, once.',
     source: 'reference/egress.md §1.14',
   },
+  ...FENCED,
 };
 
 export const EGRESS_ADDRESS_RULES: Readonly<Record<string, Rule>> = {
+  ...FENCED,
   'egress-neighbours': {
     text: 'For an egress address the host answers that has it: OVN, which would as soon as it translates to it, tells nobody where it is.',
     source: 'reference/egress.md §1.10',
+  },
+};
+
+export const FENCE_RULES: Readonly<Record<string, Rule>> = {
+  fence: {
+    text: 'The fence of egress addresses is closed unless the daemon opens it: again and again where another node could have one.',
+    source: 'reference/egress.md §1.13',
   },
 };
 
@@ -49,6 +74,35 @@ export function egressNeighbourFlow(
     );
 }
 
+/** The fence for whatever address; what opens it is written past these (egress-fence.ts). */
+export function fenceFlows(rows: FlowRows): void {
+  const { outside, closed } = PIPELINE.fence.at;
+  rows.by('fence').flow(outside, [`in_port=${UPLINK}`], PASS_FENCE);
+  rows.by('fence').flow(closed, [], [DROP]);
+}
+
+/** What has an egress address on the bridge, or says where it is, asks the fence first. */
+export function fencedAddressFlows(rows: FlowRows, address: string): void {
+  const family = familyOf(address);
+  const asks = (...fields: readonly string[]): void => fencedFlow(rows, fields);
+  if (family === 'v4') {
+    asks('ip', `nw_src=${address}`);
+    asks('arp', `arp_spa=${address}`);
+  } else {
+    asks('ipv6', `ipv6_src=${address}`);
+    asks('icmp6', `icmp_type=${ADVERTISEMENT}`, `nd_target=${address}`);
+  }
+}
+
+const fencedFlow = (rows: FlowRows, fields: readonly string[]): void =>
+  rows
+    .by('egress-fence')
+    .flow(
+      PIPELINE.classify.at.egressFence,
+      [...fields, PAST_FENCE.notYet],
+      [resubmit(PIPELINE.fence.id)],
+    );
+
 /** `address` moves between this node and one whose gateway has that MAC address: both know connections of it. */
 export function egressMoveFlows(
   rows: FlowRows,
@@ -65,6 +119,8 @@ export function egressMoveFlows(
 
 /** With what an EgressIP leaves this node. */
 interface Exits {
+  /** Its addresses are fenced. */
+  readonly isFenced?: boolean;
   readonly mark: number;
   /** At the bridge. */
   readonly addresses: readonly string[];
@@ -77,7 +133,7 @@ export function egressFlows(
   rows: FlowRows,
   { families, mac, vlan, mode }: ExternalBridge,
   networks: readonly BridgeNetwork[],
-  { mark, addresses, links }: Exits,
+  { mark, addresses, links, isFenced }: Exits,
 ): void {
   const { classify, asNode, replies, toHost } = PIPELINE;
   for (const { family, fields } of families) {
@@ -102,6 +158,9 @@ export function egressFlows(
         ],
       );
     if (networks.length === 0) continue;
+    // What its networks send gets the address on the bridge, past these flows.
+    if (isFenced === true && link === undefined)
+      fencedFlow(rows, [fields.ip, `pkt_mark=${egressMark(mark)}`]);
     const translated = [fields.ip, `${fields.src}=${address}`];
     if (link === undefined) {
       out.flow(asNode.at.translated, translated, [output(UPLINK)]);

@@ -4,6 +4,7 @@ import { feature, type Feature, type Rule } from '../../desired/features.ts';
 import { networkObject } from '../../model/zone/failed-facts.ts';
 import { egressServiceObject } from '../../model/zone/egress-services.ts';
 import type { ZoneFacts } from '../../model/zone/zone.ts';
+import { hasEgressFence } from '../../model/rules/egress-health.ts';
 import { isDefault } from '../../model/rules/names.ts';
 import { hasGateway } from '../../model/rules/network-addresses.ts';
 import {
@@ -12,6 +13,9 @@ import {
   egressFlows,
   egressMoveFlows,
   egressNeighbourFlow,
+  FENCE_RULES,
+  fencedAddressFlows,
+  fenceFlows,
 } from './bridge-flows-egress.ts';
 import { dropFlows } from './bridge-flows-drops.ts';
 import { hostFlows } from './bridge-flows-host.ts';
@@ -37,13 +41,14 @@ export const bridgeFlows: Feature<ZoneFacts> = {
   name: 'host/bridge-flows',
   over: () => ONE,
   objects: () => [SETTINGS],
-  rules: RULES,
+  rules: { ...RULES, ...FENCE_RULES },
   claims: [],
   build(facts, _args, out) {
     const on = externalBridge(facts);
     if (on === undefined) return;
     const rows = new FlowRows(out, on.name, SETTINGS);
     for (const part of PARTS) part.common?.(rows, on);
+    if (hasEgressFence(facts.settings)) fenceFlows(rows);
   },
 };
 
@@ -151,6 +156,7 @@ export const bridgeFlowsOfEgressIp = feature({
     const on = externalBridge(facts);
     if (on === undefined) return;
     const rows = new FlowRows(out, on.name, `EgressIP ${egressIp}`);
+    const isFenced = hasEgressFence(facts.settings);
     for (const { address, card, peer } of facts.egressAddressesHere(egressIp)) {
       // By other cards the host passes on what it does not know, as it routes.
       const mac = peer === undefined ? undefined : facts.gatewayMacs.part(peer, 'mac');
@@ -166,6 +172,7 @@ export const bridgeFlowsOfEgressIp = feature({
       .map((network) => bridgeNetwork(facts, on, network));
     egressFlows(rows, on, networks, {
       mark,
+      isFenced,
       addresses: facts
         .egressAddressesHere(egressIp)
         .flatMap(({ address, card }) => (card === undefined ? [address] : [])),
@@ -185,6 +192,9 @@ export const bridgeFlowsOfEgressAddresses = feature({
     const on = externalBridge(facts);
     if (on === undefined || !facts.settings.features.egressIp) return;
     const [first = ''] = facts.requestedEgress.keysBy('address', address);
-    egressNeighbourFlow(new FlowRows(out, on.name, `EgressIP ${first}`), on, address);
+    const rows = new FlowRows(out, on.name, `EgressIP ${first}`);
+    egressNeighbourFlow(rows, on, address);
+    // On every node: what a daemon before left on the host is behind it, too, until it is gone.
+    if (hasEgressFence(facts.settings)) fencedAddressFlows(rows, address);
   },
 });

@@ -1,5 +1,6 @@
 /** Actions of flows, as `ovs-ofctl dump-flows` prints them. */
 import { LOCAL, MARK_OF_HOST, portInFlow } from './flow-rows.ts';
+import { PAST_FENCE } from './pipeline.ts';
 
 export interface Conntrack {
   readonly commit?: true;
@@ -42,3 +43,5 @@ export const pushVlan = (vlan: number): readonly string[] => [
   'push_vlan:0x8100',
   `set_field:${0x1000 + vlan}->vlan_vid`,
 ];
+/** Through the tables once more, past the fence of egress addresses. */
+export const PASS_FENCE: readonly string[] = [`load:0x1->${PAST_FENCE.bit}`, resubmit(0)];

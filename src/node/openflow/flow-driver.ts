@@ -17,6 +17,7 @@ import {
 } from '../reconcile/host-plan.ts';
 import { Refusals, tryHalves, type Halving, type Refused } from '../reconcile/refusals.ts';
 import type { BridgePorts, PortNumbers } from './bridge-ports.ts';
+import { FENCE_OPEN, isFenceFlow } from './egress-fence.ts';
 import { flowMonitor } from './flow-monitor.ts';
 import {
   OUR_COOKIES,
@@ -28,6 +29,7 @@ import {
 } from './flow-plan.ts';
 import { piecesOf } from './flow-pieces.ts';
 import { numberedFlow, type NumberedFlow } from './numbered-flow.ts';
+import { PIPELINE } from './pipeline.ts';
 import { isReferenceFlow } from './reference-flows.ts';
 import { FlowsRefused, OfctlError, type OfctlProgram } from './ofctl-program.ts';
 import type { ProgramMonitor } from '../programs/program-monitor.ts';
@@ -39,6 +41,11 @@ export interface FlowDriverOptions extends Pick<HostEvents, 'onDrift'> {
   readonly takesOver?: boolean;
   /** Called when Open vSwitch may have ended. */
   readonly onSwitchLost?: () => void;
+  /**
+   * True while egress addresses may be used: their fence is open from the moment at which something has to pass it. `isNew`: flows that a release before left have
+   * none yet.
+   */
+  readonly mayOpenFence?: (isNew: boolean) => boolean;
 }
 
 /** A bridge that does not answer is left alone for this long. */
@@ -396,7 +403,12 @@ export class FlowDriver extends HostDriver<OpenFlowRow, FlowChange> {
 
   /** Throws OfctlError when the switch does not answer. */
   async #bundle(bridge: string, changes: readonly FlowChange[]): Promise<string | undefined> {
-    const lines = changes.map(({ command }) => command);
+    const { mayOpenFence } = this.#options;
+    const opens = changes.some((one) => isFenceFlow(one) && one.action !== 'remove');
+    const lines = [
+      ...(opens && mayOpenFence?.(this.#hasNoFence(bridge)) === true ? [FENCE_OPEN] : []),
+      ...changes.map(({ command }) => command),
+    ];
     try {
       await this.#options.ofctl.bundle(bridge, lines);
       return undefined;
@@ -404,6 +416,11 @@ export class FlowDriver extends HostDriver<OpenFlowRow, FlowChange> {
       if (error instanceof FlowsRefused) return error.message;
       throw error;
     }
+  }
+
+  #hasNoFence(bridge: string): boolean {
+    const found = [...(this.#dumps.get(bridge)?.flows.values() ?? [])];
+    return found.length > 1 && found.every(({ table }) => table !== PIPELINE.fence.id);
   }
 
   async #setPorts(

@@ -1,10 +1,12 @@
 /** Reports changed flows of a bridge from `ovs-ofctl monitor`. What it prints is a trigger alone. */
-import { PIPELINE } from './pipeline.ts';
+import { COOKIE_FENCE, PIPELINE } from './pipeline.ts';
 import type { OfctlProgram } from './ofctl-program.ts';
 import { ProgramMonitor } from '../programs/program-monitor.ts';
 
 /** Changes of what the bridge learns by itself are none. */
 const IS_LEARNED = new RegExp(`\\bevent=\\w+ (?:reason=\\w+ )?table=${PIPELINE.neighbours.id}\\b`);
+/** Nor is that the fence of egress addresses is opened again. */
+const IS_FENCE = new RegExp(`\\bcookie=${COOKIE_FENCE}\\b`);
 const IS_EVENT = /\bevent=(ADDED|DELETED|MODIFIED)\b/;
 
 export const flowMonitor = (
@@ -26,7 +28,9 @@ export const flowMonitor = (
     // Changes are printed as errors.
     program: ['sh', '-c', 'exec "$@" 2>&1', 'sh', ...argv],
     onLines(lines) {
-      if (lines.some((line) => IS_EVENT.test(line) && !IS_LEARNED.test(line))) onStale();
+      const isChange = (line: string): boolean =>
+        IS_EVENT.test(line) && !IS_LEARNED.test(line) && !IS_FENCE.test(line);
+      if (lines.some(isChange)) onStale();
     },
     // The switch restarts, or the bridge is gone: what was found counts no more.
     onUnknown: onStale,

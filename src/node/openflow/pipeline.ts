@@ -26,6 +26,7 @@ export const PICTURE = `
  │                   │ zone 64000, networks as the node ──▶ 8 ─ other network cards ▶ 3 ────────▶ LOCAL
  │                   │                                      └───────────────────────────────────▶ uplink
  │                   │ zone 64000, answers by these ──────▶ 1 ──────────────────────────────────▶ N
+ │                   │ egress addresses ──────────────────▶ 12 while the node renews it ────────▶ 0, once more
  └───────────────────┘ zone 64000, 100 and 102 ─────────────────────────────────────────────────▶ uplink
 `;
 
@@ -67,8 +68,13 @@ export const PIPELINE = {
   classify: table(
     0,
     'by ingress port: what leaves is tracked, replies are looked up, what must not leave is dropped',
-    [0, 1, 2, 3, 4, 5, 7, 8, 20],
+    [0, 1, 2, 3, 4, 5, 7, 8, 12, 20],
     {
+      egressFence: [
+        710,
+        'what has an egress address of this node, is to get it, or says where it is: whether the node may still have it',
+        'egress-fence',
+      ],
       pathMtu: [
         700,
         'shared gateway mode: no network tells another node that a packet was too big',
@@ -275,6 +281,11 @@ export const PIPELINE = {
     networks: [5, 'what fits, to a primary network by its mark', 'too-large'],
     defaultNetwork: [1, 'what fits, to the default network', 'too-large'],
   }),
+  fence: table(12, 'egress addresses, while the daemon says that this node may have them', [0], {
+    outside: [200, 'from outside: it is the address of another node', 'fence'],
+    // `FENCE_OPEN` in egress-fence.ts stands between them, and goes by itself.
+    closed: [0, 'the daemon does not say so, or did 30 s ago: dropped', 'fence'],
+  }),
   neighbours: table(20, 'who asked for which neighbour, learned for 3 s', [], {
     learned: [100, 'an answer, to the port that asked', 'questions'],
   }),
@@ -314,9 +325,12 @@ export const conntrackMark = (networkId: number): string =>
 /** Bit that says that a frame is too large, and how actions and matches name it. */
 export const TOO_LARGE = { bit: 'NXM_NX_REG0[0]', match: 'reg0=0x1' } as const;
 
+/** Bit that says that a packet has passed the fence of egress addresses, and how actions and matches name it. */
+export const PAST_FENCE = { bit: 'NXM_NX_REG1[0]', notYet: 'reg1=0/0x1' } as const;
+
 /** A mark or a register. */
 export interface FlowField {
-  readonly field: 'ct_mark' | 'pkt_mark' | 'reg0';
+  readonly field: 'ct_mark' | 'pkt_mark' | 'reg0' | 'reg1';
   /** One value; `+ N`: with the id of a network added. */
   readonly value: string;
   readonly has: (value: string) => boolean;
@@ -435,6 +449,14 @@ export const FLOW_FIELDS: readonly FlowField[] = [
     setIn: [1],
     readIn: [11],
   },
+  {
+    field: 'reg1',
+    value: '0x1',
+    has: is('0x1'),
+    meaning: 'past the fence of egress addresses',
+    setIn: [12],
+    readIn: [0],
+  },
 ];
 
 /** Cookies of our flows (reference/node.md §4.1); no other flow is ever changed. That of a flow for an object has a mark of it in the upper half. */
@@ -450,6 +472,8 @@ export function cookieOf(object: string): string {
 /** True for a cookie that says for which object a flow is there. */
 export const isMarkedCookie = (cookie: string): boolean => COOKIE_MARKED.test(cookie);
 export const COOKIE_PATH_MTU = '0x304';
+/** Of the flow that opens the fence of egress addresses: no release takes it for one to compare or to remove, and it goes by itself. */
+export const COOKIE_FENCE = '0xdeff12fe';
 /** Of an unmanaged flow. */
 export const NO_COOKIE = '0x0';
 /** Cookie of what a network learns of neighbours: it has a limit of its own. */

@@ -18,6 +18,13 @@ const LEARNED = 0x0deff105;
 /** Tables that what a network sends may go on in: connection zones, the host, after translation. */
 const ONWARD: ReadonlySet<number> = new Set([0, 3, 4, 8]);
 
+/** The fence of egress addresses (reference/node.md §4.3, 710): who asks it goes through all tables once more, or is dropped. */
+const FENCE = {
+  table: 12,
+  asked: 'resubmit(,12)',
+  passed: 'load:0x1->NXM_NX_REG1[0],resubmit(,0)',
+} as const;
+
 interface Context {
   /** Networks by the number of their patch port; undefined for a patch port of nobody. */
   readonly patches: ReadonlyMap<
@@ -275,7 +282,12 @@ function passing(flow: Flow, match: Match, context: Context): void {
         intent.networks.find((one) => one.gatewayAddresses.includes(source)),
       );
   }
-  if (flow.table === 0 && flow.priority > GUARD && !match.has('in_port'))
+  const isForAll =
+    flow.table === 0 &&
+    flow.priority > GUARD &&
+    !match.has('in_port') &&
+    flow.actions !== FENCE.asked;
+  if (isForAll || (flow.table === FENCE.table && flow.actions !== FENCE.passed))
     wrong('lets something pass from every network, before what is of none is dropped');
 }
 

@@ -75,7 +75,7 @@ export const podAt = (place: Place, name: string): string =>
 /** A pod, labelled `app` with its name if nothing else is said, on the first primary network of its namespace. */
 export const podOn = (
   nodeName: string,
-  namespace: Space,
+  namespace: string,
   name: string,
   annotations: Readonly<Record<string, string>> = {},
   app = name,

@@ -4,6 +4,7 @@ import { parseAddress, parsePrefix, type Address } from '../../../src/allocators
 import {
   assignEgressAddresses,
   balancingMove,
+  nodesToMoveFrom,
   type AddressFacts,
   type EgressAssignment,
   type EgressItem,
@@ -252,6 +253,48 @@ describe('balance', () => {
         expect(Math.max(...counts) - Math.min(...counts)).toBeLessThanOrEqual(1);
       }),
     );
+  });
+});
+
+describe('another node could have an address of a node', () => {
+  const moveFrom = (
+    requests: readonly EgressRequest[],
+    nodes: readonly EgressNode[],
+    facts: Partial<AddressFacts> = {},
+  ): readonly string[] =>
+    [
+      ...nodesToMoveFrom(
+        requests,
+        nodes,
+        assignEgressAddresses(requests, nodes, { ...FREE, ...facts }),
+      ),
+    ].toSorted();
+  const heldBy = (name: string, last: number, nodes = ANY_NODE): EgressRequest => {
+    const address = `172.18.0.${last}`;
+    return request(`eip${last}`, [address], [{ node: name, address }], nodes);
+  };
+
+  test('that is there, takes more, is selected, and is in its network', () => {
+    const held = [heldBy('a', 10)];
+    expect(moveFrom(held, [node('a'), node('b')])).toEqual(['a']);
+    expect(moveFrom(held, [node('a')])).toEqual([]);
+    expect(moveFrom(held, [node('a'), { ...node('b'), takesMore: false }])).toEqual([]);
+    expect(moveFrom(held, [node('a'), node('b', '10.9.0.0/24')])).toEqual([]);
+    expect(moveFrom([heldBy('a', 10, new Set(['a']))], [node('a'), node('b')])).toEqual([]);
+  });
+
+  test('one of them is enough; where each node has one of an object none could', () => {
+    const nodes = [node('a'), node('b')];
+    expect(moveFrom([heldBy('a', 10, new Set(['a'])), heldBy('a', 11)], nodes)).toEqual(['a']);
+    const both = request('both', ['172.18.0.10', '172.18.0.11']);
+    expect(moveFrom([both], nodes)).toEqual([]);
+    expect(moveFrom([both], [...nodes, node('c')])).toEqual(['a', 'b']);
+  });
+
+  test('that waits for it', () => {
+    const taken = [heldBy('a', 10, new Set(['b']))];
+    const answeredBy = (): readonly string[] => ['a'];
+    expect(moveFrom(taken, [node('a'), node('b')], { answeredBy })).toEqual(['a']);
   });
 });
 

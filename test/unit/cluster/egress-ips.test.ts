@@ -6,6 +6,7 @@ import { egressIPs, nodes, services } from '../../../src/api/kinds.ts';
 import type { EgressIP, LabelSelector, Node, Service } from '../../../src/api/types.ts';
 import type { NodeAnswer } from '../../../src/cluster/egress/egress-reachability.ts';
 import { ManualClock } from '../../support/run/manual-clock.ts';
+import type { HealthQuestion } from '../../../src/process/grpc-health.ts';
 import { StoreError } from '../../../src/store/store.ts';
 import {
   apply,
@@ -275,8 +276,15 @@ test('a node that has an address, and no daemon for a minute, is named to its ow
   );
   await passed(clock, 100);
   expect([...ofEgress(), ...(await counted())]).toEqual([]);
+  // Nobody else could have it.
+  await label(store, 'n1');
+  await label(store, 'n2', null);
   await passed(clock, 62_000);
-  expect(ofEgress()).toHaveLength(1);
+  const stays = expect.stringContaining(
+    'no other node can have them: pods keep their way',
+  ) as string;
+  expect(ofEgress()).toEqual([stays, stays]);
+  await label(store, 'n2');
   await store.delete(nodes, 'n1');
   await passed(clock, 100);
   expect(await itemsOf(store, 'out')).toEqual(['172.18.0.100 n2']);
@@ -547,11 +555,13 @@ test('addresses of a node that falls silent go to another one, and it has none a
   const clock = new ManualClock();
   const silentNodes = new Set<string>();
   const seen = new Map<string, string | undefined>();
+  const mayMove = new Map<string, boolean>();
   const connect = ([address = '']: readonly string[]) => ({
-    async check(token: string | undefined): Promise<NodeAnswer> {
+    async check(question: HealthQuestion): Promise<NodeAnswer> {
       const name = address === '10.244.0.2' ? 'n1' : 'n2';
       if (silentNodes.has(name)) return { kind: 'silent', why: 'late' };
-      seen.set(name, token);
+      seen.set(name, question.seen);
+      mayMove.set(name, question.mayMove === true);
       return { kind: 'serving', metadata: { token: name, age: 0 } };
     },
     [Symbol.dispose]: () => undefined,
@@ -569,11 +579,17 @@ test('addresses of a node that falls silent go to another one, and it has none a
   await pass(500);
   expect(await itemsOf(store, 'out')).toEqual(['172.18.0.100 n1']);
   await answersFor(store, 'n1', '172.18.0.100');
+  await pass(500);
+  // The other one could have it.
+  expect(Object.fromEntries(mayMove)).toEqual({ n1: true, n2: false });
   silentNodes.add('n1');
   await pass(1200);
   expect(await itemsOf(store, 'out')).toEqual(['172.18.0.100 n1']);
   await pass(500);
   expect(await itemsOf(store, 'out')).toEqual(['172.18.0.100 n2']);
+  await pass(500);
+  // There is nobody else now.
+  expect(mayMove.get('n2')).toBe(false);
   // It is there again, and says that it answers for what it had: nothing that it answers is acknowledged.
   silentNodes.clear();
   await pass(1000);

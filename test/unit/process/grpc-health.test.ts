@@ -3,7 +3,11 @@ import { connect, type ClientHttp2Session } from 'node:http2';
 import { connect as connectTcp, createServer, type AddressInfo } from 'node:net';
 import { expect, test } from 'vitest';
 import { egressProbing } from '../../../src/process/egress-probing.ts';
-import { GrpcHealthClient, serveGrpcHealth } from '../../../src/process/grpc-health.ts';
+import {
+  GrpcHealthClient,
+  serveGrpcHealth,
+  type HealthQuestion,
+} from '../../../src/process/grpc-health.ts';
 
 const HOST = '127.0.0.1';
 
@@ -48,27 +52,32 @@ const named = (service: string): Buffer =>
     Buffer.from(service),
   ]);
 
-test('a node answers that it serves, and is told which answer came', async () => {
+test('a node answers that it serves, and is told which answer came, and whether others could have what it has', async () => {
   const port = await freePort();
-  const seen: (string | undefined)[] = [];
+  const asked: HealthQuestion[] = [];
   using _server = await serveGrpcHealth({
     host: HOST,
     port,
-    answer: (token) => {
-      seen.push(token);
-      return { token: `t${seen.length}`, age: seen.length === 1 ? Infinity : 7 };
+    answer: (question) => {
+      asked.push(question);
+      return asked.length === 1
+        ? { token: 't1', age: Infinity }
+        : { token: 't2', age: 7, fence: 30_000 };
     },
   });
   using client = new GrpcHealthClient([HOST], port);
-  expect(await client.check(undefined, 5000)).toEqual({
+  expect(await client.check({}, 5000)).toEqual({
     kind: 'serving',
     metadata: { token: 't1', age: Infinity },
   });
-  expect(await client.check('t1', 5000)).toEqual({
+  expect(await client.check({ seen: 't1', mayMove: true }, 5000)).toEqual({
     kind: 'serving',
-    metadata: { token: 't2', age: 7 },
+    metadata: { token: 't2', age: 7, fence: 30_000 },
   });
-  expect(seen).toEqual([undefined, 't1']);
+  expect(asked).toEqual([
+    { seen: undefined, mayMove: false },
+    { seen: 't1', mayMove: true },
+  ]);
 });
 
 test('any client of gRPC is answered; other services and methods are not there', async () => {
@@ -104,30 +113,30 @@ test('who sends what is not HTTP/2 loses his connection, and others are answered
     socket.resume();
   });
   using client = new GrpcHealthClient([HOST], port);
-  expect((await client.check(undefined, 5000)).kind).toBe('serving');
+  expect((await client.check({}, 5000)).kind).toBe('serving');
 });
 
 test('a port that nobody serves refuses, one that says nothing is silent, and the next address is tried', async () => {
   const port = await freePort();
   using client = new GrpcHealthClient([HOST, '::1'], port);
-  expect((await client.check(undefined, 5000)).kind).toBe('refused');
+  expect((await client.check({}, 5000)).kind).toBe('refused');
   const server = createServer(() => undefined);
   await new Promise<void>((resolve) => {
     server.listen(port, HOST, resolve);
   });
   using silent = new GrpcHealthClient([HOST, '127.0.0.2'], port);
-  expect((await silent.check(undefined, 100)).kind).toBe('silent');
+  expect((await silent.check({}, 100)).kind).toBe('silent');
   using _answers = await serveGrpcHealth({
     host: '127.0.0.2',
     port,
     answer: () => ({ token: 't', age: 0 }),
   });
-  expect((await silent.check(undefined, 5000)).kind).toBe('serving');
+  expect((await silent.check({}, 5000)).kind).toBe('serving');
   server.close();
 });
 
 test('where nodes answer nothing it is enough that they are there; with no time nobody is asked', async () => {
   expect(egressProbing({ timeout: 0, port: 9107 })).toBeUndefined();
-  using plain = egressProbing({ timeout: 1000, port: 0 })?.connect([HOST]);
-  expect(await plain?.check(undefined, 5000)).toEqual({ kind: 'serving', metadata: undefined });
+  using plain = egressProbing({ timeout: 1000, port: 0 })?.connect([HOST], () => undefined);
+  expect(await plain?.check({}, 5000)).toEqual({ kind: 'serving', metadata: undefined });
 });

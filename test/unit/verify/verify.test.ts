@@ -1,6 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { verify, type Verdict } from '../../../src/verify/verify.ts';
-import type { HostState, Snapshot } from '../../../src/verify/snapshot.ts';
+import { checkExternalBridge } from '../../../src/verify/checks/external-bridge.ts';
+import { Findings } from '../../../src/verify/findings.ts';
+import { intentOf } from '../../../src/verify/intent/intent.ts';
+import { servicesOf } from '../../../src/verify/intent/services.ts';
+import type { Flow, HostState, Snapshot } from '../../../src/verify/snapshot.ts';
 import {
   HOST,
   nad,
@@ -93,6 +97,27 @@ test('what could not be read leaves the verdict open', () => {
   expect(verify(snapshot({ unread: ['nftables: nft is missing'] })).undecided).toEqual([
     'nftables: nft is missing',
   ]);
+});
+
+test('the fence of egress addresses is asked by whoever has one, and lets nobody pass but through all tables once more', () => {
+  const flow = { table: 12, priority: 100, cookie: '0xdeff12fe', match: '' };
+  const asked = { ...flow, table: 0, priority: 710, match: 'ip,reg1=0/0x1,nw_src=172.18.0.60' };
+  const bridgeFlows = [
+    { ...asked, actions: 'resubmit(,12)' },
+    { ...flow, actions: 'load:0x1->NXM_NX_REG1[0],resubmit(,0)' },
+    { ...flow, priority: 0, actions: 'drop' },
+  ];
+  const fenceOf = (flows: readonly Flow[]): readonly string[] => {
+    const findings = new Findings();
+    const read = snapshot();
+    const intent = intentOf(read, findings);
+    const services = servicesOf(read.objects, intent);
+    checkExternalBridge('br-ex', flows, new Map(), intent, services, findings);
+    return findings.violations.map(({ where }) => where);
+  };
+  expect(fenceOf(bridgeFlows)).toEqual([]);
+  expect(fenceOf([{ ...asked, actions: 'output:1' }])).toHaveLength(1);
+  expect(fenceOf([{ ...flow, actions: 'output:1' }])).toHaveLength(1);
 });
 
 describe('VRFs of the host', () => {

@@ -151,6 +151,8 @@ const ADDED = [
   ...translations('', 'table=8,'),
   'table=8 100 ip,nw_src=172.18.0.3 → output:1',
   'table=8 0  → drop',
+  'table=12 200 in_port=1 → load:0x1->NXM_NX_REG1[0],resubmit(,0)',
+  'table=12 0  → drop',
   ...['10.244.0.0/16', '100.64.0.0/16', '100.88.0.0/16', '169.254.0.0/17'].map(
     (range) => `table=0 103 in_port=2,ip,nw_src=${range} → drop`,
   ),

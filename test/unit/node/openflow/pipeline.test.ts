@@ -131,7 +131,7 @@ describe('marks and registers', () => {
     );
   const read = uses(
     ({ match }) => match,
-    /(?<field>ct_mark|ct_label|pkt_mark|x*reg\d+|metadata)=(?<value>0x[\da-f]+)/g,
+    /(?<field>ct_mark|ct_label|pkt_mark|x*reg\d+|metadata)=(?:0\/)?(?<value>0x[\da-f]+)/g,
   );
   const set = [
     ...uses(

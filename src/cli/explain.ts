@@ -1,10 +1,13 @@
-/** `heddle explain`: where a row, a flow or a rule of a node comes from. */
+/** `heddle explain`: where a row, a flow or a rule of a node comes from; and what becomes of a packet, and why. */
 import type { Command } from 'commander';
+import { askedPacket, type PacketQuestion } from '../packets/asked-packet.ts';
+import { packetReportText, type PacketReport, type Verdict } from '../packets/packet-report.ts';
 import { askedOrigin } from '../views/asked-origin.ts';
 import { originText, originTitle, type ExplainReport } from '../views/origin.ts';
 import { askOrLook } from './ask.ts';
 import { addSettings, configurationOf } from './options.ts';
-import { EXIT, print, printJson, printLines, report } from './output.ts';
+import { EXIT, print, printJson, printLines, report, tone } from './output.ts';
+import { ConfigurationError } from '../process/configuration-error.ts';
 import { within } from '../process/waiting.ts';
 
 const HELP = `
@@ -18,32 +21,120 @@ Asks the daemon of the node; without one it needs --node and --nb, for Southboun
   heddle explain "2000: from all fwmark 0x1001 lookup 10001"  a line of ip rule
   heddle explain "default via 172.18.0.1 table 10001"         a line of ip route
 
-Exit code: 0 one thing was found, 1 nothing was found, or several things that it may mean.`;
+With two arguments it follows a packet, and the answer to it, on the node of the pod that sends; it sends nothing.
+
+  heddle explain blue/web red/db:5432          from a pod to a pod, by TCP unless /udp or /sctp says otherwise
+  heddle explain blue/web svc/red/db           to a service: NAMESPACE/NAME, :PORT where it has several
+  heddle explain blue/web node/worker-1        to a node; without a port an echo (ping)
+  heddle explain blue/web [2001:db8::5]:53/udp to an address
+
+Exit code: 0 one thing was found, 1 nothing was found, or several things that it may mean.
+Of a packet: 0 it reaches, 1 it does not reach, 2 it can't be decided on this node.`;
+
+interface ExplainOptions {
+  readonly json?: boolean;
+  readonly namespace?: string;
+  readonly network?: string;
+}
 
 export function register(program: Command): void {
   addSettings(
     program
       .command('explain')
-      .argument('<ROW|FLOW|RULE>', 'as OVN, Open vSwitch, nft or ip name it or print it')
-      .description('which object and which rule a row, a flow or a rule is there for')
+      .argument(
+        '<ROW|FLOW|RULE|POD>',
+        'as OVN, Open vSwitch, nft or ip name it or print it; or a pod',
+      )
+      .argument(
+        '[DEST]',
+        'whom the pod sends to: a pod, a service, a node or an address, with :PORT and /PROTOCOL',
+      )
+      .description(
+        'which object and which rule a row, a flow or a rule is there for; whether a pod reaches somebody, by which way, and why not',
+      )
+      .option('-n, --namespace <NAMESPACE>', 'of a pod or service that is named without one')
+      .option('--network <NETWORK>', 'by which the pod sends: its OVN name, or that of its object')
       .option('--json', 'as JSON')
       .addHelpText('after', HELP),
     ['where', 'control', 'tls', 'cluster', 'behaviour'],
-  ).action(async (asked: string, options: { readonly json?: boolean }, command: Command) => {
-    // What can't be asked for is refused before anybody is asked.
-    askedOrigin(asked);
-    const configuration = configurationOf(command);
-    const { source, ...answer } = await askOrLook<ExplainReport>(
-      configuration,
-      'explain',
-      ['node', 'found', 'looked'],
-      (runtime) => within(configuration.timeout, (signal) => runtime.explain(asked, signal)),
-      { params: { asked }, hasHost: false },
-    );
-    if (options.json === true) printJson({ source, ...answer });
-    else printAnswer(answer);
-    process.exitCode = answer.found.length === 1 ? EXIT.success : EXIT.problems;
-  });
+  ).action(
+    async (
+      asked: string,
+      destination: string | undefined,
+      options: ExplainOptions,
+      command: Command,
+    ) => {
+      if (destination === undefined) await explainOrigin(asked, options, command);
+      else
+        await explainPacket(
+          {
+            pod: asked,
+            destination,
+            ...(options.namespace === undefined ? {} : { namespace: options.namespace }),
+            ...(options.network === undefined ? {} : { network: options.network }),
+          },
+          options,
+          command,
+        );
+    },
+  );
+}
+
+async function explainOrigin(
+  asked: string,
+  options: ExplainOptions,
+  command: Command,
+): Promise<void> {
+  for (const name of ['namespace', 'network'] as const)
+    if (options[name] !== undefined)
+      throw new ConfigurationError(`--${name}`, 'is for a packet: name whom the pod sends to, too');
+  // What can't be asked for is refused before anybody is asked.
+  askedOrigin(asked);
+  const configuration = configurationOf(command);
+  const { source, ...answer } = await askOrLook<ExplainReport>(
+    configuration,
+    'explain',
+    ['node', 'found', 'looked'],
+    (runtime) => within(configuration.timeout, (signal) => runtime.explain(asked, signal)),
+    { params: { asked }, hasHost: false },
+  );
+  if (options.json === true) printJson({ source, ...answer });
+  else printAnswer(answer);
+  process.exitCode = answer.found.length === 1 ? EXIT.success : EXIT.problems;
+}
+
+const EXITS: Readonly<Record<Verdict, number>> = {
+  reaches: EXIT.success,
+  'does not reach': EXIT.problems,
+  "can't be decided here": EXIT.changes,
+};
+const TONES = {
+  reaches: 'good',
+  'does not reach': 'bad',
+  "can't be decided here": 'warning',
+} as const satisfies Record<Verdict, string>;
+
+async function explainPacket(
+  question: PacketQuestion,
+  options: ExplainOptions,
+  command: Command,
+): Promise<void> {
+  askedPacket(question);
+  const configuration = configurationOf(command);
+  const { source, ...answer } = await askOrLook<PacketReport>(
+    configuration,
+    'packet',
+    ['node', 'verdict', 'legs'],
+    (runtime) => within(configuration.timeout, (signal) => runtime.packet(question, signal)),
+    { params: question, hasHost: false },
+  );
+  if (options.json === true) printJson({ source, ...answer });
+  else {
+    const { packet, verdict } = answer;
+    print(`${tone(packet, 'strong')}: ${tone(verdict, TONES[verdict])}`);
+    printLines(packetReportText(answer));
+  }
+  process.exitCode = EXITS[answer.verdict];
 }
 
 function printAnswer({ found, isCut, looked, node }: ExplainReport): void {

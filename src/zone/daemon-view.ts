@@ -91,6 +91,7 @@ function daemonView(runtime: ZoneRuntime, { notReady, ...loops }: DaemonState): 
     underlay: () => ofHost(() => runtime.underlayReport()),
     // It changes nothing and plans nothing: no pass has to wait for it.
     explain: (asked, signal) => started(() => runtime.explain(asked, signal)),
+    packet: (asked, signal) => started(() => runtime.packet(asked, signal)),
     drops: (seconds, signal) => started(() => runtime.drops(seconds, signal)),
   };
 }

@@ -41,6 +41,9 @@ import { openHost, type OpenHost } from './host.ts';
 import type { HostChange } from '../node/node-agent.ts';
 import { askServers, hostServers } from '../node/dns/dns-query.ts';
 import { DnsForwarder, type DnsEvents } from '../node/dns/dns-forwarder.ts';
+import { OvnTrace } from '../node/programs/ovn-trace.ts';
+import { askedPacket, type PacketQuestion } from '../packets/asked-packet.ts';
+import type { PacketReport } from '../packets/packet-report.ts';
 import { revalidation } from '../node/programs/revalidation.ts';
 import { NameSource } from '../node/dns/name-source.ts';
 import { BfdSessions } from './bfd-sessions.ts';
@@ -59,6 +62,7 @@ import { objectSource, openStore, type OpenObjects } from '../settings/object-st
 import { DriftReports } from './drift-reports.ts';
 import { droppedIn } from './drop-counters.ts';
 import { explained } from './explained.ts';
+import { explainedPacket } from './packet-explained.ts';
 import { followedObject } from './followed-object.ts';
 import { areNodesAsked, NodeEgressLease } from './node-egress-lease.ts';
 import { NodeKeepers } from './node-keepers.ts';
@@ -513,6 +517,17 @@ export class ZoneRuntime implements AsyncDisposable {
   async explain(asked: string, signal: AbortSignal): Promise<ExplainReport> {
     const answer = await explained(this, askedOrigin(asked), signal);
     return { node: this.configuration.node, asked, ...answer };
+  }
+
+  /** What becomes of a packet, and why. Throws ConfigurationError for what can't be asked, and without a Southbound database. */
+  async packet(question: PacketQuestion, signal: AbortSignal): Promise<PacketReport> {
+    const asked = askedPacket(question);
+    const { configuration, facts, controller, northbound, southbound, host, store } = this;
+    const { sb: remotes, tls } = configuration;
+    const ovnTrace = remotes === undefined ? undefined : new OvnTrace({ remotes, tls });
+    const objects = store.objects;
+    const zone = { configuration, facts, controller, northbound, southbound, host };
+    return explainedPacket({ ...zone, objects, ovnTrace }, asked, signal);
   }
 
   /** What the node drops, by counters of flows. Throws ConfigurationError when the host is left alone. */

@@ -4,6 +4,8 @@ import type { GivenOptions } from '../settings/configuration.ts';
 import { invalidParams, type ControlMethod } from '../control/control-socket.ts';
 import type { HostReport } from '../node/report.ts';
 import type { UnderlayReport } from '../node/chassis/underlay-report.ts';
+import type { PacketQuestion } from '../packets/asked-packet.ts';
+import type { PacketReport } from '../packets/packet-report.ts';
 import type { DropsReport } from '../views/drops.ts';
 import type { ExplainReport } from '../views/origin.ts';
 import type { PlanFormat, PlanReport, StatusReport } from '../views/zone-reports.ts';
@@ -38,6 +40,8 @@ export interface ZoneView {
   underlay(): Promise<UnderlayReport>;
   /** Where a row, a flow or a rule comes from. */
   explain(asked: string, signal: AbortSignal): Promise<ExplainReport>;
+  /** What becomes of a packet from a pod to somebody, and why. */
+  packet(asked: PacketQuestion, signal: AbortSignal): Promise<PacketReport>;
   /** What the node drops within so many seconds, or since flows were made: 0. Throws when the daemon leaves the host alone. */
   drops(seconds: number, signal: AbortSignal): Promise<DropsReport>;
 }
@@ -51,6 +55,7 @@ export const controlMethods = (view: ZoneView): Readonly<Record<string, ControlM
   host: async () => view.host(),
   underlay: async () => view.underlay(),
   explain: async (params, signal) => view.explain(askedIn(params), signal),
+  packet: async (params, signal) => view.packet(questionIn(params), signal),
   drops: async (params, signal) => view.drops(secondsIn(params), signal),
 });
 
@@ -69,6 +74,22 @@ function askedIn(params: unknown): string {
   if (typeof asked !== 'string')
     throw invalidParams('params.asked must be a text: {"asked": "ACL/…"}');
   return asked;
+}
+
+function questionIn(params: unknown): PacketQuestion {
+  const given = isPlainObject(params) ? params : {};
+  const text = (name: string): string | undefined => {
+    const value = given[name];
+    if (value !== undefined && typeof value !== 'string')
+      throw invalidParams(`params.${name} must be a text`);
+    return value;
+  };
+  const [pod, destination] = [text('pod'), text('destination')];
+  if (pod === undefined || destination === undefined)
+    throw invalidParams(
+      'params must name two: {"pod": "blue/web", "destination": "svc/blue/db:5432"}',
+    );
+  return { pod, destination, namespace: text('namespace'), network: text('network') };
 }
 
 function planFormat(params: unknown): PlanFormat {

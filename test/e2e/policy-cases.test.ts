@@ -4,12 +4,15 @@
  */
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, describe, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { VERSION } from '../../src/process/version.ts';
 import { testLab, whyNoLab, type TestLab } from '../support/lab/lab.ts';
 import { ownFolder } from '../support/run/left-behind.ts';
 import { policyReport, type CaseResult } from '../support/lab/policy-report.ts';
+import { said, shown, type Said } from '../support/lab/explained-packets.ts';
 import { Tenants } from '../support/lab/tenants.ts';
+import { SeededRandom } from '../support/run/seeded-random.ts';
+import { packetReportText } from '../../src/packets/packet-report.ts';
 import {
   tableObjects,
   TruthTable,
@@ -24,6 +27,9 @@ const of = (...pods: string[]): object =>
     : { matchExpressions: [{ key: 'pod', operator: 'In', values: pods }] };
 const ALL = {};
 const ns = (space: string): object => ({ matchLabels: { ns: space } });
+
+/** Packets whose fate is said beforehand. */
+const ASKED = 120;
 
 /** Peers. */
 const pods = (...names: string[]): object => ({ podSelector: of(...names) });
@@ -698,6 +704,51 @@ describe.skipIf(whyNoLab !== undefined)(
 
     test.each([...CASES, ...ADMIN_CASES, ...CLUSTER_CASES])('%s', async (_, ...steps) => {
       for (const step of steps) await table.holds(step);
+    });
+
+    test('heddle explain says of random packets what they show', { timeout: 600_000 }, async () => {
+      await table.holds({
+        policies: {
+          x: {
+            deny: ingress(ALL),
+            some: ingress(of('a'), { from: [space('y')], ports: [port(80)] }),
+          },
+          y: { out: egress(of('b', 'c'), { to: [space('z')] }) },
+          z: { web: ingress(of('a'), { ports: [port(80, 'UDP')] }) },
+        },
+        open: (from, to, via) =>
+          (to.space !== 'x' || (xa(to) && from.space === 'y' && via === 'tcp 80')) &&
+          (from.space !== 'y' || from.pod === 'a' || to.space === 'z') &&
+          (!za(to) || via === 'udp 80'),
+      });
+      const random = new SeededRandom();
+      const all: Said[] = [];
+      for (let count = 0; count < ASKED; count += 1) {
+        const from = random.pick(table.ends);
+        const to = random.pick(table.ends.filter((end) => end !== from));
+        const byAddress = random.is(0.2);
+        all.push(
+          await said(lab.record, {
+            from,
+            destination: byAddress ? (to.addresses[0] ?? '') : to.pod,
+            port: random.pick([80, 81, 82]),
+            protocol: random.pick(['tcp', 'udp'] as const),
+            ...(byAddress ? {} : { server: to.pod }),
+          }),
+        );
+      }
+      const decided = all.filter(({ verdict }) => verdict !== 'undecided');
+      const answers = await shown(lab.record, decided);
+      const wrong = decided.flatMap(({ verdict, asking, report }, index) =>
+        // Nobody listens on port 82: that packets get there shows nothing.
+        (verdict === 'reaches') === answers[index] || (asking.port === 82 && verdict === 'reaches')
+          ? []
+          : [`${report.packet}: ${verdict}, ${answers[index]}\n${packetReportText(report)}`],
+      );
+      expect(wrong.join('\n\n'), `seed ${random.seed}`).toBe('');
+      const undecided = all.filter(({ verdict }) => verdict === 'undecided');
+      const why = [...new Set(undecided.map(({ report }) => report.why))];
+      expect(undecided.length, why.join('\n')).toBeLessThan(ASKED / 4);
     });
   },
 );

@@ -23,6 +23,9 @@ import { readRequest, VARIABLES, versionOf } from '../../src/cni/protocol/reques
 import { errorResult } from '../../src/cni/protocol/result.ts';
 import { answerLine } from '../../src/control/control-socket.ts';
 import { controlMethods, type ZoneView } from '../../src/zone/zone-view.ts';
+import { askedPacket } from '../../src/packets/asked-packet.ts';
+import { readTrace, TraceTextError } from '../../src/packets/trace-text.ts';
+import { traceEnds, decisionsOf } from '../../src/packets/trace-end.ts';
 import { askedOrigin } from '../../src/views/asked-origin.ts';
 import { DEFAULT_SETTINGS } from '../../src/model/settings.ts';
 import type { HostState } from '../../src/node/linux/host-state.ts';
@@ -366,6 +369,7 @@ const VIEW: ZoneView = {
   underlay: () => Promise.reject(new Error('no host')),
   drops: () => Promise.reject(new Error('no host')),
   explain: (asked) => Promise.reject(new Error(askedOrigin(asked).kind)),
+  packet: (asked) => Promise.reject(new Error(askedPacket(asked).destination.kind)),
 };
 const answer = answerLine(controlMethods(VIEW), { debug: () => undefined });
 const control: FuzzTarget = {
@@ -376,12 +380,45 @@ const control: FuzzTarget = {
     { jsonrpc: '2.0', id: 2, method: 'diff', params: {} },
     { jsonrpc: '2.0', id: null, method: 'host' },
     { jsonrpc: '2.0', id: 3, method: 'explain', params: { asked: 'default via 10.0.0.1' } },
+    {
+      jsonrpc: '2.0',
+      id: 4,
+      method: 'packet',
+      params: { pod: 'blue/web', destination: '[fd00::1]:80/udp', namespace: 'blue' },
+    },
   ].map((request) => JSON.stringify(request)),
   run: async (input) => {
     const line = await answer(input.replaceAll('\n', ''), new AbortController().signal);
     const { error } = JSON.parse(line ?? '{}') as { error?: { message: string } };
     // An id comes back as it came.
     return error === undefined ? [] : [error.message];
+  },
+};
+
+const traces: FuzzTarget = {
+  name: 'ovn-trace',
+  corpus: [
+    [
+      '# tcp,reg14=0x1,dl_src=0a:58:0a:14:00:05,nw_src=10.20.0.5,nw_dst=10.20.0.6,tp_dst=80',
+      '',
+      'ingress(dp="blue_net_n1", inport="blue.net_blue_web")',
+      '-----------------------------------------------------',
+      ' 6. ls_in_acl_eval (northd.c:7100): ip && (tcp), priority 2001, uuid 5b2d3f1f',
+      '    reg8[17] = 1;',
+      '    next;',
+      ' 7. ls_in_acl_action (northd.c:7200): reg8[17] == 1, priority 1000, uuid 6c1c9b9d',
+      '    drop;',
+    ].join('\n'),
+  ],
+  run: (input) => {
+    try {
+      const events = readTrace(input);
+      const ends = traceEnds(events);
+      return [JSON.stringify([ends, decisionsOf(events, ends)])];
+    } catch (error) {
+      if (!(error instanceof TraceTextError)) throw error;
+      return [error.message];
+    }
   },
 };
 
@@ -640,5 +677,6 @@ export const TARGETS: readonly FuzzTarget[] = [
   nftLists,
   flows,
   rows,
+  traces,
   openVswitch,
 ];

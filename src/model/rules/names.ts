@@ -68,6 +68,10 @@ export const bridgePort = (bridge: string, prefix: string, node: string): string
   `${bridge}_${prefix}${node}`;
 export const gatewayChassis = (port: string, chassis: string): string => `${port}-${chassis}`;
 
+/** The port of the host on a network. */
+export const managementPort = (network: string, node: string): string =>
+  `k8s-${ovnPrefix(network)}${node}`;
+
 /** Names that topologies make in the same way. */
 function namesOf(
   network: string,
@@ -84,7 +88,7 @@ function namesOf(
     externalSwitch: externalSwitch(prefix, node),
     gatewayToExternal: `rtoe-${gateway}`,
     externalToGateway: `etor-${gateway}`,
-    managementPort: `k8s-${prefix}${node}`,
+    managementPort: managementPort(network, node),
   };
 }
 

@@ -1,76 +1,21 @@
 /** Who reaches whom in the folders of examples/: the table of each README.md, beside what ovn-northd and ovn-trace make of the rows. */
 import { execFileSync } from 'node:child_process';
-import { cpSync, globSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, globSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { checkout } from '../../../src/lab/paths.ts';
 import { resolveConfiguration } from '../../../src/settings/configuration.ts';
 import { renderedZone } from '../../../src/zone/rendered-zone.ts';
 import { shellFunction } from '../../support/host/ovs-programs.ts';
 import { ownFolder } from '../../support/run/left-behind.ts';
+import {
+  ADDRESS,
+  CHASSIS,
+  examples,
+  NODE,
+  optionsOf,
+  type Way,
+} from '../../support/zone/examples.ts';
 import { OvnZone } from '../../support/zone/ovn-zone.ts';
-
-const CHASSIS = '00000001-0000-4000-8000-000000000000';
-const ADDRESS = '172.18.0.11';
-
-/** The node on which all pods of these examples are, as its daemon says it. */
-const NODE = JSON.stringify({
-  apiVersion: 'v1',
-  kind: 'Node',
-  metadata: {
-    name: 'n1',
-    annotations: {
-      'k8s.ovn.org/node-chassis-id': CHASSIS,
-      'k8s.ovn.org/node-encap-ips': `["${ADDRESS}"]`,
-      'k8s.ovn.org/node-primary-ifaddr': `{"ipv4":"${ADDRESS}/16"}`,
-      'k8s.ovn.org/host-cidrs': `["${ADDRESS}/16"]`,
-      'k8s.ovn.org/l3-gateway-config': JSON.stringify({
-        default: {
-          mode: 'shared',
-          'bridge-id': 'br-ex',
-          'interface-id': 'br-ex_n1',
-          'mac-address': '02:00:00:00:00:01',
-          'ip-addresses': [`${ADDRESS}/16`],
-          'next-hops': ['172.18.0.1'],
-          'node-port-enable': 'true',
-          'vlan-id': '0',
-        },
-      }),
-    },
-  },
-});
-
-interface Way {
-  readonly from: string;
-  readonly to: string;
-  readonly port: string;
-  readonly expected: string;
-}
-
-/** Lines of the table, without the marks of code. */
-const waysOf = (folder: string): readonly Way[] =>
-  [
-    ...readFileSync(join(folder, 'README.md'), 'utf8').matchAll(
-      /^\| (`[^|]+) \| ([^|]+) \| (\d+(?:\/udp)?) \| ((?:reached|not)[^|]*) \|$/gm,
-    ),
-  ].map(([, from = '', to = '', port = '', expected = '']) => {
-    const plain = (text: string): string => text.replaceAll('`', '').trim();
-    return { from: plain(from), to: plain(to), port, expected: plain(expected) };
-  });
-
-/** Features that are off unless asked for, which the README.md says it needs. */
-const optionsOf = (folder: string): Record<string, string> =>
-  Object.fromEntries(
-    [
-      ...readFileSync(join(folder, 'README.md'), 'utf8').matchAll(
-        /--(enable-[a-z-]+|network-names|tenant-connect-subnets)(?:=([\d./]+))?/g,
-      ),
-    ].map(([, option = '', value = 'true']) => [option, value]),
-  );
-
-const examples = globSync(join(checkout, 'examples/*'))
-  .map((folder) => ({ folder, name: basename(folder), ways: waysOf(folder) }))
-  .filter(({ ways }) => ways.length > 0);
 
 test('there are such examples', () => {
   expect(examples.map(({ name }) => name)).toEqual(

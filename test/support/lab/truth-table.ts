@@ -191,6 +191,11 @@ export class TruthTable {
     return table;
   }
 
+  /** Pods of the table with their addresses on its networks. */
+  get ends(): readonly Endpoint[] {
+    return [...this.#ends.values()].filter(({ pod }) => !pod.startsWith(SIGNAL));
+  }
+
   #end(network: NetworkName, { space, pod }: Pick<Place, 'space' | 'pod'>): Endpoint {
     return this.#named(`${spaceName(network, space)}/${pod}`);
   }

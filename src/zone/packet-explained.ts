@@ -1,0 +1,125 @@
+/**
+ * Answers `heddle explain POD DEST`: follows a packet, and the answer to it, through the logical network as the databases of this node have it, and says of every
+ * flow that decides something whose it is. It sends nothing and changes nothing.
+ */
+import { contains, overlaps, parsePrefix, withoutPrefix } from '../allocators/addresses.ts';
+import { packetText, type AskedPacket } from '../packets/asked-packet.ts';
+import { CLIENT_PORT, sendingInterface } from '../packets/microflow.ts';
+import type { Leg, PacketEnd, PacketReport } from '../packets/packet-report.ts';
+import { judged, type Meant, type Sender, type Try } from '../packets/verdict.ts';
+import {
+  chosenNetworks,
+  knownPod,
+  networkOfKey,
+  podObject,
+  policiesClosing,
+  targetOf,
+  type KnownPod,
+  type Target,
+} from './packet-ends.ts';
+import { isSameAddress } from './packet-ports.ts';
+import { walked, type WalkSource } from './packet-walk.ts';
+
+/** Throws ConfigurationError for what can't be asked, OvnTraceError where the program can't be run. */
+export async function explainedPacket(
+  source: WalkSource,
+  asked: AskedPacket,
+  signal: AbortSignal,
+): Promise<PacketReport> {
+  const pod = await knownPod(source, asked.pod, 'POD', signal);
+  const chosen = chosenNetworks(source, pod, asked.network);
+  const target = await targetOf(source, asked, chosen, signal);
+  const common = {
+    node: source.configuration.node,
+    packet: packetText(asked),
+    destination: endOf(target),
+  };
+  const from: PacketEnd = { object: podObject(pod), node: pod.node };
+  const none = { stoppedBy: [], remedies: [], legs: [], notes: [], part: 'whole' as const };
+  if (hasAddress(pod, target.address)) {
+    const isItself = target.pod === undefined || podObject(target.pod) === podObject(pod);
+    return {
+      ...common,
+      ...none,
+      sender: { ...from, address: target.address },
+      verdict: isItself ? 'reaches' : 'does not reach',
+      passesHere: isItself,
+      why: isItself
+        ? 'It is an address of the pod itself, whose kernel keeps it.'
+        : `${podObject(pod)} has that address itself on a network of its own, and keeps what it sends there.`,
+    };
+  }
+  const way = sendingInterface(chosen, target.address);
+  if (way === undefined)
+    return {
+      ...common,
+      ...none,
+      sender: from,
+      verdict: 'does not reach',
+      passesHere: false,
+      why: `${podObject(pod)} has no route to ${target.address}${asked.network === undefined ? '' : ` on network ${asked.network}`}.`,
+    };
+  const network = networkOfKey(source, way.nadKey) ?? way.nadKey;
+  const { tries, part, missing } = await walked(source, { pod, way, target }, signal);
+  const sender: Sender = {
+    object: podObject(pod),
+    namespace: pod.namespace,
+    network,
+    closedBy: policiesClosing(source, pod, 'Egress'),
+  };
+  return {
+    ...common,
+    part,
+    sender: {
+      ...from,
+      network,
+      address: way.from,
+      ...(target.port === undefined ? {} : { port: CLIENT_PORT }),
+    },
+    ...judged(tries, part, sender, meantBy(source, target, network), missing),
+    legs: shownLegs(tries),
+  };
+}
+
+const hasAddress = ({ networks }: KnownPod, address: string): boolean =>
+  [...networks.values()].some(({ addresses }) =>
+    addresses.some((one) => isSameAddress(withoutPrefix(one), address)),
+  );
+
+const endOf = ({ object, address, port, network, pod }: Target): PacketEnd => ({
+  ...(object === undefined ? {} : { object }),
+  address,
+  ...(port === undefined ? {} : { port }),
+  ...(network === undefined ? {} : { network }),
+  ...(pod === undefined ? {} : { node: pod.node }),
+});
+
+function meantBy(source: WalkSource, target: Target, sending: string): Meant {
+  const { object, namespace, pod, address, port, protocol, network } = target;
+  const subnetsOf = (name: string): readonly string[] =>
+    (source.facts.networks.peek(name)?.subnets ?? []).map(({ cidr }) => cidr);
+  const subnets = network === undefined ? [] : subnetsOf(network);
+  return {
+    ...(object === undefined ? {} : { object }),
+    ...(namespace === undefined ? {} : { namespace }),
+    ...(network === undefined ? {} : { network }),
+    ...(pod === undefined ? {} : { node: pod.node }),
+    isPodAddress: pod !== undefined && subnets.some((cidr) => contains(cidr, address)),
+    overlaps: subnetsOf(sending).some((one) => subnets.some((other) => areOverlapping(one, other))),
+    address,
+    ...(port === undefined ? {} : { port }),
+    protocol,
+    closedBy: pod === undefined ? [] : policiesClosing(source, pod, 'Ingress'),
+  };
+}
+
+function areOverlapping(one: string, other: string): boolean {
+  const [a, b] = [parsePrefix(one), parsePrefix(other)];
+  return a !== undefined && b !== undefined && overlaps(a, b);
+}
+
+/** Tries that go the same way are shown once. */
+function shownLegs(tries: readonly Try[]): readonly Leg[] {
+  const legs = tries.flatMap(({ there, back }) => [there, ...(back === undefined ? [] : [back])]);
+  return [...new Map(legs.map((leg) => [JSON.stringify(leg), leg])).values()];
+}

@@ -1,0 +1,364 @@
+/** Follows a packet through the logical network of this node, and the answer to it: ovn-trace says the way, and Southbound where it begins. */
+import { parseAddress, withoutPrefix } from '../allocators/addresses.ts';
+import { ovnPrefix } from '../api/nad/network-name.ts';
+import { mapIn, textIn } from '../databases/row-lookup.ts';
+import { isDefault, managementPort, podPort, transitPort } from '../model/rules/names.ts';
+import type { ZoneFacts } from '../model/zone/zone.ts';
+import { managementDevice, vrfName } from '../node/names.ts';
+import type { OvnTrace } from '../node/programs/ovn-trace.ts';
+import { CLIENT_PORT, microflow, sendingInterface } from '../packets/microflow.ts';
+import type { Packet, SendingInterface } from '../packets/microflow.ts';
+import { ownerOf, type Leg, type LegEnd, type Part } from '../packets/packet-report.ts';
+import { backendsOf, decisionsOf, traceEnds, type TraceEnd } from '../packets/trace-end.ts';
+import { readTrace, type TraceEvent } from '../packets/trace-text.ts';
+import type { Try } from '../packets/verdict.ts';
+import { ConfigurationError } from '../process/configuration-error.ts';
+import { Origins, SOUTHBOUND, type OriginSource } from './origins.ts';
+import { PacketDeciders } from './packet-deciders.ts';
+import { knownPod, networkOfKey, podObject, type EndSource } from './packet-ends.ts';
+import type { KnownPod, Target } from './packet-ends.ts';
+import { isSameAddress, PacketPorts } from './packet-ports.ts';
+
+export interface WalkSource extends OriginSource, EndSource {
+  readonly configuration: { readonly node: string };
+  readonly facts: OriginSource['facts'] & EndSource['facts'] & Pick<ZoneFacts, 'nodes' | 'own'>;
+  /** Absent without a Southbound database. */
+  readonly ovnTrace: Pick<OvnTrace, 'trace'> | undefined;
+}
+
+export interface Walk {
+  readonly pod: KnownPod;
+  readonly way: SendingInterface;
+  readonly target: Target;
+}
+
+/** What was found. */
+export interface Walked {
+  readonly tries: readonly Try[];
+  readonly part: Part;
+  /** Endpoints of a service that no try met. */
+  readonly missing: readonly string[];
+}
+
+/** An endpoint is chosen at random: of so many tries for each the chance that one of them is never met is 1 in 400. */
+const TRIES_PER_ENDPOINT = 6;
+const MOST_TRIES = 36;
+
+/** Where a packet comes into the logical network. */
+type Start = Pick<Packet, 'inport' | 'fromMac' | 'toMac'>;
+type NoStart = { readonly why: string };
+
+/** Throws OvnTraceError where the program can't be run, ConfigurationError where this node has no part in it. */
+export async function walked(source: WalkSource, walk: Walk, signal: AbortSignal): Promise<Walked> {
+  return new PacketWalk(source, walk, signal).run();
+}
+
+class PacketWalk {
+  readonly #source: WalkSource;
+  readonly #trace: Pick<OvnTrace, 'trace'>;
+  readonly #walk: Walk;
+  readonly #signal: AbortSignal;
+  readonly #origins: Origins;
+  readonly #ports: PacketPorts;
+  readonly #deciders: PacketDeciders;
+
+  constructor(source: WalkSource, walk: Walk, signal: AbortSignal) {
+    this.#source = source;
+    this.#walk = walk;
+    this.#signal = signal;
+    this.#origins = new Origins(source, signal);
+    const south = this.#origins.lookup(SOUTHBOUND);
+    if (source.ovnTrace === undefined || south === undefined)
+      throw new ConfigurationError('--sb', 'is required: packets are followed in Southbound');
+    this.#trace = source.ovnTrace;
+    this.#ports = new PacketPorts(south);
+    this.#deciders = new PacketDeciders(this.#origins, south, this.#ports);
+  }
+
+  async run(): Promise<Walked> {
+    const { pod, way, target } = this.#walk;
+    const isHere = pod.node === this.#source.configuration.node;
+    const start = isHere ? await this.#atPod() : await this.#atTunnel();
+    if ('why' in start) {
+      const there = this.#unknown('there', start.why, way.from, target.address);
+      return { tries: [{ there }], part: isHere ? 'whole' : 'receives', missing: [] };
+    }
+    const { tries, endpoints } = await this.#tries(start);
+    const isSent = isHere && tries.every(({ there }) => there.end.kind === 'node');
+    return {
+      tries: distinctTries(tries),
+      part: isHere ? (isSent ? 'sends' : 'whole') : 'receives',
+      missing: unmet(tries, endpoints),
+    };
+  }
+
+  /** As many as it takes to meet every endpoint of a service. */
+  async #tries(
+    start: Start,
+  ): Promise<{ readonly tries: readonly Try[]; readonly endpoints: readonly string[] }> {
+    const { way, target } = this.#walk;
+    const tries: Try[] = [];
+    const endpoints = new Set<string>();
+    let most = 1;
+    while (tries.length < most) {
+      const events = await this.#followed(
+        {
+          ...start,
+          from: way.from,
+          to: target.address,
+          protocol: target.protocol,
+          ...(target.port === undefined ? {} : { fromPort: CLIENT_PORT, toPort: target.port }),
+        },
+        'new',
+      );
+      for (const event of events)
+        if (event.kind === 'step' && event.aside === undefined)
+          for (const backend of backendsOf(event)) endpoints.add(backend);
+      if (endpoints.size > 1) most = Math.min(MOST_TRIES, TRIES_PER_ENDPOINT * endpoints.size);
+      const there = await this.#leg('there', events, way.from, target.address);
+      const known = tries.find((one) => JSON.stringify(one.there) === JSON.stringify(there));
+      const back = known === undefined ? await this.#back(there, [...endpoints]) : known.back;
+      tries.push(back === undefined ? { there } : { there, back });
+      if (endpoints.size > 1 && arrivedAt(tries).size >= endpoints.size) break;
+    }
+    return { tries, endpoints: [...endpoints] };
+  }
+
+  /** At the port of the pod that sends. */
+  #atPod(): Promise<Start | NoStart> {
+    const { pod, way } = this.#walk;
+    const inport = podPort(way.nadKey, pod.namespace, pod.name);
+    return this.#startAt(inport, way.network.macAddress, way.nextHop);
+  }
+
+  async #startAt(inport: string, fromMac: string, nextHop: string): Promise<Start | NoStart> {
+    const port = await this.#ports.named(inport);
+    if (port === undefined)
+      return {
+        why: `Southbound has no port ${inport}: its network may not be in the data plane yet`,
+      };
+    const toMac =
+      (await this.#ports.macOn(textIn(port, 'datapath'), nextHop)) ?? this.#macOfPod(nextHop);
+    return toMac === undefined
+      ? { why: `nobody on the switch of port ${inport} has address ${nextHop}` }
+      : { inport, fromMac, toMac };
+  }
+
+  /** Of a network that has a switch on each node the ports of pods of other nodes are not here. */
+  #macOfPod(address: string): string | undefined {
+    const { pod, target } = this.#walk;
+    return [...(target.pod?.networks.values() ?? []), ...pod.networks.values()].find(
+      ({ addresses }) => addresses.some((one) => isSameAddress(one, address)),
+    )?.macAddress;
+  }
+
+  /** Where it comes from another node: of Layer2 networks the pod has a port here, of Layer3 networks its node has. */
+  async #atTunnel(): Promise<Start | NoStart> {
+    const { pod, way, target } = this.#walk;
+    const { node } = this.#source.configuration;
+    if (target.pod?.node !== node)
+      throw new ConfigurationError(
+        '--node',
+        `${podObject(pod)} is on node ${pod.node}: ask there, nothing of it is on node ${node}`,
+      );
+    const name = networkOfKey(this.#source, way.nadKey) ?? '';
+    const network = this.#source.facts.networks.peek(name);
+    if (network === undefined) return { why: `network ${name} is not known on node ${node}` };
+    if (network.topology !== 'layer3') return this.#atPod();
+    if (target.network !== name)
+      return {
+        why: `it comes here over the connection of networks ${name} and ${target.network ?? ''}, which is not followed`,
+      };
+    const prefix = ovnPrefix(name);
+    const inport = transitPort(prefix, pod.node);
+    const toMac = await this.#ports.macOf(transitPort(prefix, node));
+    if ((await this.#ports.named(inport)) === undefined || toMac === undefined)
+      return { why: `Southbound has no port ${inport}, by which it would come here` };
+    return { inport, fromMac: (await this.#ports.macOf(inport)) ?? way.network.macAddress, toMac };
+  }
+
+  /** The answer of whom the packet arrived at; undefined where it arrived at nobody who was meant. */
+  async #back({ end, hops }: Leg, endpoints: readonly string[]): Promise<Leg | undefined> {
+    if (end.kind !== 'pod' || !end.isMeant) return undefined;
+    const { way, target } = this.#walk;
+    const pod = target.pod ?? (await this.#podCalled(end.object));
+    const { address, port } = answerer(pod, target, endpoints);
+    const sees = translatedSource(hops) ?? way.from;
+    const unknown = (why: string): Leg => this.#unknown('back', why, address, sees);
+    if (end.object === podObject(this.#walk.pod))
+      return unknown('the pod answers itself, by way of the service');
+    if (sees !== way.from)
+      return unknown(`its destination ${sees} is turned into the pod's address by what is tracked`);
+    const answer = sendingInterface(pod.networks, sees);
+    if (answer === undefined) return unknown(`${podObject(pod)} has no route to ${sees}`);
+    const start = await this.#startAt(
+      podPort(answer.nadKey, pod.namespace, pod.name),
+      answer.network.macAddress,
+      answer.nextHop,
+    );
+    if ('why' in start) return unknown(start.why);
+    const events = await this.#followed(
+      {
+        ...start,
+        from: address,
+        to: sees,
+        protocol: target.protocol,
+        ...(port === undefined ? { isAnswer: true } : { fromPort: port, toPort: CLIENT_PORT }),
+      },
+      'reply',
+    );
+    return this.#leg('back', events, address, sees);
+  }
+
+  #podCalled(object: string): Promise<KnownPod> {
+    const [namespace = '', name = ''] = object.replace(/^Pod /, '').split('/');
+    return knownPod(this.#source, { namespace, name }, 'DEST', this.#signal);
+  }
+
+  async #followed(packet: Packet, state: 'new' | 'reply'): Promise<readonly TraceEvent[]> {
+    this.#signal.throwIfAborted();
+    return readTrace(await this.#trace.trace(microflow(packet), state));
+  }
+
+  #unknown(direction: Leg['direction'], why: string, from: string, to: string): Leg {
+    return { direction, from, to, hops: [], end: { kind: 'unknown', why } };
+  }
+
+  async #leg(
+    direction: Leg['direction'],
+    events: readonly TraceEvent[],
+    from: string,
+    to: string,
+  ): Promise<Leg> {
+    const ends = traceEnds(events);
+    const hops = await this.#deciders.hops(events, decisionsOf(events, ends));
+    const found: LegEnd[] = [];
+    for (const end of ends) found.push(await this.#endOf(direction, end));
+    // Of several, where OVN floods, that counts which gets furthest.
+    const [end = { kind: 'unknown', why: 'it has no end' }] = found.toSorted(
+      (a, b) => rankOf(a) - rankOf(b),
+    );
+    return { direction, from, to, hops, end };
+  }
+
+  async #endOf(direction: Leg['direction'], end: TraceEnd): Promise<LegEnd> {
+    switch (end.kind) {
+      case 'dropped':
+      case 'refused': {
+        const isRefused = end.kind === 'refused';
+        const kind = isRefused ? 'refuses' : 'drops';
+        return {
+          kind: 'stopped',
+          isRefused,
+          by: await this.#deciders.decided({ kind, step: end.by }),
+        };
+      }
+      case 'asks':
+        return {
+          kind: 'unknown',
+          why: `router ${end.at.place.datapath} asks who has the next address, and nobody has answered yet`,
+        };
+      case 'unknown':
+        return end;
+      case 'output':
+        return this.#arrival(direction, end.port, end.type);
+    }
+  }
+
+  async #arrival(direction: Leg['direction'], name: string, type: string): Promise<LegEnd> {
+    if (type === 'localnet') return { kind: 'outside', port: name };
+    const port = await this.#ports.named(name);
+    if (port !== undefined && type === 'remote') {
+      const node = this.#nodeOf(mapIn(port, 'external_ids'), mapIn(port, 'options'));
+      return { kind: 'node', ...(node === undefined ? {} : { node }) };
+    }
+    if (port !== undefined && mapIn(port, 'external_ids')['pod'] === 'true') {
+      const object = ownerOf(await this.#origins.ofRow(SOUTHBOUND, port)) ?? name;
+      return { kind: 'pod', object, isMeant: this.#isMeant(direction, name, object) };
+    }
+    if (type === '' && name.startsWith('k8s-')) return this.#host(name);
+    return { kind: 'unknown', why: `it is put out at port ${name} of type "${type}"` };
+  }
+
+  #host(port: string): LegEnd {
+    const { facts, configuration } = this.#source;
+    const network = [...facts.networks.entries()]
+      .map(([, one]) => one)
+      .find(({ name }) => port === managementPort(name, configuration.node));
+    if (network === undefined) return { kind: 'host', port };
+    return {
+      kind: 'host',
+      port,
+      device: managementDevice(network.id),
+      ...(isDefault(network) ? {} : { vrf: vrfName(network, facts.own('gateway')?.bridge) }),
+    };
+  }
+
+  /** Whether that is where the packet was to get: of a service, and of an address, whoever gets it is meant. */
+  #isMeant(direction: Leg['direction'], port: string, object: string): boolean {
+    const { pod, way, target } = this.#walk;
+    if (direction === 'back') return port === podPort(way.nadKey, pod.namespace, pod.name);
+    return target.pod === undefined || object === podObject(target.pod);
+  }
+
+  #nodeOf(
+    ids: Readonly<Record<string, string>>,
+    options: Readonly<Record<string, string>>,
+  ): string | undefined {
+    const { nodes } = this.#source.facts;
+    return (
+      ids['node'] ??
+      ids['k8s.ovn.org/node'] ??
+      nodes.all().find(({ chassisId }) => chassisId === options['requested-chassis'])?.name
+    );
+  }
+}
+
+const rankOf = (end: LegEnd): number =>
+  end.kind === 'pod' && end.isMeant ? 0 : end.kind === 'stopped' ? 2 : 1;
+
+/** Who answers, and from which port: the pod that was asked, or the endpoint that the pod is. */
+function answerer(
+  pod: KnownPod,
+  { address, port, protocol, service }: Target,
+  endpoints: readonly string[],
+): { readonly address: string; readonly port?: number } {
+  const own = [...pod.networks.values()].flatMap(({ addresses }) => addresses.map(withoutPrefix));
+  if (service === undefined && own.some((one) => isSameAddress(one, address)))
+    return protocol === 'icmp' || port === undefined ? { address } : { address, port };
+  for (const endpoint of endpoints) {
+    const [, bracketed, plain, itsPort] = /^(?:\[(.+)\]|([^:[\]]+)):(\d+)$/.exec(endpoint) ?? [];
+    const found = own.find((one) => isSameAddress(one, bracketed ?? plain ?? ''));
+    if (found !== undefined) return { address: found, port: Number(itsPort) };
+  }
+  const family = parseAddress(address)?.family;
+  const same = own.find((one) => parseAddress(one)?.family === family) ?? address;
+  return port === undefined ? { address: same } : { address: same, port };
+}
+
+/** The address that the packet came to have on its way, if it is another one. */
+function translatedSource(hops: Leg['hops']): string | undefined {
+  const texts = hops.flatMap(({ decisions }) =>
+    decisions.flatMap(({ kind, text = '' }) => (kind === 'translates' ? [text] : [])),
+  );
+  return texts.findLast((text) => text.startsWith('from '))?.slice('from '.length);
+}
+
+const arrivedAt = (tries: readonly Try[]): ReadonlySet<string> =>
+  new Set(tries.flatMap(({ there: { end } }) => (end.kind === 'pod' ? [end.object] : [])));
+
+/** Tries that end alike are one. */
+const distinctTries = (tries: readonly Try[]): readonly Try[] => [
+  ...new Map(tries.map((one) => [JSON.stringify([one.there.end, one.back?.end]), one])).values(),
+];
+
+/** Where some arrive at pods of this node and the others nowhere else, all endpoints should have been met. */
+function unmet(tries: readonly Try[], endpoints: readonly string[]): readonly string[] {
+  const met = arrivedAt(tries).size;
+  const isAllHere = tries.every(({ there }) => there.end.kind === 'pod');
+  return endpoints.length > 1 && isAllHere && met < endpoints.length
+    ? [
+        `${endpoints.length - met} of ${endpoints.length} endpoints were not met in ${tries.length} tries`,
+      ]
+    : [];
+}

@@ -1,0 +1,108 @@
+/** The packet that ovn-trace is asked about, and the interface by which a pod sends it. */
+import * as fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { PodNetwork } from '../../../src/api/annotations/pod-annotations.ts';
+import {
+  microflow,
+  MicroflowError,
+  sendingInterface,
+  type Packet,
+} from '../../../src/packets/microflow.ts';
+
+const packet: Packet = {
+  inport: 'blue.net_blue_web',
+  fromMac: '0a:58:0a:14:00:05',
+  toMac: '0A:58:0A:14:00:01',
+  from: '10.20.0.5',
+  to: '172.16.1.80',
+  protocol: 'tcp',
+  fromPort: 32_768,
+  toPort: 80,
+};
+
+describe('the expression', () => {
+  test('of a connection that begins', () => {
+    expect(microflow(packet)).toBe(
+      'inport == "blue.net_blue_web" && eth.src == 0a:58:0a:14:00:05 && eth.dst == 0a:58:0a:14:00:01 && ip4.src == 10.20.0.5 && ip4.dst == 172.16.1.80 && ip.ttl == 64 && tcp.src == 32768 && tcp.dst == 80',
+    );
+  });
+
+  test('of an echo, and of the answer to one', () => {
+    const echo: Packet = { ...packet, from: 'fd00::5', to: 'fd00::6', protocol: 'icmp' };
+    expect(microflow(echo)).toContain('icmp6.type == 128 && icmp6.code == 0');
+    expect(microflow({ ...packet, protocol: 'icmp', isAnswer: true })).toContain(
+      'icmp4.type == 0 && icmp4.code == 0',
+    );
+  });
+
+  test.each<readonly [string, Partial<Packet>]>([
+    ['a port with a quote', { inport: 'a" || 1 == 1 || inport == "b' }],
+    ['a MAC address that is none', { fromMac: '1 || ip4' }],
+    ['an address that is none', { to: '10.0.0.1 || 1' }],
+    ['addresses of two families', { to: 'fd00::1' }],
+    ['a port that is none', { toPort: 70_000 }],
+    ['no port', { fromPort: Number.NaN }],
+  ])('refuses %s', (_what, change) => {
+    expect(() => microflow({ ...packet, ...change })).toThrow(MicroflowError);
+  });
+
+  test('whatever is put in, nothing but its own comparisons comes out', () => {
+    const text = fc.string({ maxLength: 30 });
+    fc.assert(
+      fc.property(text, text, text, text, (inport, toMac, from, to) => {
+        try {
+          const parts = microflow({ ...packet, inport, toMac, from, to }).split(' && ');
+          expect(parts).toHaveLength(8);
+        } catch (error) {
+          expect(error).toBeInstanceOf(MicroflowError);
+        }
+      }),
+    );
+  });
+});
+
+const network = (rest: Partial<PodNetwork>): PodNetwork => ({
+  addresses: [],
+  macAddress: '0a:58:0a:14:00:05',
+  gateways: [],
+  routes: [],
+  ...rest,
+});
+const networks = new Map([
+  [
+    'default',
+    network({
+      addresses: ['10.244.1.5/24'],
+      routes: [{ dest: '10.96.0.0/16', nextHop: '10.244.1.1' }],
+      role: 'infrastructure-locked',
+    }),
+  ],
+  [
+    'blue/net',
+    network({
+      addresses: ['10.20.0.5/24', 'fd20::5/64'],
+      gateways: ['10.20.0.1', 'fd20::1'],
+      role: 'primary',
+    }),
+  ],
+  ['blue/storage', network({ addresses: ['10.20.0.7/25'], role: 'secondary' })],
+]);
+
+describe('the interface', () => {
+  test.each([
+    ['10.244.1.9', 'default', '10.244.1.9'],
+    ['10.96.0.10', 'default', '10.244.1.1'],
+    ['10.20.0.200', 'blue/net', '10.20.0.200'],
+    ['10.20.0.9', 'blue/storage', '10.20.0.9'],
+    ['8.8.8.8', 'blue/net', '10.20.0.1'],
+    ['2001:db8::1', 'blue/net', 'fd20::1'],
+  ])('to %s is that of %s, by %s', (address, nadKey, nextHop) => {
+    expect(sendingInterface(networks, address)).toMatchObject({ nadKey, nextHop });
+  });
+
+  test('is none where no route leads', () => {
+    const only = new Map([['blue/storage', network({ addresses: ['10.20.0.7/25'] })]]);
+    expect(sendingInterface(only, '8.8.8.8')).toBeUndefined();
+    expect(sendingInterface(only, 'no address')).toBeUndefined();
+  });
+});

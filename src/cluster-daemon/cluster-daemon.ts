@@ -47,7 +47,7 @@ async function conversions(
     clock: systemClock,
     random: Math.random,
     onFailure: (error: unknown) => {
-      log.warn({ component: 'conversion', error: String(error) }, 'will be tried again');
+      log.warn({ component: 'conversion', error }, 'will be tried again');
     },
   };
   return serveConversions(options, signal);
@@ -136,8 +136,7 @@ export async function runCluster(
   const stopping = new AbortController();
   const until = AbortSignal.any([signal, stopping.signal]);
   const webhook = conversions(configuration, store, log, until).catch((error: unknown) => {
-    if (!until.aborted)
-      log.error({ component: 'conversion', error: String(error) }, 'versions are not converted');
+    if (!until.aborted) log.error({ component: 'conversion', error }, 'versions are not converted');
     return undefined;
   });
   try {

@@ -38,7 +38,7 @@ import type { Log } from '../store/log.ts';
 import type { ClusterManagerSettings } from './settings.ts';
 import { StatusController } from './status/status-controller.ts';
 import { ObjectStatesController, objectOfState } from './status/object-states-controller.ts';
-import { errorText } from '../api/error-text.ts';
+import { errorText, faultStack } from '../api/error-text.ts';
 
 export interface ClusterManagerOptions {
   readonly store: Store;
@@ -440,7 +440,13 @@ export class ClusterManager {
     // What is refused stays a problem, and is refused at each attempt for the same reason.
     if (error instanceof StoreError && error.code === 'invalid' && attempt > 1) return;
     this.#options.log.warn(
-      { object: key, error: errorText(error), attempt, retryIn: Math.round(retryIn) },
+      {
+        object: key,
+        error: errorText(error),
+        stack: faultStack(error),
+        attempt,
+        retryIn: Math.round(retryIn),
+      },
       'not reconciled, will be tried again',
     );
   }

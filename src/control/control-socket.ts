@@ -13,7 +13,7 @@ import { jsonLine, linesOf, LONGEST_REQUEST } from './control-protocol.ts';
 import { limitConnections } from '../process/connection-limit.ts';
 import type { Logger } from '../process/logger.ts';
 import { listenPrivately } from './private-socket.ts';
-import { errorText } from '../api/error-text.ts';
+import { errorText, faultStack } from '../api/error-text.ts';
 
 /** Answers a request; `signal` aborts when the daemon stops, or the connection breaks. */
 export type ControlMethod = (params: unknown, signal: AbortSignal) => Promise<unknown>;
@@ -67,21 +67,22 @@ export async function serveControl({
 type Answer = (line: string, signal: AbortSignal) => Promise<string | undefined>;
 
 /** What answers the lines of a connection. */
-export function answerLine(
-  methods: ControlOptions['methods'],
-  log: Pick<ControlOptions['log'], 'debug'>,
-): Answer {
+export function answerLine(methods: ControlOptions['methods'], log: ControlOptions['log']): Answer {
   const rpc = rpcServer(methods, log);
   return (line, signal) => answerTo(rpc, line, signal);
 }
 
 function rpcServer(
   methods: ControlOptions['methods'],
-  log: Pick<ControlOptions['log'], 'debug'>,
+  log: ControlOptions['log'],
 ): JSONRPCServer<AbortSignal> {
   const rpc = new JSONRPCServer<AbortSignal>({
+    // Who asked is told what is wrong; a fault of ours has to be seen by others, too.
     errorListener: (_message, error) =>
-      log.debug({ component: 'control', error }, 'a request failed'),
+      log[faultStack(error) === undefined ? 'debug' : 'warn'](
+        { component: 'control', error },
+        'a request failed',
+      ),
   });
   rpc.mapErrorToJSONRPCErrorResponse = (id, error: unknown) =>
     error instanceof JSONRPCErrorException

@@ -20,6 +20,9 @@ export interface TlsFiles {
   readonly caCert?: string;
 }
 
+/** Milliseconds in which a server may restart, or another become leader, before its absence is told. */
+const LOSS_GRACE = 2000;
+
 /** Lock of the Northbound server that makes one process the zone's writer (RFC 7047 §4.1.8). */
 export const ZONE_LOCK = 'heddle_zone';
 
@@ -36,6 +39,8 @@ export interface DatabaseOptions {
   readonly log: Logger;
   /** Called when the database may have become writable. */
   readonly onAvailable?: () => void;
+  /** Called once for a connection that is lost and did not come back within `LOSS_GRACE`. */
+  readonly onLost?: () => void;
 }
 
 /** Of a database of the zone. */
@@ -85,19 +90,22 @@ const notConnected = (database: string, status: string, lost: OvsdbError | undef
 
 /** Begins to connect. Throws ConfigurationError for a remote or TLS file that can't be used. */
 export function openDatabase(options: DatabaseOptions): OpenDatabase {
-  const { name, flag, remotes, log, lock: lockName, onAvailable } = options;
+  const { name, flag, remotes, log, lock: lockName, onAvailable, onLost } = options;
   let isLoaded = false;
   let lost: OvsdbError | undefined;
+  let lossTimer: NodeJS.Timeout | undefined;
   const [hopeless, gaveUp] = [new Set<string>(), new AbortController()];
   const client = clientOf(
     options,
     () => {
       isLoaded = true;
       lost = undefined;
+      clearTimeout(lossTimer);
       hopeless.clear();
       onAvailable?.();
     },
     (remote, error) => {
+      if (lost === undefined && isLoaded) lossTimer = setTimeout(() => onLost?.(), LOSS_GRACE);
       lost = error;
       if (isFinal(error)) hopeless.add(remote);
       else hopeless.delete(remote);
@@ -152,6 +160,7 @@ export function openDatabase(options: DatabaseOptions): OpenDatabase {
       }
     },
     async [Symbol.asyncDispose]() {
+      clearTimeout(lossTimer);
       await client[Symbol.asyncDispose]();
     },
   };

@@ -137,6 +137,8 @@ export interface EngineOptions<F> {
   /** Brings derived facts up to date, before units are built. Does not throw: reading what could not be worked out does. */
   readonly refresh: () => void;
   readonly features: readonly Feature<F>[];
+  /** Called with what the builder of a unit threw, unless it threw the same the last time. */
+  readonly onFault?: (unit: string, error: unknown) => void;
 }
 
 export class Engine<F> {
@@ -288,8 +290,7 @@ export class Engine<F> {
       if (build.waitsFor !== undefined) state = { kind: 'waiting', for: build.waitsFor };
     } catch (error) {
       if (!(error instanceof Rejection)) {
-        // What it had stays, and so does what was reported of it.
-        this.#report(unit, { ...unit.report, state: { kind: 'failed', error: errorText(error) } });
+        this.#fail(unit, error);
         return;
       }
       state = { kind: 'rejected', object: error.object, reason: error.message };
@@ -302,6 +303,14 @@ export class Engine<F> {
       const wanted = build.byDatabase.get(target.database) ?? NOTHING;
       if (wanted !== NOTHING || target.has(unit)) target.set(unit, wanted);
     }
+  }
+
+  /** What it had stays, and so does what was reported of it. */
+  #fail(unit: Unit<F>, error: unknown): void {
+    const { state } = unit.report;
+    const text = errorText(error);
+    if (state.kind !== 'failed' || state.error !== text) this.#options.onFault?.(unit.id, error);
+    this.#report(unit, { ...unit.report, state: { kind: 'failed', error: text } });
   }
 
   #report(unit: Unit<F>, report: UnitReport): void {

@@ -198,7 +198,7 @@ interface PolicySettings {
 export interface ServiceLimits {
   /** Addresses times ports. */
   readonly entries: number;
-  /** Endpoints that are balanced over, counted once for each address and port that leads to them. */
+  /** Endpoints that are balanced over, counted once for each address and port that leads to them; a quarter of it is the most for one of these. */
   readonly targets: number;
   /** EndpointSlices, on each network. */
   readonly slices: number;

@@ -9,7 +9,7 @@ import {
 import { pause, systemClock, type Clock } from '../store/clock.ts';
 import { StoreError, type Store } from '../store/store.ts';
 import type { Logger } from './logger.ts';
-import { errorText } from '../api/error-text.ts';
+import { errorText, faultStack } from '../api/error-text.ts';
 
 /** Milliseconds. */
 export interface HeartbeatTiming {
@@ -114,7 +114,10 @@ class HeartbeatWriter {
     } catch (error) {
       const text = errorText(error);
       if (!signal.aborted && text !== this.#complaint)
-        this.#options.log.warn({ component: 'heartbeat' }, `heartbeat not written: ${text}`);
+        this.#options.log.warn(
+          { component: 'heartbeat', stack: faultStack(error) },
+          `heartbeat not written: ${text}`,
+        );
       this.#complaint = text;
     }
   }

@@ -1,13 +1,9 @@
 /** Logs: pino objects with stable keys (`component`, `network`, `node`, `object`, `error`), to standard error. */
 import { pino, type Logger } from 'pino';
+import { faultStack } from '../api/error-text.ts';
 import { visibleJson } from '../api/visible-text.ts';
 
 export type { Logger } from 'pino';
-
-/** Errors that only a fault of ours makes: where it is counts more than what it says. */
-const isOwnFault = (error: Error): boolean =>
-  !('code' in error) &&
-  (error instanceof TypeError || error instanceof RangeError || error instanceof ReferenceError);
 
 /** A logger of level `level`; JSON, one line an event. */
 export function createLogger(level: string): Logger {
@@ -24,7 +20,7 @@ export function createLogger(level: string): Logger {
             ? {
                 message: error.message,
                 ...('code' in error ? { code: error.code } : {}),
-                ...(isOwnFault(error) ? { stack: error.stack } : {}),
+                stack: faultStack(error),
               }
             : error,
       },

@@ -187,7 +187,7 @@ export const OPTIONS = [
     'max-service-targets',
     'cluster',
     'COUNT',
-    'endpoints that one service may be balanced over, counted once for each address and port that leads to them',
+    'endpoints that one service may be balanced over, counted once for each address and port that leads to them; a quarter of them for one address and port',
     '20000',
   ),
   option(

@@ -1,5 +1,5 @@
 /** A pass over the databases of a zone: what objects changed is built, and what differs is written. */
-import { errorText } from '../api/error-text.ts';
+import { errorText, faultStack } from '../api/error-text.ts';
 import type { ReadinessCheck } from '../process/health.ts';
 import type { Logger } from '../process/logger.ts';
 import { isStopping, type PassEnd } from '../process/loop.ts';
@@ -38,7 +38,7 @@ export class DatabasePass {
       runtime.noteConfirmation();
     } catch (error) {
       if (isStopping(signal)) throw error;
-      this.#report(errorText(error));
+      this.#report(errorText(error), error);
     }
     const { nextExpiry = Infinity } = runtime.controller;
     return {
@@ -108,9 +108,9 @@ export class DatabasePass {
   }
 
   /** The reason why nothing can be written is logged once, not at each attempt. */
-  #report(blocked: string | undefined): void {
+  #report(blocked: string | undefined, error?: unknown): void {
     if (blocked !== undefined && blocked !== this.blocked)
-      this.#options.log.warn({ component: 'zone' }, blocked);
+      this.#options.log.warn({ component: 'zone', stack: faultStack(error) }, blocked);
     this.blocked = blocked;
   }
 }

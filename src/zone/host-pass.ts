@@ -1,5 +1,5 @@
 /** A pass over the host of a node: what units want of it is made so, also while databases can't be written. */
-import { errorText } from '../api/error-text.ts';
+import { errorText, faultStack } from '../api/error-text.ts';
 import type { Logger } from '../process/logger.ts';
 import { isStopping, type PassEnd } from '../process/loop.ts';
 import { REVISIT } from './database-pass.ts';
@@ -44,7 +44,7 @@ export class HostPass {
       this.#report(await this.#write(signal));
     } catch (error) {
       if (isStopping(signal)) throw error;
-      this.#report(errorText(error));
+      this.#report(errorText(error), error);
     }
     return { wait: REVISIT, isBlocked: this.blocked !== undefined };
   }
@@ -62,9 +62,9 @@ export class HostPass {
     return host.controller.flush(mayBeWanted, signal);
   }
 
-  #report(blocked: string | undefined): void {
+  #report(blocked: string | undefined, error?: unknown): void {
     if (blocked !== undefined && blocked !== this.blocked)
-      this.#options.log.warn({ component: 'host' }, blocked);
+      this.#options.log.warn({ component: 'host', stack: faultStack(error) }, blocked);
     this.blocked = blocked;
   }
 }

@@ -184,6 +184,10 @@ export function openHost({
     tables: hostTables(settings),
     ...(mayWrite ? { lock: HOST_LOCK } : {}),
     log,
+    onLost() {
+      onAvailable();
+      onWork();
+    },
     onAvailable() {
       onAvailable();
       onWork();

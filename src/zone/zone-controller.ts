@@ -10,6 +10,7 @@ import type { ReplicaView } from 'ovsdb-client-ts';
 import type { Plan } from '../desired/ovsdb/changes.ts';
 import type { MayBeWanted, Reconciler, UnmarkedRow } from '../desired/ovsdb/reconciler.ts';
 import { SETTINGS, type FoundRow } from '../desired/rows.ts';
+import { Unreadable } from '../facts/unreadable.ts';
 import type { ZoneFacts } from '../model/zone/zone.ts';
 import type { Topology } from '../model/model.ts';
 import { unknownOf, type Unknown } from '../model/zone/unknown.ts';
@@ -102,6 +103,14 @@ export class ZoneController {
       recorder: facts.recorder,
       refresh: () => facts.refresh(this.#now(), !this.#areArriving()),
       features: [...zoneFeatures, ...(options.host?.features ?? [])],
+      onFault: (unit, error) => {
+        // A fact that can't be known is no fault of the builder, and is told where it is not known.
+        if (!(error instanceof Unreadable))
+          options.log.error(
+            { component: 'zone', unit: unitText(unit), err: error },
+            'could not be built, its rows stay as they are',
+          );
+      },
     });
     this.progress = new ZoneProgress({
       facts,

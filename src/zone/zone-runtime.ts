@@ -194,7 +194,7 @@ export class ZoneRuntime implements AsyncDisposable {
       this.#isOurs = false;
       onWork();
     };
-    const database = { tls: configuration.tls, log, onAvailable };
+    const database = { tls: configuration.tls, log, onAvailable, onLost: onWork };
     const open = options.openDatabase ?? openDatabase;
     this.northbound = open({
       ...database,

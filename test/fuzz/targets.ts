@@ -371,7 +371,7 @@ const VIEW: ZoneView = {
   explain: (asked) => Promise.reject(new Error(askedOrigin(asked).kind)),
   packet: (asked) => Promise.reject(new Error(askedPacket(asked).destination.kind)),
 };
-const answer = answerLine(controlMethods(VIEW), { debug: () => undefined });
+const answer = answerLine(controlMethods(VIEW), { debug: () => undefined, warn: () => undefined });
 const control: FuzzTarget = {
   name: 'control socket',
   corpus: [

@@ -112,6 +112,9 @@ export class PodLinks {
         failed !== undefined && codeOf(error) === 'EEXIST'
           ? `container ${container} has an interface ${failed.device} already, or the host a link ${failed.hostDevice}: DEL comes before another ADD`
           : `on the host: ${errorText(error)}`,
+        CNI_CODE.failed,
+        undefined,
+        { cause: error },
       );
     }
   }
@@ -136,7 +139,9 @@ export class PodLinks {
         }
       });
     } catch (error) {
-      throw new CniError(`inside the pod: ${errorText(error)}`);
+      throw new CniError(`inside the pod: ${errorText(error)}`, CNI_CODE.failed, undefined, {
+        cause: error,
+      });
     }
   }
 
@@ -179,7 +184,12 @@ export class PodLinks {
       for (const one of done)
         if (one.status === 'rejected' && codeOf(one.reason) !== 'ENODEV') throw one.reason;
     } catch (error) {
-      throw new CniError(`links of the pod can't be removed: ${errorText(error)}`);
+      throw new CniError(
+        `links of the pod can't be removed: ${errorText(error)}`,
+        CNI_CODE.failed,
+        undefined,
+        { cause: error },
+      );
     } finally {
       closeSync(host);
     }

@@ -22,8 +22,13 @@ export class CniError extends Error {
   /** More than a line, for `details`. */
   readonly details: string | undefined;
 
-  constructor(message: string, code: CniCode = CNI_CODE.failed, details?: string) {
-    super(message);
+  constructor(
+    message: string,
+    code: CniCode = CNI_CODE.failed,
+    details?: string,
+    options?: ErrorOptions,
+  ) {
+    super(message, options);
     this.name = 'CniError';
     this.code = code;
     this.details = details;

@@ -273,7 +273,9 @@ export class CniPlugin {
       const errors = await ports.errors(names).catch(() => []);
       throw errors.length === 0
         ? error
-        : new CniError(error.message, error.code, [error.details, ...errors].join('; '));
+        : new CniError(error.message, error.code, [error.details, ...errors].join('; '), {
+            cause: error,
+          });
     }
   }
 

@@ -63,6 +63,16 @@ const DEVICE_LENGTH = 20;
 
 const require = createRequire(import.meta.url);
 
+/** Calls a function of the C library, again where a signal interrupted it. Gives what it gave, or the number of its error, negative. */
+export function uninterrupted(call: () => number, errno: () => number): number {
+  for (;;) {
+    const result = call();
+    if (result >= 0) return result;
+    const error = errno();
+    if (error !== EINTR) return -error;
+  }
+}
+
 const SEND = 'long send(int fd, const void *buffer, size_t length, int flags)';
 const RECEIVE = 'long recv(int fd, void *buffer, size_t length, int flags)';
 
@@ -71,14 +81,11 @@ function load(): Libc {
   const library = koffi.load(null);
   const bind = (definition: string): ((...args: readonly unknown[]) => number) => {
     const call = library.func(definition) as (...args: readonly unknown[]) => number;
-    return (...args) => {
-      for (;;) {
-        const result = call(...args);
-        if (result >= 0) return result;
-        const errno = koffi.errno();
-        if (errno !== EINTR) return -errno;
-      }
-    };
+    return (...args) =>
+      uninterrupted(
+        () => call(...args),
+        () => koffi.errno(),
+      );
   };
   const socket = bind('int socket(int domain, int type, int protocol)');
   const connect = bind('int connect(int fd, const void *address, uint32_t length)');

@@ -3,7 +3,6 @@
  * (RFC 4861 §7.2.6). More than once, as such a frame may be lost, and a neighbour that missed it would send to the node that had the address before.
  */
 import { familyOf, parseAddress } from '../../allocators/addresses.ts';
-import { errorText } from '../../api/error-text.ts';
 import type { Clock } from '../../store/clock.ts';
 import type { Log } from '../../store/log.ts';
 import type { EgressAddressOnHost } from './node-facts.ts';
@@ -59,7 +58,7 @@ export class AddressAnnouncements {
       clock.after(after, () => {
         if (!mayAnnounce()) return;
         send({ device, isBridge }, frame).catch((error: unknown) =>
-          log.warn({ address, device, error: errorText(error) }, 'address not announced'),
+          log.warn({ address, device, error }, 'address not announced'),
         );
       }),
     );

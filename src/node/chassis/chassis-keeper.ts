@@ -19,7 +19,7 @@ import {
 import type { ChassisDatabase } from './chassis-database.ts';
 import { knownAddresses } from '../announcer/node-announcer.ts';
 import { readHostState } from '../linux/host-state.ts';
-import { errorText } from '../../api/error-text.ts';
+import { errorText, faultStack } from '../../api/error-text.ts';
 
 export interface ChassisContext {
   readonly node: string;
@@ -121,7 +121,7 @@ export class ChassisKeeper {
       reconcile: () => this.#reconcile(),
       onFailure: ({ error, attempt }) => {
         const message = errorText(error);
-        log.error({ component: 'host', attempt }, message);
+        log.error({ component: 'host', attempt, stack: faultStack(error) }, message);
         this.#say([message], this.#notes);
       },
       backoff: { first: 1000, longest: 30_000 },

@@ -24,7 +24,7 @@ import type { NetworkMonitor } from '../linux/network-monitor.ts';
 import { isDefaultRoute } from '../linux/stale.ts';
 import type { Sysctls } from '../linux/kernel-sysctls.ts';
 import { readUplinkDevices } from './kernel-state.ts';
-import { errorText } from '../../api/error-text.ts';
+import { errorText, faultStack } from '../../api/error-text.ts';
 
 export interface UplinkKeeperOptions {
   /** `--gateway-interface`. */
@@ -244,8 +244,10 @@ export class UplinkKeeper {
     this.#queue = new WorkQueue({
       reconcile: () => this.#reconcile(),
       onFailure: ({ error, attempt }) => {
-        log.error({ component: 'host', uplink: name, attempt }, errorText(error));
-        this.#say(errorText(error));
+        const message = errorText(error);
+        const stack = faultStack(error);
+        log.error({ component: 'host', uplink: name, attempt, stack }, message);
+        this.#say(message);
       },
       backoff: { first: 1000, longest: 30_000 },
       clock,

@@ -91,7 +91,7 @@ export const loadBalancers = feature({
       const limit = endpointLimit(service, facts.settings.serviceLimits);
       out.problem(
         object,
-        `it has ${limit + surplus} endpoints, and one of its addresses and ports may have ${limit} (--max-service-targets ${facts.settings.serviceLimits.targets} for all of them): those with the first ${limit} addresses get its connections; spread the pods over several services`,
+        `it has ${limit + surplus} endpoints, and one of its addresses and ports may have ${limit} (--max-service-targets ${facts.settings.serviceLimits.targets} for all of them, and a quarter for one): those with the first ${limit} addresses get its connections; spread the pods over several services`,
       );
     }
     const [address] = backends.foreign;

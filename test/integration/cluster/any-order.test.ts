@@ -50,7 +50,7 @@ test(
       fc.asyncProperty(histories, async (history) => {
         expect(await onManifests((store) => runHistory(store, history))).toEqual(expected);
       }),
-      runs(3),
+      runs(2),
     );
   },
   HISTORIES_LIMIT,
@@ -85,7 +85,7 @@ test(
     expect.hasAssertions();
     await fc.assert(
       fc.asyncProperty(growths, (history) => onManifests((store) => runGrowth(store, history))),
-      runs(3),
+      runs(2),
     );
   },
   HISTORIES_LIMIT,

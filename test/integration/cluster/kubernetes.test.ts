@@ -65,7 +65,7 @@ describe.skipIf(typeof started === 'string')('on a Kubernetes API server', () =>
           const end = await onKubernetes((store) => runHistory(store, history));
           expect(end, inWords(history)).toEqual(expected);
         }),
-        { ...runs(2), endOnFailure: true },
+        { ...runs(1), endOnFailure: true },
       );
     },
     HISTORIES_LIMIT,
@@ -105,7 +105,7 @@ describe.skipIf(typeof started === 'string')('on a Kubernetes API server', () =>
       expect.hasAssertions();
       await fc.assert(
         fc.asyncProperty(growths, (history) => onKubernetes((store) => runGrowth(store, history))),
-        { ...runs(2), endOnFailure: true },
+        { ...runs(1), endOnFailure: true },
       );
     },
     HISTORIES_LIMIT,

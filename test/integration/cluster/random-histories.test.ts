@@ -14,7 +14,7 @@ test(
   'on a store in memory',
   async () => {
     expect.hasAssertions();
-    for (let index = 0; index < runs(10).numRuns; index += 1)
+    for (let index = 0; index < runs(4).numRuns; index += 1)
       await runRandomCluster(new MemoryStore(objectRules), SEED + index, RANDOM_STEPS);
   },
   HISTORIES_LIMIT,
@@ -24,7 +24,7 @@ test(
   'on manifests and a state directory',
   async () => {
     expect.hasAssertions();
-    for (let index = 0; index < runs(2).numRuns; index += 1) {
+    for (let index = 0; index < runs(1).numRuns; index += 1) {
       const folder = ownFolder('heddle-random');
       const state = join(folder, '.state');
       const store = await ManifestStore.open({ manifests: folder, state, rules: objectRules });

@@ -56,6 +56,22 @@ async function raw(path: string, bytes: string | Buffer): Promise<unknown[]> {
 }
 
 describe('a control socket', () => {
+  test('warns of a fault of ours with where it is, and of nothing that it could not do', async () => {
+    const path = freshPath();
+    const warned: object[] = [];
+    const warn = (fields: object): void => void warned.push(fields);
+    const odd = async (): Promise<unknown> => (undefined as unknown as string).trim();
+    await using _server = await serveControl({
+      path,
+      methods: { ...methods, odd },
+      log: { ...log, warn } as Parameters<typeof serveControl>[0]['log'],
+    });
+    using asking = await client(path);
+    for (const method of ['fail', 'odd'])
+      await expect(asking.call(method, {}, signal())).rejects.toThrow();
+    expect(warned).toEqual([{ component: 'control', error: expect.any(TypeError) as TypeError }]);
+  });
+
   test('answers requests, also several on one connection', async () => {
     const path = freshPath();
     await using _control = await serve(path);

@@ -128,6 +128,29 @@ describe('units are built', () => {
   });
 });
 
+test('what a builder throws is told, and what it throws again is not told again', () => {
+  const faults: string[] = [];
+  const { recorder } = facts;
+  engine = new Engine({
+    facts,
+    recorder,
+    refresh: () => undefined,
+    features: [switches],
+    onFault: (unit, error) => faults.push(`${unit}: ${String(error)}`),
+  });
+  engine.connect([target]);
+  facts.networks.put('a', network('throw'));
+  engine.build();
+  engine.connect([new Target()]);
+  engine.build();
+  expect(faults).toEqual(['["switches","a"]: RangeError: no such subnet']);
+  facts.networks.put('a', network('10.0.0.0/24'));
+  engine.build();
+  facts.networks.put('a', network('throw'));
+  engine.build();
+  expect(faults).toHaveLength(2);
+});
+
 test('objects are unfinished whose units failed or wait, and no longer than that', () => {
   const named: Feature<Facts> = {
     ...switches,

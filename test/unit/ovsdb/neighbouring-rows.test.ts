@@ -175,7 +175,7 @@ describe('neighbouring rows, whose columns and values the reader expects to be a
         });
         expect(asObject(all)).toEqual(asObject(alone));
       }),
-      { numRuns: 400 },
+      { numRuns: 120 },
     );
   });
 
@@ -221,7 +221,7 @@ describe('neighbouring rows, whose columns and values the reader expects to be a
             }),
           );
       }),
-      { numRuns: 150 },
+      { numRuns: 40 },
     );
   });
 

@@ -177,7 +177,7 @@ describe('messages that arrive in pieces', () => {
         expect(keptValues(cut.replica)).toEqual(keptValues(loadedWith(steps)));
         expect(keptValues(whole.replica)).toEqual(keptValues(cut.replica));
       }),
-      { numRuns: 60 },
+      { numRuns: 25 },
     );
   });
 
@@ -202,7 +202,7 @@ describe('messages that arrive in pieces', () => {
         });
         expect(keptValues(cut.replica)).toEqual(keptValues(loadedWith(steps)));
       }),
-      { numRuns: 60 },
+      { numRuns: 25 },
     );
   });
 
@@ -228,7 +228,7 @@ describe('messages that arrive in pieces', () => {
         whole.stream.push(Buffer.from(first + second));
         expect(everything(cut.replica)).toEqual(everything(whole.replica));
       }),
-      { numRuns: 40 },
+      { numRuns: 20 },
     );
   });
 });

@@ -185,6 +185,11 @@ describe('a fact that can not be worked out', () => {
   const keys = [...faults.keys].filter(([, { tuple }]) => !tuple.join().includes('newcomer'));
   putNewcomer(facts, false);
   const tables = [...new Set(keys.map(([, { table }]) => table))].toSorted();
+  /** Of each table the first key and the last one: for what makes a whole world for each. */
+  const someKeys = tables.flatMap((name) => {
+    const own = keys.filter(([, { table }]) => table === name);
+    return [...new Set([own[0], own.at(-1)])].filter((one) => one !== undefined);
+  });
 
   test('the zone has facts of every table, and none follows from itself', () => {
     expect(textsOf(world.rows())).toEqual(before);
@@ -295,7 +300,7 @@ describe('a fact that can not be worked out', () => {
     );
     expect(going.length).toBeGreaterThan(0);
     const wanted = new Set([...all.values()].flat().map(({ table, key }) => `${table} ${key}`));
-    for (const [id] of keys) {
+    for (const [id] of someKeys) {
       const again = new World(id);
       const controller = controllerOf(again);
       controller.update();
@@ -313,11 +318,11 @@ describe('a fact that can not be worked out', () => {
         id,
       ).toEqual(expect.arrayContaining(going));
     }
-  }, 240_000);
+  });
 
   test('from the start: all others are there, and nobody has a port without what closes it', () => {
     const missing: string[] = [];
-    for (const [id] of keys) {
+    for (const [id] of someKeys) {
       const fresh = new World(id);
       const found = textsOf(fresh.rows());
       const isConcerned = concernedBy(
@@ -336,5 +341,5 @@ describe('a fact that can not be worked out', () => {
       expect(difference(textsOf(fresh.rows()), before), id).toEqual([]);
     }
     expect(missing).toEqual([]);
-  }, 120_000);
+  });
 });

@@ -11,6 +11,7 @@ function passOver(): {
   readonly pass: HostPass;
   readonly zone: { isStarted: boolean; isBuilt: boolean; mayBeWanted: MayBeWanted };
   readonly host: { starts: number; isBehind: boolean; flush: () => Promise<string | undefined> };
+  readonly warned: readonly { readonly stack?: string }[];
 } {
   const zone = { isStarted: true, isBuilt: true, mayBeWanted: undefined as MayBeWanted };
   const host = {
@@ -37,11 +38,14 @@ function passOver(): {
       flush: () => host.flush(),
     },
   } as unknown as OpenHost;
-  const log = createLogger('silent');
+  const warned: { readonly stack?: string }[] = [];
+  const warn = (fields: object): void => void warned.push(fields);
+  const log = Object.assign(createLogger('silent'), { warn });
   return {
     pass: new HostPass({ host: open, controller, log, onRows: () => undefined }),
     zone,
     host,
+    warned,
   };
 }
 const { signal } = new AbortController();
@@ -66,6 +70,21 @@ test('what can not be done, and what is thrown, is tried again', async () => {
   expect((await pass.run(signal)).isBlocked).toBe(true);
   expect(pass.blocked).toBe('nft did not end');
   await expect(pass.run(AbortSignal.abort(new Error('stop')))).rejects.toThrow('nft did not end');
+});
+
+test('an error of ours is logged once, with where it was thrown; what could not be done has no place in our code', async () => {
+  const { pass, host, warned } = passOver();
+  host.flush = () => Promise.reject(new Error('nft did not end'));
+  await pass.run(signal);
+  host.flush = async function flush() {
+    return (undefined as unknown as string).trim();
+  };
+  await pass.run(signal);
+  await pass.run(signal);
+  expect(warned.map(({ stack }) => stack)).toEqual([
+    undefined,
+    expect.stringMatching(/^TypeError: .*\n {4}at .*flush/s),
+  ]);
 });
 
 test('another pass may do more when something else is wanted, and when it is known only now what nobody wants', async () => {

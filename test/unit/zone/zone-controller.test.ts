@@ -2,6 +2,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { distinctProblems } from '../../../src/views/distinct-problems.ts';
+import { ONE } from '../../../src/facts/keys.ts';
+import type { Feature } from '../../../src/desired/features.ts';
 import { createLogger } from '../../../src/process/logger.ts';
 import { MARK } from '../../../src/desired/rows.ts';
 import { ZoneController, type NetworkWritten } from '../../../src/zone/zone-controller.ts';
@@ -72,6 +74,39 @@ function bed(zone: Zone, { database: taken, takeOver = false, ...options }: BedO
   controller.update();
   return { database, facts, controller, clock, lost, written, put };
 }
+
+test('a builder that is at fault is logged once, with where it threw; its unit is a problem', () => {
+  const logged: object[] = [];
+  const error = (fields: object, text: string): void => void logged.push({ ...fields, text });
+  const feature: Feature<ZoneFacts> = {
+    name: 'host/odd',
+    over: () => ONE,
+    rules: {},
+    claims: [],
+    build: () => (undefined as unknown as string).trim(),
+  };
+  const database = new MemoryDatabase(NORTHBOUND);
+  const controller = new ZoneController({
+    facts: factsOf(exampleZone, { renderEverywhere: true }),
+    northbound: { replica: database, transactor: database, unavailable: () => undefined },
+    host: { features: [feature], targets: [], problems: () => [] },
+    log: Object.assign(createLogger('silent'), { error }),
+  });
+  controller.update();
+  controller.update();
+  expect(logged).toEqual([
+    {
+      component: 'zone',
+      unit: 'host/odd',
+      err: expect.any(TypeError) as TypeError,
+      text: 'could not be built, its rows stay as they are',
+    },
+  ]);
+  expect(controller.problems()).toContainEqual({
+    object: 'unit host/odd',
+    message: expect.stringMatching(/^could not be built, its rows stay as they are: /) as string,
+  });
+});
 
 /** The database takes a commit as ovn-northd and one chassis would confirm it. */
 async function confirm(database: MemoryDatabase, sequence: number): Promise<void> {

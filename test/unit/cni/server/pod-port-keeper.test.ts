@@ -22,8 +22,8 @@ const link: PodLink = {
   uid: String(web.metadata.uid),
 };
 
-/** A keeper whose pod lacks its port, and the ports that it makes. `onListed` is called while it looks for links. */
-function keeping(onListed: () => void) {
+/** A keeper whose pod lacks its port, and the ports that it makes. `onListed` is called while it looks for links; `adding` is when they are made. */
+function keeping(onListed: () => void, adding: Promise<void> = Promise.resolve()) {
   const added = Promise.withResolvers<string>();
   const turns = new ContainerTurns();
   let lost: (containers: readonly string[]) => void = () => undefined;
@@ -38,7 +38,7 @@ function keeping(onListed: () => void) {
     list: () => [],
     add: ([port]: readonly { hostDevice: string }[]) => {
       added.resolve(String(port?.hostDevice));
-      return Promise.resolve();
+      return adding;
     },
   } as unknown as PodPorts;
   const view = <T>(objects: readonly T[]) =>
@@ -74,7 +74,21 @@ test('a port that is missing is made again', async () => {
   await keeper[Symbol.asyncDispose]();
 });
 
-test('who ends it waits for what is under way, and nothing is written after that', async () => {
+test('who ends it waits for a port that is being made', async () => {
+  const { promise: adding, resolve: made } = Promise.withResolvers<void>();
+  const { keeper, added } = keeping(() => undefined, adding);
+  await added;
+  const ends: string[] = [];
+  const ended = keeper[Symbol.asyncDispose]().then(() => ends.push('the keeper'));
+  void adding.then(() => ends.push('the port'));
+  // All that could end at once has its turn.
+  await new Promise((resolve) => setImmediate(resolve));
+  made();
+  await ended;
+  expect(ends).toEqual(['the port', 'the keeper']);
+});
+
+test('once it is ended no port is made', async () => {
   const ended = Promise.withResolvers<void>();
   const { keeper, added } = keeping(() => ended.resolve(keeper[Symbol.asyncDispose]()));
   const first = await Promise.race([added, ended.promise.then(() => 'ended')]);

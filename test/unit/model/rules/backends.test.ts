@@ -3,6 +3,7 @@ import type { SliceFacts } from '../../../../src/model/read/endpoint-slices.ts';
 import { readService, type ServiceFacts } from '../../../../src/model/read/services.ts';
 import {
   backendsOf,
+  endpointLimit,
   socketAddress,
   withHostAt,
   type Backends,
@@ -198,6 +199,14 @@ describe('endpoints of a service', () => {
     const kept = port?.all.v4.split(',').length ?? 0;
     expect(kept).toBeLessThan(10);
     expect(kept + (port?.surplus ?? 0)).toBe(10);
+  });
+
+  test('one address and port may have a quarter of them, where others leave it more', () => {
+    const limits = { ...LIMITS, targets: 400 };
+    const ports = [80, 81, 82, 83, 84].map((port) => ({ name: `p${port}`, port }));
+    const [one, five] = [facts(), facts({ ports })];
+    expect(endpointLimit(one, limits)).toBe(100);
+    expect(endpointLimit(five, limits)).toBe(80);
   });
 
   test('are none where the service is on no network', () => {

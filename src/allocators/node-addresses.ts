@@ -81,11 +81,29 @@ const MASQUERADE_EGRESS_BASE = 10_000;
 const MASQUERADE_EGRESS_COUNT = 5000;
 
 /** Address by which the host knows what leaves networks of users with an EgressIP at a network card, by the place of its mark; undefined where the subnet is too small for all of them. */
-export function egressMasquerade(subnet: Prefix, place: number): Address | undefined {
-  const last = MASQUERADE_EGRESS_BASE + MASQUERADE_EGRESS_COUNT - 1;
-  return subnet.base + BigInt(last) > lastOf(subnet)
+export const egressMasquerade = (subnet: Prefix, place: number): Address | undefined =>
+  placeOf(subnet, { base: MASQUERADE_EGRESS_BASE, count: MASQUERADE_EGRESS_COUNT }, place);
+
+/**
+ * Where the addresses of EgressServices with a routing table start: behind those of EgressIPs. Routers of networks have some of them towards each other
+ * (`siblingLink`), of which the host and the bridge see none.
+ */
+const MASQUERADE_SERVICE_BASE = MASQUERADE_EGRESS_BASE + MASQUERADE_EGRESS_COUNT;
+/** How many of them there are. */
+export const EGRESS_SERVICE_SLOTS = 16_384;
+
+/** Address by which the host knows what leaves networks of users by the routing table of an EgressService; undefined where the subnet is too small for all of them. */
+export const egressServiceMasquerade = (subnet: Prefix, slot: number): Address | undefined =>
+  placeOf(subnet, { base: MASQUERADE_SERVICE_BASE, count: EGRESS_SERVICE_SLOTS }, slot);
+
+function placeOf(
+  subnet: Prefix,
+  { base, count }: { readonly base: number; readonly count: number },
+  place: number,
+): Address | undefined {
+  return subnet.base + BigInt(base + count - 1) > lastOf(subnet)
     ? undefined
-    : addressAt(subnet, MASQUERADE_EGRESS_BASE + place);
+    : addressAt(subnet, base + place);
 }
 
 /** Where links between networks start: those of networks' own addresses end before, whatever id a network has (at most 4096). */

@@ -7,6 +7,7 @@ import {
   parsePrefix,
   type Prefix,
 } from '../allocators/addresses.ts';
+import { PRIMARY_NETWORK_LABEL } from '../api/annotations/network-annotations.ts';
 import { canonicalJson } from '../api/canonical-json.ts';
 import type { NetworkObject } from '../api/nad/network-spec.ts';
 import { networkSpecOf } from '../api/nad/network-spec.ts';
@@ -27,6 +28,8 @@ import { nearestName } from '../api/validation/nearest-name.ts';
 import { hostLabel, whyNoHost } from '../cluster/egress/egress-service-outcome.ts';
 import { isNetworkObjectKind } from '../cluster/networks/network-objects.ts';
 import type { ClusterSettings } from '../model/model.ts';
+import { routingTable } from '../model/read/egress-services.ts';
+import { egressServiceSlot } from '../model/rules/egress-service-mark.ts';
 import { clusterFamilies } from '../model/rules/network-addresses.ts';
 import { aboutField, declaredOf, objectAt, withStored } from './manifest-findings.ts';
 import { unmatchedSelectors } from './unmatched-selectors.ts';
@@ -86,6 +89,38 @@ function servicesWithout(
       warnings.push(aboutField(document, ['metadata', 'name'], problem.message));
   }
   return { warnings, notes };
+}
+
+/** EgressServices with routing tables of which hosts would know what two send of primary networks by one address. */
+function sharedSlots(
+  documents: readonly ManifestDocument[],
+  all: readonly ManifestDocument[],
+): ManifestError[] {
+  const labelled = new Set(
+    declaredOf<Namespace>(all, 'Namespace')
+      .filter(({ object: { metadata } }) =>
+        Object.hasOwn(metadata.labels ?? {}, PRIMARY_NETWORK_LABEL),
+      )
+      .map(({ object }) => object.metadata.name),
+  );
+  const slots = new Map<number, ManifestDocument>();
+  return declaredOf<EgressService>(documents, 'EgressService').flatMap(({ document, object }) => {
+    const { metadata, spec: { network = '' } = {} } = object;
+    if (!labelled.has(metadata.namespace ?? 'default')) return [];
+    if (network === '' || routingTable(network).table === undefined) return [];
+    const slot = egressServiceSlot(
+      objectKey({ ...metadata, namespace: metadata.namespace ?? 'default' }),
+    );
+    const other = slots.get(slot);
+    if (other === undefined) slots.set(slot, document);
+    return other === undefined
+      ? []
+      : aboutField(
+          document,
+          ['spec', 'network'],
+          `nodes would know its pods of primary networks by the address that those of ${objectAt(other)} have there: pods of the younger of both send nothing out; give the Service, and this object, another name`,
+        );
+  });
 }
 
 /** Prefixes, each with the first rule that is about all of it. */
@@ -276,6 +311,7 @@ export function egressFindings(
     warnings: [
       ...ofIps.warnings,
       ...ofServices.warnings,
+      ...sharedSlots(documents, all),
       ...idleRules(documents, settings),
       ...routes(documents, all),
       ...networkQos(documents, all),

@@ -13,7 +13,11 @@ import {
 } from './openflow/bridge-flows.ts';
 import { healthChecks } from './health-checks/health-checks.ts';
 import type { HostSettings } from './networks/host-network.ts';
-import { egressServicePodsOnHost, egressServiceRules } from './networks/egress-services.ts';
+import {
+  egressServiceNetworks,
+  egressServicePodsOnHost,
+  egressServiceRules,
+} from './networks/egress-services.ts';
 import { egressAddressesOnHost } from './networks/egress-addresses.ts';
 import {
   egressCardNetworks,
@@ -53,6 +57,7 @@ export const hostFeatures = (settings: HostSettings): readonly Feature<ZoneFacts
   egressToNodes,
   dnsForwarder,
   egressServicePodsOnHost(settings),
+  egressServiceNetworks(settings),
   egressServiceRules(settings),
   ...nftFeatures,
   healthChecks,

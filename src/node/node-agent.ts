@@ -26,6 +26,7 @@ import { TUNNEL_SOURCES } from './nftables/tunnels.ts';
 import { hostFeatures } from './features.ts';
 import type { HostSettings } from './networks/host-network.ts';
 import { OPEN_VSWITCH } from './host-rows.ts';
+import { RULE_EGRESS_SERVICE } from './numbers.ts';
 import type { Logger } from '../process/logger.ts';
 import type { StrangersSeen } from './chassis/underlay-report.ts';
 import type { ZoneDatabase } from '../databases/zone-database.ts';
@@ -103,8 +104,11 @@ interface FlushOptions {
   readonly only?: (change: PlannedChange) => boolean;
 }
 
-const isRuleThatGoes = ({ table, action }: PlannedChange): boolean =>
-  table === 'rule' && action === 'remove';
+const isRuleThatGoes = ({ table, action, key }: PlannedChange): boolean =>
+  table === 'rule' &&
+  action === 'remove' &&
+  // Without it what an EgressService sends would leave by the host's own routes, with the load balancer's address, until nftables stops it.
+  !key.includes(`priority ${RULE_EGRESS_SERVICE} `);
 
 /** It goes after the address. */
 const isFenceThatComes = (change: PlannedChange): boolean =>

@@ -7,7 +7,13 @@ import { outputInside } from '../../src/lab/exec.ts';
 import { OUTSIDE } from '../../src/lab/node-facts.ts';
 import { serveOutward } from '../../src/lab/outward.ts';
 import { SERVER_PORT } from '../../src/lab/pods.ts';
-import { cutHealth, healHealth, labelNodes, statusText } from '../support/lab/egress-nodes.ts';
+import {
+  addCards,
+  cutHealth,
+  healHealth,
+  labelNodes,
+  statusText,
+} from '../support/lab/egress-nodes.ts';
 import { testLab, whyNoLab, type TestLab } from '../support/lab/lab.ts';
 import { nodeAddresses } from '../support/lab/matrix-tenants.ts';
 import { ownFolder } from '../support/run/left-behind.ts';
@@ -59,7 +65,14 @@ const podsOf = (namespace: Space): readonly object[] =>
     };
   });
 
-const serviceObjects = (namespace: Space, externalTrafficPolicy = 'Cluster'): readonly object[] => {
+/** That the administrator of the nodes keeps. */
+const TABLE = '1200';
+
+const serviceObjects = (
+  namespace: Space,
+  externalTrafficPolicy = 'Cluster',
+  spec: object = {},
+): readonly object[] => {
   const last = LAST[namespace];
   const clusterIPs = [`172.16.1.${last}`, `fd00:10:96::${last}`];
   return [
@@ -86,6 +99,7 @@ const serviceObjects = (namespace: Space, externalTrafficPolicy = 'Cluster'): re
       spec: {
         sourceIPBy: 'LoadBalancerIP',
         nodeSelector: { matchLabels: { leaves: 'here' } },
+        ...spec,
       },
     },
   ];
@@ -105,9 +119,12 @@ describe.skipIf(whyNoLab !== undefined).each(CASES)(
       labelNodes(lab.record, { leaves: 'here' }, labelled);
     const inOutside = (...words: readonly string[]): Promise<string> =>
       outputInside(lab.record, ['ip', 'netns', 'exec', 'ext', ...words]);
-    /** As who announces the addresses from there. */
-    const announce = async (node: NodeName): Promise<void> => {
-      const via = nodeAddresses(node);
+    /** As who announces the addresses from there, by whichever card of the node. */
+    const announce = async (
+      node: NodeName,
+      dev = 'eth0',
+      via: readonly string[] = nodeAddresses(node),
+    ): Promise<void> => {
       for (const space of spaces)
         for (const [index, family] of FAMILIES.entries())
           await inOutside(
@@ -118,7 +135,10 @@ describe.skipIf(whyNoLab !== undefined).each(CASES)(
             'via',
             via[index] ?? '',
             'dev',
-            'eth0',
+            dev,
+            // Whatever network they are asked by.
+            'src',
+            OUTSIDE[family],
           );
     };
 
@@ -154,14 +174,16 @@ describe.skipIf(whyNoLab !== undefined).each(CASES)(
           return `${key} ${key.endsWith('/free') || what === 'node' ? ofNode : own}`;
         }),
       );
-    /** Packets that came to the host outside with another address than those of services. */
-    const wrong = async (): Promise<number> => {
-      const counters = await inOutside('nft', 'list', 'table', 'inet', 'seen');
+    /** Packets that a table of the host outside has counted. */
+    const counted = async (table: string): Promise<number> => {
+      const counters = await inOutside('nft', 'list', 'table', 'inet', table);
       return [...counters.matchAll(/packets (\d+)/g)].reduce(
         (sum, [, count]) => sum + Number(count),
         0,
       );
     };
+    /** Those that came with another address than those of services. */
+    const wrong = (): Promise<number> => counted('seen');
     const status = (): Promise<string> => statusText(lab.record);
 
     beforeAll(async () => {
@@ -264,14 +286,97 @@ describe.skipIf(whyNoLab !== undefined).each(CASES)(
       rmSync(join(tenants.manifests, 'slices.yaml'));
     });
 
-    test('by its network they leave by their own nodes', async () => {
-      const objects = spaces
-        .flatMap((space) => serviceObjects(space))
-        .map((object) =>
-          'kind' in object && object.kind === 'EgressService'
-            ? { ...object, spec: { sourceIPBy: 'Network' } }
-            : object,
+    describe('with a routing table', () => {
+      const onCard = (node: string): readonly string[] => [
+        `10.9.0.${node.slice(1)}`,
+        `fd00:10:9::${node.slice(1)}`,
+      ];
+      const write = (spec: object): void =>
+        writeFileSync(
+          file(),
+          manifestsText(spaces.flatMap((space) => serviceObjects(space, 'Cluster', spec))),
         );
+      /** What services' pods sent to the host outside by another network than the table's. */
+      const byOthers = (): Promise<number> => counted('ways');
+      const countOthers = async (): Promise<void> => {
+        await inOutside('nft', 'add', 'table', 'inet', 'ways');
+        await inOutside('nft', 'flush', 'table', 'inet', 'ways');
+        await inOutside('nft', 'add chain inet ways input { type filter hook input priority 0; }');
+        for (const sent of [`dport ${SERVER_PORT}`, 'sport 80'])
+          await inOutside('nft', `add rule inet ways input iifname != cards tcp ${sent} counter`);
+      };
+
+      beforeAll(async () => {
+        await addCards(lab.record, ['n1', 'n2']);
+        for (const node of ['n1', 'n2'])
+          for (const words of [
+            'ip route add default via 10.9.0.100 dev card table 1200',
+            'ip -6 route add default via fd00:10:9::100 dev card table 1200',
+            'sysctl -qw net.ipv4.conf.card.forwarding=1 net.ipv4.conf.card.rp_filter=2',
+          ])
+            await outputInside(lab.record, ['on', node, ...words.split(' ')]);
+      });
+
+      test('pods of every network leave by it with the address of their load balancer, also while the node moves', async () => {
+        const served = ends.filter(({ pod: key }) => !key.endsWith('/free'));
+        write({ network: TABLE });
+        for (const node of ['n1', 'n2'] as const) {
+          await announce(node, 'cards', onCard(node));
+          label(node);
+          await expect
+            .poll(() => seen(FAMILIES, served), SOON)
+            .toEqual(expected('service', FAMILIES, served));
+          // From the moment when it is in force.
+          if (node === 'n1') await countOthers();
+        }
+        expect(await wrong()).toBe(0);
+        expect(await byOthers()).toBe(0);
+      });
+
+      test('who asks the load balancer by its network is answered by it', async () => {
+        const onDefault = await tenants.endpoints('default');
+        const slices = spaces.map((space) =>
+          webSlice(onDefault.find(({ pod: key }) => key === `${space}/far`) as Endpoint),
+        );
+        writeFileSync(join(tenants.manifests, 'slices.yaml'), manifestsText(slices));
+        const answers = async (): Promise<readonly string[]> => {
+          const results = await probe(
+            lab.record,
+            spaces.map((space) => ({
+              from: 'ext',
+              to: addressOf(space, 'v4'),
+              port: 80,
+              ping: false,
+            })),
+            SECONDS,
+          );
+          return results.map(({ answer }) => answer?.server ?? 'nobody');
+        };
+        await expect.poll(answers, SOON).toEqual(spaces.map((space) => `${space}/far`));
+        expect(await byOthers()).toBe(0);
+        rmSync(join(tenants.manifests, 'slices.yaml'));
+      });
+
+      test('by its network they leave by their own nodes, with the address that these have there', async () => {
+        write({ network: TABLE, sourceIPBy: 'Network' });
+        await expect
+          .poll(() => seen(), SOON)
+          .toEqual(
+            ends.flatMap(({ pod: key, node }) =>
+              FAMILIES.map((family) => {
+                const free = key.endsWith('/free');
+                const own = free ? nodeAddresses(node as NodeName) : onCard(node);
+                return `${key} ${own[family === 'v4' ? 0 : 1]}`;
+              }),
+            ),
+          );
+      });
+    });
+
+    test('by its network they leave by their own nodes', async () => {
+      const objects = spaces.flatMap((space) =>
+        serviceObjects(space, 'Cluster', { sourceIPBy: 'Network', nodeSelector: {} }),
+      );
       writeFileSync(file(), manifestsText(objects));
       await expect.poll(() => seen(), SOON).toEqual(expected('node'));
     });

@@ -1,5 +1,13 @@
 /** EgressServices, and the interfaces of pods that they have: those of this node, and of all nodes where it is this one that they leave by. */
-import { FAMILIES, familyOf, withoutPrefix, type Family } from '../../allocators/addresses.ts';
+import {
+  FAMILIES,
+  familyOf,
+  formatAddress,
+  parsePrefix,
+  withoutPrefix,
+  type Family,
+} from '../../allocators/addresses.ts';
+import { egressServiceMasquerade } from '../../allocators/node-addresses.ts';
 import { compareAge } from '../../api/order.ts';
 import { matchesSelector } from '../../api/selectors.ts';
 import { DerivedFacts } from '../../facts/derived-facts.ts';
@@ -8,7 +16,7 @@ import { union } from '../../facts/keys.ts';
 import type { NetworkName } from '../model.ts';
 import { EVERY_HOST, type EgressServiceFacts } from '../read/egress-services.ts';
 import { DEFAULT_NETWORK } from '../read/networks.ts';
-import { egressServiceMark } from '../rules/egress-service-mark.ts';
+import { egressServiceMark, egressServiceSlot } from '../rules/egress-service-mark.ts';
 import type { AttachmentTables } from './attachments.ts';
 import type { NamespaceTables } from './namespaces.ts';
 import type { InterfaceKey, PodTables } from './pods.ts';
@@ -26,12 +34,22 @@ export interface EgressServicePlace {
   readonly host: string;
   /** Addresses with which they leave, one of each family at most; none with EVERY_HOST. */
   readonly sources: readonly string[];
-  /** Routing table that leads them; never on primary networks. */
+  /** Routing table that leads them. */
   readonly table?: number;
   /** What an administrator is told. */
   readonly problems: readonly string[];
-  /** Marks of `sources` on this node. */
-  readonly marks: readonly number[];
+  /** What the bridge of this node knows by a mark: `sources`, or with a routing table the service. */
+  readonly marked: readonly string[];
+}
+
+/** How pods of primary networks leave this node as an EgressService says. */
+export interface EgressServiceExit {
+  /** By which the bridge knows them. */
+  readonly mark: number;
+  /** With which they leave; absent with that of the device that they leave by. */
+  readonly address?: string;
+  /** By which the host knows them, where a routing table leads them. */
+  readonly link?: string;
 }
 
 /** An interface of a pod that leaves as an EgressService says. */
@@ -68,10 +86,11 @@ export function egressServiceTables(
   const egressServices = new FactTable<
     EgressServiceKey,
     EgressServiceFacts,
-    { namespace: [string]; here: [] }
+    { namespace: [string]; slot: [string]; here: [] }
   >('egressServices', recorder, {
     indexes: {
       namespace: ({ namespace }) => [namespace],
+      slot: ({ key, table }) => (table === undefined ? [] : [String(egressServiceSlot(key))]),
       here: ({ host, isHere }) => (isOn && (isHere || host === EVERY_HOST) ? [[]] : []),
     },
   });
@@ -83,7 +102,7 @@ export function egressServiceTables(
     object: (...key) => egressServiceObject(key.join('/')),
     indexes: {
       told: ({ problems }) => (problems.length === 0 ? [] : [[]]),
-      mark: ({ marks }) => marks.map(String),
+      mark: ({ marked }) => marked.map((one) => String(egressServiceMark(one))),
     },
   });
   const egressServicePorts = new DerivedFacts<
@@ -137,7 +156,7 @@ export function egressServiceTables(
   function placeOf(namespace: string, name: string): EgressServicePlace | undefined {
     const egressService = egressServices.get(namespace, name);
     if (egressService === undefined || !isOn) return undefined;
-    const { key: service, isByNetwork, host, isHere, table, tableProblem } = egressService;
+    const { key: service, isByNetwork, host, table, tableProblem } = egressService;
     const sources = isByNetwork ? [] : sourcesOf(service);
     const problems =
       isByNetwork ||
@@ -155,8 +174,53 @@ export function egressServiceTables(
       sources,
       ...(table === undefined ? {} : { table }),
       problems,
-      marks: isHere ? sources.map(egressServiceMark) : [],
+      ...marked(egressService, sources),
     };
+  }
+
+  const marked = (
+    { key, isHere, host, table }: EgressServiceFacts,
+    sources: readonly string[],
+  ): Pick<EgressServicePlace, 'marked'> => {
+    if (table === undefined) return { marked: isHere ? sources : [] };
+    return { marked: isHere || host === EVERY_HOST ? [key] : [] };
+  };
+
+  /** The EgressService that has what an object's is to be, and is older. */
+  const olderOf = (
+    service: string,
+    others: readonly EgressServiceFacts[],
+  ): EgressServiceFacts | undefined => {
+    const self = egressServices.get(...keyOf(service));
+    return others.find(
+      (other) => other.key !== service && (self === undefined || byAge(other, self) < 0),
+    );
+  };
+
+  /** Who is known by the mark of another address, or service, on this node. */
+  function markOwner(service: string, of: string): EgressServiceFacts | undefined {
+    const mark = egressServiceMark(of);
+    const others = egressServicePlaces
+      .by('mark', String(mark))
+      .filter((other) => other.marked.some((one) => one !== of && egressServiceMark(one) === mark))
+      .flatMap((other) => egressServices.get(...keyOf(other.service)) ?? []);
+    return olderOf(service, others);
+  }
+
+  /** By what hosts know pods of primary networks that a routing table leads, or why they can't. */
+  function linkOf(service: string, family: Family): { link: string } | { problem: string } {
+    const older = olderOf(service, egressServices.by('slot', String(egressServiceSlot(service))));
+    if (older !== undefined)
+      return {
+        problem: `spec.network: nodes would know pods of primary networks by the address that those of EgressService ${older.key} have there, which is older: they send nothing out; give the Service, and this object, another name`,
+      };
+    const subnet = parsePrefix(settings.masqueradeSubnets[family] ?? '');
+    const found = subnet && egressServiceMasquerade(subnet, egressServiceSlot(service));
+    return found === undefined
+      ? {
+          problem: `spec.network: the masquerade subnet has no address by which nodes would know pods of primary networks: they send nothing out; choose a wider one (--gateway-${family}-masquerade-subnet, ${family === 'v4' ? '/17' : '/113'} or wider), or take the field away`,
+        }
+      : { link: formatAddress(found) };
   }
 
   /** Addresses of the load balancer: the last one of each family, as far as the service may have it. */
@@ -228,30 +292,31 @@ export function egressServiceTables(
     egressServicePorts,
     egressServiceUses,
 
-    /**
-     * The address with which pods of a primary network leave this node as an EgressService says, and its mark; undefined where there is none, or the
-     * mark is that of another address.
-     */
-    markedSource(
-      service: string,
-      family: Family,
-    ): { readonly address: string; readonly mark: number } | undefined {
-      const [namespace, name] = keyOf(service);
-      const place = egressServicePlaces.get(namespace, name);
-      if (place === undefined || place.table !== undefined || place.host !== nodeName)
-        return undefined;
+    /** Why pods of primary networks can't leave by the routing table that an EgressService names, whatever their node; undefined where they can. */
+    whyNotByTable(service: string, family: Family): string | undefined {
+      if (egressServicePlaces.get(...keyOf(service))?.table === undefined) return undefined;
+      const found = linkOf(service, family);
+      return 'problem' in found ? found.problem : undefined;
+    },
+
+    /** How pods of primary networks leave this node, or why they do not; undefined where they do not leave by it, or with no address. */
+    egressServiceExit(service: string, family: Family): EgressServiceExit | string | undefined {
+      const place = egressServicePlaces.get(...keyOf(service));
+      const isByNetwork = place?.host === EVERY_HOST;
+      if (place === undefined || (place.host !== nodeName && !isByNetwork)) return undefined;
       const address = place.sources.find((one) => familyOf(one) === family);
-      if (address === undefined) return undefined;
-      const mark = egressServiceMark(address);
-      const self = egressServices.get(namespace, name);
-      const isTaken = egressServicePlaces
-        .by('mark', String(mark))
-        .filter(({ sources }) =>
-          sources.some((one) => one !== address && egressServiceMark(one) === mark),
-        )
-        .flatMap((other) => egressServices.get(...keyOf(other.service)) ?? [])
-        .some((other) => self === undefined || byAge(other, self) < 0);
-      return isTaken ? undefined : { address, mark };
+      const of = place.table === undefined ? address : service;
+      if (of === undefined || (address === undefined && !isByNetwork)) return undefined;
+      const owner = markOwner(service, of);
+      if (owner !== undefined)
+        return `the external bridge would know its pods of primary networks by the mark of EgressService ${owner.key}, which is older: they send nothing out; give ${place.table === undefined ? 'its load balancer another address' : 'the Service, and this object, another name'}`;
+      const exit = {
+        mark: egressServiceMark(of),
+        ...(address === undefined ? {} : { address }),
+      };
+      if (place.table === undefined) return exit;
+      const found = linkOf(service, family);
+      return 'problem' in found ? found.problem : { ...exit, link: found.link };
     },
 
     /** EgressServices that are not, or not wholly, in force here. */

@@ -1,7 +1,7 @@
 /** What of EgressServices leaves by this host: with which address, and by which routing table (reference/egress.md §4.3). */
-import { familyOf, nthAddress } from '../../allocators/addresses.ts';
+import { familyOf, macOf, nthAddress } from '../../allocators/addresses.ts';
 import { MASQUERADE_OFFSETS } from '../../allocators/node-addresses.ts';
-import { feature, type Feature, type Sink } from '../../desired/features.ts';
+import { feature, type Feature, type Rule, type Sink } from '../../desired/features.ts';
 import { EVERY_HOST } from '../../model/read/egress-services.ts';
 import { DEFAULT_NETWORK } from '../../model/read/networks.ts';
 import { clusterFamilies } from '../../model/rules/network-addresses.ts';
@@ -18,7 +18,7 @@ import type { HostSettings } from './host-network.ts';
 /** Ids of networks have at most four digits. */
 const NETWORKS = 10_000;
 
-/** The place, where its pods of the default network leave here. */
+/** The place, where its pods leave by this host. */
 function placeHere(
   facts: ZoneFacts,
   service: string,
@@ -38,6 +38,22 @@ function placeHere(
   return undefined;
 }
 
+/** Rules of what leaves, by a pod's own address or by that which stands for pods of primary networks. */
+const EXIT_RULES: Readonly<Record<string, Rule>> = {
+  source: {
+    text: 'What is behind an EgressService leaves this host with the address of the load balancer.',
+    source: 'reference/node.md §3.7, egress service',
+  },
+  network: {
+    text: 'Where the network says the address, it leaves with that of the device that it leaves by.',
+    source: 'reference/egress.md §4.3',
+  },
+  table: {
+    text: 'What it sends is routed by the table that the EgressService names.',
+    source: 'reference/node.md §2.4',
+  },
+};
+
 export const egressServicePodsOnHost = (settings: HostSettings): Feature<ZoneFacts> =>
   feature({
     name: 'host/egress-service-pods',
@@ -47,21 +63,10 @@ export const egressServicePodsOnHost = (settings: HostSettings): Feature<ZoneFac
       return service === undefined ? undefined : [egressServiceObject(service)];
     },
     rules: {
-      source: {
-        text: 'A pod behind an EgressService leaves this host with the address of the load balancer.',
-        source: 'reference/node.md §3.7, egress service',
-      },
-      network: {
-        text: 'Where the network says the address, it leaves with that of the device that it leaves by.',
-        source: 'reference/egress.md §4.3',
-      },
+      ...EXIT_RULES,
       elsewhere: {
         text: 'In local gateway mode one that leaves by another node, or by none, does not leave as this one.',
         source: 'reference/egress.md §4.3',
-      },
-      table: {
-        text: 'What it sends is routed by the table that the EgressService names.',
-        source: 'reference/node.md §2.4',
       },
     },
     claims: [],
@@ -85,24 +90,69 @@ export const egressServicePodsOnHost = (settings: HostSettings): Feature<ZoneFac
             });
           continue;
         }
-        const rows = new NftRows(out, object, source === undefined ? 'network' : 'source');
-        rows.element({ set: ofFamily(SERVICE_PODS, family), element: address });
-        if (source === undefined)
-          rows.element({ set: ofFamily(SERVICE_NETWORKS, family), element: address });
-        else {
-          rows.element({ set: ofFamily(SERVICE_SNAT, family), element: address, value: source });
-          rows.element({
-            set: ofFamily(SERVICE_SOURCES, family),
-            element: concatenated(address, source),
-          });
-        }
-        if (place.table !== undefined)
-          new HostRows(out, object, 'table').rule({
-            family,
-            priority: RULE_EGRESS_SERVICE,
-            from: address,
-            table: place.table,
-          });
+        addExit(out, object, { from: address, source, table: place.table });
+      }
+    },
+  });
+
+interface ServiceExit {
+  /** By which the host knows it. */
+  readonly from: string;
+  /** Absent: that of the device. */
+  readonly source: string | undefined;
+  readonly table: number | undefined;
+}
+
+function addExit(out: Sink, object: string, { from, source, table }: ServiceExit): void {
+  const family = familyOf(from);
+  const rows = new NftRows(out, object, source === undefined ? 'network' : 'source');
+  rows.element({ set: ofFamily(SERVICE_PODS, family), element: from });
+  if (source === undefined)
+    rows.element({ set: ofFamily(SERVICE_NETWORKS, family), element: from });
+  else {
+    rows.element({ set: ofFamily(SERVICE_SNAT, family), element: from, value: source });
+    rows.element({ set: ofFamily(SERVICE_SOURCES, family), element: concatenated(from, source) });
+  }
+  if (table !== undefined)
+    new HostRows(out, object, 'table').rule({
+      family,
+      priority: RULE_EGRESS_SERVICE,
+      from,
+      table,
+    });
+}
+
+/** What primary networks send out by a routing table: the bridge leads it to the host, known by an address of the EgressService (reference/egress.md §4.3). */
+export const egressServiceNetworks = (settings: HostSettings): Feature<ZoneFacts> =>
+  feature({
+    name: 'host/egress-service-networks',
+    over: (facts: ZoneFacts) => facts.egressServiceUses,
+    objects: (_facts, key) => [egressServiceObject(key.join('/'))],
+    rules: {
+      ...EXIT_RULES,
+      neighbour: {
+        text: 'Answers go to the external bridge, where the address of the EgressService is a neighbour.',
+        source: 'reference/egress.md §4.3',
+      },
+    },
+    claims: [],
+    build(facts, key, out) {
+      const dev = facts.own('gateway')?.bridge;
+      const service = key.join('/');
+      const table = placeHere(facts, service, settings)?.table;
+      const networks = facts.egressServiceUses.get(...key)?.networks ?? [];
+      if (dev === undefined || table === undefined || networks.length === 0) return;
+      const object = egressServiceObject(service);
+      for (const family of clusterFamilies(facts.settings)) {
+        const exit = facts.egressServiceExit(service, family);
+        if (exit === undefined || typeof exit === 'string' || exit.link === undefined) continue;
+        const { link, address } = exit;
+        addExit(out, object, { from: link, source: address, table });
+        new HostRows(out, object, 'neighbour').neighbour({
+          dev,
+          address: link,
+          mac: macOf(link),
+        });
       }
     },
   });
@@ -127,9 +177,7 @@ export const egressServiceRules = (settings: HostSettings): Feature<ZoneFacts> =
         isExternallyLocal = false,
         ports = [],
       } = facts.services.get(service) ?? {};
-      // On primary networks tables are not for pods, nor for who asks them.
-      const isPrimary = (facts.egressServiceUses.get(...key)?.networks ?? []).length > 0;
-      if (table === undefined || isPrimary) return;
+      if (table === undefined) return;
       const rows = new HostRows(out, egressServiceObject(service), 'answers');
       const rule = (from: string, sport?: number): void =>
         rows.rule({
@@ -140,7 +188,9 @@ export const egressServiceRules = (settings: HostSettings): Feature<ZoneFacts> =
           ...(sport === undefined ? {} : { sport }),
         });
       for (const address of clusterIps) rule(address);
-      if (!isExternallyLocal) return;
+      // What is led straight to a pod of a primary network is answered by that network's own table.
+      const isPrimary = (facts.egressServiceUses.get(...key)?.networks ?? []).length > 0;
+      if (!isExternallyLocal || isPrimary) return;
       for (const family of clusterFamilies(facts.settings)) {
         const subnet = facts.settings.masqueradeSubnets[family];
         if (subnet === undefined) continue;

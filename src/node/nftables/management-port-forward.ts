@@ -3,7 +3,11 @@
  * destination, and with its own address, which nothing has translated.
  */
 import { familyOf, formatAddress, parsePrefix, type Family } from '../../allocators/addresses.ts';
-import { egressMasquerade } from '../../allocators/node-addresses.ts';
+import {
+  EGRESS_SERVICE_SLOTS,
+  egressMasquerade,
+  egressServiceMasquerade,
+} from '../../allocators/node-addresses.ts';
 import { FIRST_EGRESS_MARK, LAST_EGRESS_MARK } from '../../api/annotations/network-annotations.ts';
 import { ONE } from '../../facts/keys.ts';
 import { feature, type Feature } from '../../desired/features.ts';
@@ -37,11 +41,15 @@ const OWN = 'udn-forwarded';
 export const FORWARDED = 'egress-ip-forwarded';
 const own = (family: Family): string => ofFamily(OWN, family);
 
-/** Addresses by which the host knows what networks of users send out by network cards; undefined where the masquerade subnet has not all of them. */
-function egressLinks(subnet: string): string | undefined {
-  const prefix = parsePrefix(subnet);
-  const ends = [0, LAST_EGRESS_MARK - FIRST_EGRESS_MARK].flatMap((place) => {
-    const found = prefix && egressMasquerade(prefix, place);
+/** Addresses by which the host knows what networks of users send out by it, `at` places up to `last`; undefined where the masquerade subnet has not all of them. */
+function egressLinks(
+  subnet: string | undefined,
+  at: typeof egressMasquerade,
+  last: number,
+): string | undefined {
+  const prefix = parsePrefix(subnet ?? '');
+  const ends = [0, last].flatMap((place) => {
+    const found = prefix && at(prefix, place);
     return found === undefined ? [] : [formatAddress(found)];
   });
   return ends.length === 2 ? ends.join('-') : undefined;
@@ -89,6 +97,10 @@ export const managementPortForward: Feature<ZoneFacts> = {
     },
     'egress-services': {
       text: 'What pods of an EgressService send to leave passes as soon as the host knows with which address; in local gateway mode nothing else that pods of other nodes send.',
+      source: 'reference/egress.md §4.3',
+    },
+    'egress-service-tables': {
+      text: 'What primary networks send out by the routing table of an EgressService passes as soon as the host knows with which address.',
       source: 'reference/egress.md §4.3',
     },
     'default-network': {
@@ -139,7 +151,7 @@ export const managementPortForward: Feature<ZoneFacts> = {
       add(cards, `${FROM_DEFAULT} meta mark ${MARK_SECONDARY_EGRESS} drop`);
       for (const family of families) {
         const subnet = facts.settings.masqueradeSubnets[family];
-        const links = subnet === undefined ? undefined : egressLinks(subnet);
+        const links = egressLinks(subnet, egressMasquerade, LAST_EGRESS_MARK - FIRST_EGRESS_MARK);
         const ip = ipWord(family);
         if (links !== undefined)
           add(
@@ -153,6 +165,17 @@ export const managementPortForward: Feature<ZoneFacts> = {
     );
     const services = new NftRows(out, SETTINGS, 'egress-services');
     for (const pods of leaving) add(services, `${FROM_DEFAULT} ${pods} accept`);
+    const byTables = new NftRows(out, SETTINGS, 'egress-service-tables');
+    for (const family of families) {
+      const subnet = facts.settings.masqueradeSubnets[family];
+      const links = egressLinks(subnet, egressServiceMasquerade, EGRESS_SERVICE_SLOTS - 1);
+      const ip = ipWord(family);
+      if (links !== undefined)
+        add(
+          byTables,
+          `${ip} saddr ${links} ${ip} saddr != @${ofFamily(SERVICE_PODS, family)} drop`,
+        );
+    }
     add(services, `${FROM_DEFAULT} meta mark ${MARK_EGRESS_SERVICE} drop`);
     const { mode } = facts.own('gateway') ?? {};
     if (mode === 'local') {

@@ -28,8 +28,8 @@ export const EGRESS_RULES: Readonly<Record<string, Rule>> = {
     source: 'reference/node.md §4.3, 105',
   },
   'egress-card': {
-    text: 'Where its address is at another network card it goes to the host, known by an address of the masquerade subnet that is of the EgressIP alone; so do answers come back.',
-    source: 'reference/egress.md §1.11',
+    text: 'Where its address is at another network card, or a routing table leads it, it goes to the host, known by an address of the masquerade subnet that is of the EgressIP or EgressService alone; so do answers come back.',
+    source: 'reference/egress.md §1.11, §4.3',
   },
   'egress-moves': {
     text: 'While an egress address moves, answers that belong to no connection of the node that gets them go to the other node, once.',
@@ -117,14 +117,14 @@ export function egressMoveFlows(
   rows.by('egress-moves').flow(moving, match, [source(mac), destination(peer), BACK]);
 }
 
-/** With what an EgressIP leaves this node. */
+/** With what an EgressIP, or an EgressService, leaves this node. */
 interface Exits {
   /** Its addresses are fenced. */
   readonly isFenced?: boolean;
   readonly mark: number;
   /** At the bridge. */
   readonly addresses: readonly string[];
-  /** By which the host knows what leaves by network cards. */
+  /** By which the host knows what leaves by network cards, or by routing tables. */
   readonly links: readonly string[];
 }
 

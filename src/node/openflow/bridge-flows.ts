@@ -135,13 +135,14 @@ export const bridgeFlowsOfEgressService = feature({
       .map((network) => bridgeNetwork(facts, on, network));
     const rows = new FlowRows(out, on.name, egressServiceObject(use.service));
     for (const { family } of on.families) {
-      const source = facts.markedSource(use.service, family);
-      if (source !== undefined)
-        egressFlows(rows, on, networks, {
-          mark: source.mark,
-          addresses: [source.address],
-          links: [],
-        });
+      const exit = facts.egressServiceExit(use.service, family);
+      if (exit === undefined || typeof exit === 'string') continue;
+      const { mark, address, link } = exit;
+      egressFlows(rows, on, networks, {
+        mark,
+        addresses: address === undefined ? [] : [address],
+        links: link === undefined ? [] : [link],
+      });
     }
   },
 });

@@ -1,6 +1,6 @@
 /**
  * Pods that leave as an EgressService says (reference/egress.md §4): on the default network by the host of one node, on primary networks by the gateway
- * router there. While nobody was chosen, and for what is not known of a pod, they send nothing out: everything that leads out for them is in a policy of
+ * router there, and where a routing table is named by the host behind it. While nobody was chosen, and for what is not known of a pod, they send nothing out: everything that leads out for them is in a policy of
  * the pod, so that zones need not agree on when anything is there.
  */
 
@@ -79,11 +79,11 @@ export const egressServicePodRows = feature({
       source: 'reference/topology.md §18.5',
     },
     mark: {
-      text: 'On a primary network the gateway router of the chosen node marks what leaves, and the bridge gives it the address of the mark.',
+      text: 'On a primary network the gateway router of the chosen node marks what leaves, and the bridge gives it the address of the mark, or leads it to the host.',
       source: 'reference/topology.md §18.5',
     },
     network: {
-      text: 'Where the network says the address, pods of a primary network leave by their own node, as pods without an EgressService.',
+      text: 'Where the network says the address, pods of a primary network leave by their own node, without a routing table as pods without an EgressService.',
       source: 'reference/topology.md §18.5',
     },
     arrival: {
@@ -99,27 +99,27 @@ export const egressServicePodRows = feature({
     const object = egressServiceObject(port.service);
     const place = facts.placeOfService(port.service);
     const isPrimary = !isDefault(network);
-    const why = isPrimary ? whyNotOnPrimary(place) : undefined;
-    if (why !== undefined && port.isOwn) out.problem(object, why);
-    const host = why === undefined ? (place?.host ?? '') : '';
+    // The host behind the gateway router has the table.
+    const isByOwnHost = isPrimary && place?.host === EVERY_HOST && place.table !== undefined;
     const rows = Rows.northbound(out, object);
     for (const address of port.addresses) {
-      addReroute(rows, facts, network, port, address, host);
+      const why = isPrimary ? facts.whyNotByTable(port.service, familyOf(address)) : undefined;
+      if (why !== undefined && port.isOwn) out.problem(object, why);
+      const host = why === undefined ? (place?.host ?? '') : '';
+      const exitsBy = isByOwnHost && host !== '' ? (port.isOwn ? facts.nodeName : '') : host;
+      addReroute(rows, facts, network, port, address, exitsBy);
       if (port.isOwn) addKeptWays(rows, facts, network, port, address);
-      if (isPrimary && host === facts.nodeName) addExit(rows, facts, network, port, address);
-      if (isPrimary && host === EVERY_HOST && port.isOwn)
+      if (isPrimary && exitsBy === facts.nodeName) {
+        const exit = facts.egressServiceExit(port.service, familyOf(address));
+        if (typeof exit === 'string') out.problem(object, exit);
+        const mark = typeof exit === 'string' ? undefined : exit?.mark;
+        addExit(rows, facts, network, port, address, mark);
+      }
+      if (isPrimary && exitsBy === EVERY_HOST && port.isOwn)
         addUnmarkedExit(rows, facts, network, port, address);
     }
   },
 });
-
-/** What is not done on primary networks. */
-export const whyNotOnPrimary = (
-  place: { readonly table?: number } | undefined,
-): string | undefined =>
-  place?.table === undefined
-    ? undefined
-    : 'spec.network: routing tables are for services of the default network: its pods there send nothing out; take the field away, or the object';
 
 /** A row that says by its ids for which service it is there. */
 function addPolicy(
@@ -250,22 +250,22 @@ function addUnmarkedExit(
   });
 }
 
-/** What is needed on the node by whose gateway router pods of a primary network leave. */
+/** What is needed on the node by whose gateway router pods of a primary network leave; without a mark they don't. */
 function addExit(
   all: Rows,
   facts: ZoneFacts,
   network: Network,
   port: EgressServicePort,
   address: string,
+  mark: number | undefined,
 ): void {
-  const source = facts.markedSource(port.service, familyOf(address));
   const gateway = gatewayRouter(ovnPrefix(network.name), facts.nodeName);
   addPolicy(all.by('mark'), gateway, port, {
     priority: POLICY_EGRESS_SERVICE_MARK,
     match: `${fromPod(address)} && pkt.mark == 0`,
-    ...(source === undefined
+    ...(mark === undefined
       ? { action: 'drop' }
-      : { action: 'allow', options: { pkt_mark: String(source.mark) } }),
+      : { action: 'allow', options: { pkt_mark: String(mark) } }),
   });
   if (!port.isOwn && network.topology === 'layer3')
     addPolicy(all.by('arrival'), routerOf(network, facts.nodeName).router, port, {

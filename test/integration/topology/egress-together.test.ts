@@ -108,7 +108,11 @@ const byClass = (...nodes: readonly string[]): EgressIp => ({
   name: 'some',
   trafficSelector: { matchLabels: { group: 'mgmt' } },
 });
-const egressServicesOn = (host: string, isByNetwork = false): readonly EgressServiceFacts[] =>
+const egressServicesOn = (
+  host: string,
+  isByNetwork = false,
+  changes: Partial<EgressServiceFacts> = {},
+): readonly EgressServiceFacts[] =>
   Object.values(PLACES).map(({ pod: { namespace } }) => ({
     key: `${namespace}/lb`,
     namespace,
@@ -117,11 +121,18 @@ const egressServicesOn = (host: string, isByNetwork = false): readonly EgressSer
     isByNetwork,
     host,
     isHere: host === 'ovn-worker',
+    ...changes,
   }));
 const OBJECTS: Readonly<Record<string, Partial<Zone>>> = {
   'EgressService here': { egressServices: egressServicesOn('ovn-worker') },
   'EgressService elsewhere': { egressServices: egressServicesOn('ovn-worker2') },
   'EgressService by network': { egressServices: egressServicesOn('ALL', true) },
+  'EgressService here by table': {
+    egressServices: egressServicesOn('ovn-worker', false, { table: 1200 }),
+  },
+  'EgressService by network and table': {
+    egressServices: egressServicesOn('ALL', true, { table: 1200 }),
+  },
   'EgressService nowhere': { egressServices: egressServicesOn('') },
   'EgressIP here': { egressIps: [egressIp('ovn-worker')] },
   'EgressIP elsewhere': { egressIps: [egressIp('ovn-worker2')] },
@@ -211,7 +222,7 @@ const TABLE = readTable();
 const CASES = [...new Set(TABLE.rows.map(({ has }) => has))].filter((has) => has !== 'any');
 
 /** What happens to a packet, in the words of the table. */
-function wordsOf(has: string, trace: string, { loadBalancer }: Place): string {
+function wordsOf(has: string, trace: string, { pod, loadBalancer }: Place): string {
   const last = (pattern: RegExp): string | undefined => [...trace.matchAll(pattern)].at(-1)?.[1];
   const out = last(/\/\* output to "([^"]+)"/g) ?? '';
   // What a management port sends is the host's, which gives it the node's address.
@@ -224,6 +235,9 @@ function wordsOf(has: string, trace: string, { loadBalancer }: Place): string {
     )
   )
     return 'other node';
+  // The bridge leads it to the host.
+  if (out.startsWith('breth0_') && mark === String(egressServiceMark(`${pod.namespace}/lb`)))
+    return isByNetwork ? 'host' : 'L, host';
   if (!out.startsWith('breth0_')) return trace.includes('drop;') ? 'nothing' : out;
   const source = last(/ct_snat\(ip4\.src=([\d.]+)\)/g);
   const hasEgress = mark === MARK.egressIp || (source === EGRESS && mark !== MARK.toNode);

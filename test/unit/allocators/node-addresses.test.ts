@@ -6,6 +6,9 @@ import {
   type Prefix,
 } from '../../../src/allocators/addresses.ts';
 import {
+  EGRESS_SERVICE_SLOTS,
+  egressMasquerade,
+  egressServiceMasquerade,
   gatewayAddress,
   managementAddress,
   masqueradeAddresses,
@@ -43,6 +46,25 @@ test('a node subnet begins with gateway and management port', () => {
 });
 
 describe('masquerade addresses', () => {
+  test.each([
+    ['169.254.0.0/17', '169.254.58.152', '169.254.122.151'],
+    ['fd69::/112', 'fd69::3a98', 'fd69::7a97'],
+  ])(
+    'in %s those of EgressServices with a routing table are %s to %s, none of an EgressIP',
+    (subnet, ...ends) => {
+      const of = [0, EGRESS_SERVICE_SLOTS - 1].map((slot) =>
+        egressServiceMasquerade(prefix(subnet), slot),
+      );
+      expect(of.map((one) => one && formatAddress(one))).toEqual(ends);
+      expect(egressMasquerade(prefix(subnet), 4999)?.value).toBe((of[0]?.value ?? 0n) - 1n);
+    },
+  );
+
+  test('there are all of these, or none', () => {
+    expect(egressServiceMasquerade(prefix('169.254.0.0/18'), 0)).toBeUndefined();
+    expect(egressServiceMasquerade(prefix('fd69::/113'), 0)).toBeDefined();
+  });
+
   test.each([
     ['169.254.0.0/17', 1, '169.254.0.11', '169.254.0.12'],
     ['fd69::/112', 1, 'fd69::b', 'fd69::c'],

@@ -227,6 +227,26 @@ describe('an EgressService', () => {
       ),
     ]);
   });
+
+  test('of which nodes would know pods of a primary network as those of another one', () => {
+    const tenants: Written = {
+      ...shop,
+      name: 'blue',
+      labels: "{ k8s.ovn.org/primary-user-defined-network: '' }",
+    };
+    const both = (network: string): readonly Written[] =>
+      ['blue/s1', 'blue/s25'].map((name) => ({
+        kind: 'EgressService',
+        name,
+        spec: `{ network: '${network}' }`,
+      }));
+    const of = (namespace: Written, network: string): readonly string[] =>
+      found(namespace, ...both(network)).warnings.filter((text) => text.includes('spec.network'));
+    expect(of(tenants, '1200')).toEqual([
+      'EgressService blue/s25: spec.network: nodes would know its pods of primary networks by the address that those of EgressService blue/s1 (e.yaml:5) have there: pods of the younger of both send nothing out; give the Service, and this object, another name',
+    ]);
+    expect(of({ ...tenants, labels: '{}' }, '1200')).toEqual([]);
+  });
 });
 
 describe('an EgressFirewall', () => {

@@ -4,7 +4,6 @@ import { resolve } from 'node:path';
 import { expect, test } from 'vitest';
 import type { KubeObject } from '../../../src/api/objects.ts';
 import { routingTable } from '../../../src/model/read/egress-services.ts';
-import { whyNotOnPrimary } from '../../../src/topology/egress/egress-service.ts';
 import { parseManifest } from '../../../src/api/validation/manifest.ts';
 import { zoneFacts } from '../../../src/model/zone/zone.ts';
 import { ObjectIntake } from '../../../src/model/zone/intake.ts';
@@ -81,7 +80,6 @@ const SAID: Readonly<Record<string, () => readonly (string | undefined)[]>> = {
     ),
   ],
   'EgressServices that name a routing table by its name': () => [routingTable('blue').problem],
-  'EgressServices of primary networks': () => [whyNotOnPrimary({ table: 1200 })],
   'EgressFirewalls with wildcards': () =>
     builtUnits(
       forwardingFacts(true, {

@@ -1,9 +1,11 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { DesiredRow } from '../../../../src/desired/rows.ts';
 import type { EgressServiceFacts } from '../../../../src/model/read/egress-services.ts';
+import { egressServiceMark } from '../../../../src/model/rules/egress-service-mark.ts';
 import { hostUnits } from '../../../support/host/host-units.ts';
 import { service, withServices } from '../../../support/zone/services.ts';
 import {
+  bluePod,
   bluePodDefault,
   exampleZone,
   inLocalMode,
@@ -24,19 +26,24 @@ const far = {
   macAddress: '0a:58:0a:f4:01:05',
 };
 
-function zoneWith(changes: Partial<EgressServiceFacts>, spec: object = {}): Zone {
+function zoneWith(
+  changes: Partial<EgressServiceFacts>,
+  spec: object = {},
+  namespace = 'default',
+): Zone {
+  const key = `${namespace}/lb`;
   const lb = service(
-    'default/lb',
+    key,
     { type: 'LoadBalancer', clusterIPs: ['10.96.3.3'], ...spec },
     { loadBalancer: { ingress: [{ ip: '172.18.0.239' }, { ip: '172.18.0.240' }] } },
   );
   return {
     ...withServices(exampleZone, lb),
-    selectors: { 'default/lb': { app: 'web' } },
-    attachments: [own],
-    remoteAttachments: [far],
-    pods: [own, far].map(({ pod, node }) => ({
-      namespace: 'default',
+    selectors: { [key]: { app: 'web' } },
+    attachments: namespace === 'blue' ? [bluePod] : [own],
+    remoteAttachments: namespace === 'blue' ? [] : [far],
+    pods: (namespace === 'blue' ? [bluePod] : [own, far]).map(({ pod, node }) => ({
+      namespace,
       name: pod,
       node,
       labels: { app: 'web' },
@@ -44,8 +51,8 @@ function zoneWith(changes: Partial<EgressServiceFacts>, spec: object = {}): Zone
     })),
     egressServices: [
       {
-        key: 'default/lb',
-        namespace: 'default',
+        key,
+        namespace,
         name: 'lb',
         created: '',
         isByNetwork: false,
@@ -59,7 +66,7 @@ function zoneWith(changes: Partial<EgressServiceFacts>, spec: object = {}): Zone
 const rowsOf = (zone: Zone): readonly DesiredRow[] =>
   hostUnits(zone)
     .flatMap(({ rows }) => rows)
-    .filter(({ object }) => object === 'EgressService default/lb');
+    .filter(({ object }) => object.startsWith('EgressService '));
 const elementsOf = (zone: Zone): readonly string[] =>
   rowsOf(zone)
     .filter(({ table }) => table === 'element')
@@ -129,4 +136,62 @@ test("a table of a tenant's network is refused by name, and nothing leaves", () 
   expect(JSON.stringify(hostUnits(zone).flatMap(({ problems }) => problems))).toContain(
     'spec.network: 10002 is, or may become, the routing table of a network of Heddle',
   );
+});
+
+/** By which the host knows what the service sends of primary networks. */
+const LINK = '169.254.90.173';
+const MARK = `0x${egressServiceMark('blue/lb').toString(16)}`;
+
+describe('on a primary network', () => {
+  const linkRows = (zone: Zone): readonly string[] =>
+    rowsOf(zone)
+      .filter(({ table }) => table !== 'element' && table !== 'rule')
+      .map(({ table, key }) => `${table} ${key}`)
+      .toSorted();
+
+  test.each([
+    ['shared', (zone: Zone) => zone],
+    ['local', inLocalMode],
+  ])('what a routing table leads is known by one address, in %s gateway mode', (_mode, inMode) => {
+    const zone = inMode(zoneWith({ table: 1200 }, {}, 'blue'));
+    expect(elementsOf(zone)).toEqual([
+      `egress-service-pods-v4 ${LINK}`,
+      `egress-service-snat-v4 ${LINK} 172.18.0.240`,
+      `egress-service-sources-v4 ${LINK} . 172.18.0.240`,
+    ]);
+    expect(rulesOf(zone)).toEqual([
+      'inet priority 5000 from 10.96.3.3/32 lookup 1200',
+      `inet priority 5000 from ${LINK}/32 lookup 1200`,
+    ]);
+    const others = linkRows(zone).join('\n');
+    expect(others).toContain(`neighbour breth0 ${LINK}`);
+    expect(others).toContain(`pkt_mark=${MARK}`);
+    expect(others).toContain(`nw_dst=${LINK}`);
+  });
+
+  test('by its network it leaves with the address of the device', () => {
+    const zone = zoneWith(
+      { table: 1200, isByNetwork: true, host: 'ALL', isHere: false },
+      {},
+      'blue',
+    );
+    expect(elementsOf(zone)).toEqual([
+      `egress-service-networks-v4 ${LINK}`,
+      `egress-service-pods-v4 ${LINK}`,
+    ]);
+    expect(rulesOf(zone)).toContain(`inet priority 5000 from ${LINK}/32 lookup 1200`);
+  });
+
+  test('by another node, or without a table, the host has nothing of it', () => {
+    for (const changes of [{ table: 1200, host: 'ovn-worker2', isHere: false }, {}]) {
+      const zone = zoneWith(changes, {}, 'blue');
+      expect([...elementsOf(zone), ...rulesOf(zone)]).toEqual([]);
+      expect(linkRows(zone).join('\n')).not.toContain(LINK);
+    }
+  });
+
+  test("by a tenant's table the host lets nothing of it pass", () => {
+    const zone = zoneWith({ table: 10_002 }, {}, 'blue');
+    expect([...elementsOf(zone), ...rulesOf(zone)]).toEqual([]);
+  });
 });

@@ -158,6 +158,8 @@ describe("the host's ports on networks", () => {
   const EGRESS_SERVICES = [
     'iifname "ovn-k8s-mp0" ip saddr @egress-service-pods-v4 accept',
     'iifname "ovn-k8s-mp0" ip6 saddr @egress-service-pods-v6 accept',
+    'ip saddr 169.254.58.152-169.254.122.151 ip saddr != @egress-service-pods-v4 drop',
+    'ip6 saddr fd69::3a98-fd69::7a97 ip6 saddr != @egress-service-pods-v6 drop',
     'iifname "ovn-k8s-mp0" meta mark 1011 drop',
   ];
 

@@ -217,6 +217,8 @@ describe('a pod behind several', () => {
 
 describe('a pod of a primary network', () => {
   const arrival = 'inport == "blue_blue_rtots-ovn-worker" && ip4.src == 103.103.1.3';
+  const others = (zone: Zone) => policiesOf(zone).filter((row) => !row.includes(' 102 '));
+  const byTable = String(egressServiceMark('blue/lb'));
   test('leaves by gateway routers; the one of the chosen node marks it', () => {
     const kept = (address: string) =>
       expect.stringMatching(
@@ -239,7 +241,6 @@ describe('a pod of a primary network', () => {
 
   test('by its network leaves by its own node as without one, whatever EgressIPs have it', () => {
     const changes = { isByNetwork: true };
-    const others = (zone: Zone) => policiesOf(zone).filter((row) => !row.includes(' 102 '));
     expect(others(zoneWith(bluePod, 'ALL', { changes }))).toEqual([
       'blue_blue_ovn_cluster_router 101 ip4.src == 103.103.0.3 allow blue/lb',
       'GR_blue_blue_ovn-worker 96 ip4.src == 103.103.0.3 && pkt.mark == 0 allow blue/lb',
@@ -251,15 +252,36 @@ describe('a pod of a primary network', () => {
     expect(policiesOf(zoneWith(bluePod, 'ALL', { changes, isOwn: false }))).toEqual([]);
   });
 
-  test.each([
-    ['spec.network', { table: 1200 }, HERE],
-    ['spec.network', { table: 1200, isByNetwork: true }, 'ALL'],
-  ] as const)('with %s sends nothing out, and is told', (field, changes, host) => {
-    const zone = zoneWith(bluePod, host, { changes });
-    expect(policiesOf(zone).filter((row) => !row.includes(' 102 '))).toEqual([
+  test('by a routing table leaves so, too, with the mark of the service', () => {
+    const changes = { table: 1200 };
+    expect(others(zoneWith(bluePod, HERE, { changes }))).toEqual([
+      'blue_blue_ovn_cluster_router 101 ip4.src == 103.103.0.3 reroute 100.65.0.2 blue/lb',
+      `GR_blue_blue_ovn-worker 96 ip4.src == 103.103.0.3 && pkt.mark == 0 allow ${byTable} blue/lb`,
+    ]);
+    expect(others(zoneWith(bluePod, THERE, { changes }))).toEqual([
+      'blue_blue_ovn_cluster_router 101 ip4.src == 103.103.0.3 reroute 100.88.0.3 blue/lb',
+    ]);
+    expect(problemsOf(zoneWith(bluePod, HERE, { changes }))).toEqual([]);
+  });
+
+  test('by its network and a routing table leaves by its own gateway router, which marks it', () => {
+    const changes = { table: 1200, isByNetwork: true };
+    expect(others(zoneWith(bluePod, 'ALL', { changes }))).toEqual([
+      'blue_blue_ovn_cluster_router 101 ip4.src == 103.103.0.3 reroute 100.65.0.2 blue/lb',
+      `GR_blue_blue_ovn-worker 96 ip4.src == 103.103.0.3 && pkt.mark == 0 allow ${byTable} blue/lb`,
+    ]);
+    expect(policiesOf(zoneWith(bluePod, 'ALL', { changes, isOwn: false }))).toEqual([]);
+  });
+
+  test('that hosts can not know sends nothing out, and is told', () => {
+    const zone = zoneWith(bluePod, HERE, { changes: { table: 1200 } });
+    const narrow = { ...zone.settings, masqueradeSubnets: { v4: '169.254.0.0/18' } };
+    expect(others({ ...zone, settings: narrow })).toEqual([
       'blue_blue_ovn_cluster_router 101 ip4.src == 103.103.0.3 drop blue/lb',
     ]);
-    expect(problemsOf(zone).join('\n')).toContain(field);
+    expect(problemsOf({ ...zone, settings: narrow }).join('\n')).toContain(
+      'spec.network: the masquerade subnet has no address',
+    );
   });
 
   test('while the load balancer has no address nothing passes its gateway router', () => {

@@ -275,7 +275,7 @@ function networkQos(
             aboutField(
               document,
               ['spec', 'priority'],
-              `${objectAt(other.document)} has priority ${priority}, too, and is for the same pods: of a packet that both mean either may decide; give each its own`,
+              `${objectAt(other.document)} has priority ${priority}, too, and is for the same pods: of a packet that both mean the older one decides; give each its own`,
             ),
           ]),
       ...(networkSelectors ?? []).flatMap((one, index) => {

@@ -71,8 +71,6 @@ export const QOS_EGRESS_IP_REPLY = 103;
 /** Of the first rule of an EgressQoS, and of one of a NetworkQoS with priority 0 (reference/topology.md §18.4). */
 export const QOS_EGRESS = 1000;
 export const QOS_NETWORK = 10_000;
-/** Rules of a NetworkQoS between two priorities: what is behind has those of the next. */
-export const QOS_NETWORK_STEP = 10;
 
 /** Packet marks: replies to an egress IP, and pod traffic to other nodes that br-ex gives the node's address. */
 export const MARK_EGRESS_REPLY = 42;

@@ -46,6 +46,8 @@ export interface Qos {
   readonly kind: 'EgressQoS' | 'NetworkQoS';
   readonly namespace: string;
   readonly name: string;
+  /** When the object was made: of two with one priority the older one decides. */
+  readonly created: string;
   /** The primary ones of the namespace, if undefined. */
   readonly networks?: readonly QosNetworks[];
   /** Of a NetworkQoS: of two the one with the higher priority decides. */
@@ -80,7 +82,7 @@ const invalid = (path: FieldPath, value: unknown, detail: string): FieldError =>
 });
 
 export function readEgressQos({ metadata, spec }: EgressQoS): ObjectReading<Qos> {
-  const { name, namespace = '' } = metadata;
+  const { name, namespace = '', creationTimestamp: created = '' } = metadata;
   const egress = spec?.egress ?? [];
   if (egress.length > MOST_EGRESS_RULES)
     return problem(`spec.egress has ${egress.length} rules: write at most ${MOST_EGRESS_RULES}`);
@@ -103,7 +105,10 @@ export function readEgressQos({ metadata, spec }: EgressQoS): ObjectReading<Qos>
         : [{ kind: 'block', block: { cidr: canonicalCidr(dstCIDR), except: [] } }],
     ports: [],
   }));
-  return { kind: 'value', value: { kind: 'EgressQoS', namespace, name, priority: 0, rules } };
+  return {
+    kind: 'value',
+    value: { kind: 'EgressQoS', namespace, name, created, priority: 0, rules },
+  };
 }
 
 type NetworkQosSpec = NonNullable<NetworkQoS['spec']>;
@@ -224,7 +229,7 @@ function readRule(
 }
 
 export function readNetworkQos({ metadata, spec }: NetworkQoS): ObjectReading<Qos> {
-  const { name, namespace = '' } = metadata;
+  const { name, namespace = '', creationTimestamp: created = '' } = metadata;
   const { egress = [], priority = 0, podSelector = {}, networkSelectors } = spec ?? {};
   const errors = [
     ...selectorErrors(podSelector, ['spec', 'podSelector']),
@@ -239,6 +244,7 @@ export function readNetworkQos({ metadata, spec }: NetworkQoS): ObjectReading<Qo
       kind: 'NetworkQoS',
       namespace,
       name,
+      created,
       ...(networkSelectors === undefined
         ? {}
         : { networks: networkSelectors.flatMap(readNetworks) }),

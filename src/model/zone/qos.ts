@@ -14,11 +14,14 @@ import type { ZoneBasis } from './zone-basis.ts';
 
 export type QosKey = [kind: Qos['kind'], namespace: string, name: string];
 export type QosUnit = [network: NetworkName, ...qos: QosKey];
+/** NetworkQoSes of which the priority does not say which decides. */
+export type QosRank = [network: NetworkName, namespace: string, priority: string];
 
 interface QosPlacement {
   readonly kind: Qos['kind'];
   readonly namespace: string;
   readonly name: string;
+  readonly priority: number;
   readonly networks: readonly NetworkName[];
   /** Pods whose packets are meant, and pods to whom they go. */
   readonly selections: readonly PodSelection[];
@@ -88,7 +91,7 @@ export function qosTables(
   function place(...key: QosKey): QosPlacement | undefined {
     const qos = qoses.get(...key);
     if (qos === undefined) return undefined;
-    const { kind, namespace, name, networks: selectors, rules } = qos;
+    const { kind, namespace, name, priority, networks: selectors, rules } = qos;
     const primary = known.namespaceNetworks.get(namespace)?.networks ?? [];
     const networks = (networksHere.get(namespace)?.networks ?? []).filter(
       (network) =>
@@ -102,7 +105,8 @@ export function qosTables(
       to.flatMap((destination) => (destination.kind === 'pods' ? [destination.selection] : [])),
     );
     const selections = byId([...sources, ...destinations]);
-    return { kind, namespace, name, networks, selections, sources, sets: setsOf(qos) };
+    const sets = setsOf(qos);
+    return { kind, namespace, name, priority, networks, selections, sources, sets };
   }
 
   return {
@@ -112,6 +116,7 @@ export function qosTables(
       QosPlacement,
       {
         unit: QosUnit;
+        rank: QosRank;
         set: [...unit: QosUnit, set: string];
         selection: SelectionKey;
         source: SelectionKey;
@@ -121,6 +126,10 @@ export function qosTables(
       indexes: {
         unit: ({ kind, namespace, name, networks }) =>
           networks.map((network) => [network, kind, namespace, name]),
+        rank: ({ kind, namespace, priority, networks }) =>
+          kind === 'NetworkQoS'
+            ? networks.map((network) => [network, namespace, String(priority)])
+            : [],
         set: ({ kind, namespace, name, networks, sets }) =>
           networks.flatMap((network) => sets.map((set) => [network, kind, namespace, name, set])),
         selection: placedSelections,

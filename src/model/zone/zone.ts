@@ -28,6 +28,7 @@ import { nodeTables } from './nodes.ts';
 import { selectionTables } from './pod-selections.ts';
 import { qosCostTables } from './qos-costs.ts';
 import { qosTables } from './qos.ts';
+import { qosTieTables } from './qos-ties.ts';
 import { podTables } from './pods.ts';
 import { policedPortTables } from './policed-ports.ts';
 import { outlivingPolicies } from './outliving-policies.ts';
@@ -70,7 +71,12 @@ function tablesOf(nodeName: string, settings: ClusterSettings, options: Renderin
     ...selectionTables(forwarding),
     ...policedPortTables(forwarding),
   };
-  return { ...selections, ...namedPortTables(selections), ...qosCostTables(selections) };
+  return {
+    ...selections,
+    ...namedPortTables(selections),
+    ...qosCostTables(selections),
+    ...qosTieTables(selections),
+  };
 }
 
 export interface ZoneFacts extends ReturnType<typeof zoneFacts> {}
@@ -131,6 +137,7 @@ export function zoneFacts(
       yield* tables.egressProblems();
       yield* tables.egressClassProblems();
       yield* tables.egressServiceProblems();
+      yield* tables.qosProblems();
     },
 
     /** Objects that wait for an allocation, and which. */

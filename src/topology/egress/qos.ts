@@ -9,10 +9,11 @@ import { qosObject, type Qos, type QosRule } from '../../model/read/qos.ts';
 import { controllerOf, DEFAULT_CONTROLLER, isDefault, podSwitch } from '../../model/rules/names.ts';
 import { prefixesOf } from '../../model/rules/qos-cost.ts';
 import type { PodSelection } from '../../model/rules/selections.ts';
+import { QOS_RULES_OF_PRIORITY } from '../../model/zone/qos-ties.ts';
 import { SOURCES } from '../../model/zone/qos.ts';
 import type { ZoneFacts } from '../../model/zone/zone.ts';
 import { networkOf, networkRank } from '../networks/network-feature.ts';
-import { QOS_EGRESS, QOS_NETWORK, QOS_NETWORK_STEP } from '../numbers.ts';
+import { QOS_EGRESS, QOS_NETWORK } from '../numbers.ts';
 import { inSets } from '../policy/matches.ts';
 import { familiesOf } from '../policy/placed.ts';
 import { anyOf } from '../rows/acls.ts';
@@ -75,7 +76,7 @@ export const qosRules = feature({
   objects: (_facts, [, kind, namespace, name]) => [qosObject({ kind, namespace, name })],
   rules: {
     rule: {
-      text: 'What a QoS rule means gets its mark on the switch of the pods, after load balancing, and no more passes than its rate.',
+      text: 'What a QoS rule means gets its mark on the switch of the pods, after load balancing, and no more passes than its rate. Of two objects with one priority that mean one pod the rules of the older one come first.',
       source: 'reference/topology.md §18.4',
     },
   },
@@ -101,6 +102,7 @@ export const qosRules = feature({
       );
     const rows = Rows.northbound(out, object).by('rule');
     const controller = controllerOn(facts, network, qos);
+    const offset = facts.qosOffsetOf(network, qos);
     const container = holds(
       'Logical_Switch',
       podSwitch({ name: network, topology }, facts.nodeName),
@@ -117,7 +119,7 @@ export const qosRules = feature({
         ids[OBJECT_ID],
         {
           direction: 'to-lport',
-          priority: priorityOf(qos, index),
+          priority: priorityOf(qos, index) + offset,
           match: found.match,
           action: new Map([['dscp', rule.dscp]]),
           bandwidth: new Map([
@@ -142,7 +144,9 @@ const controllerOn = (facts: ZoneFacts, network: NetworkName, { kind, namespace 
     : controllerOf(network);
 
 const priorityOf = ({ kind, priority }: Qos, index: number): number =>
-  kind === 'EgressQoS' ? QOS_EGRESS - index : QOS_NETWORK + QOS_NETWORK_STEP * priority + index;
+  kind === 'EgressQoS'
+    ? QOS_EGRESS - index
+    : QOS_NETWORK + QOS_RULES_OF_PRIORITY * priority + index;
 
 const idsOf = (qos: Qos, controller: string, index: number): ReturnType<typeof objectIds> =>
   qos.kind === 'EgressQoS'

@@ -58,7 +58,7 @@ async function flowsOf(
   ...rules: readonly QosRule[]
 ): Promise<{ readonly more: number; readonly marking: readonly string[] }> {
   const before = (await controller.flows()).length;
-  const qos: Qos = { kind, namespace: 'blue', name: 'default', priority: 1, rules };
+  const qos: Qos = { kind, namespace: 'blue', name: 'default', created: '', priority: 1, rules };
   expect(await ovn.apply({ ...zone, qoses: [qos] })).toEqual([]);
   await ovn.nbctl('--wait=hv', 'sync');
   const flows = await controller.flows();

@@ -245,6 +245,7 @@ export const everyKind = (zone: Zone): Zone => ({
       kind: 'EgressQoS',
       namespace: 'blue',
       name: 'default',
+      created: '',
       priority: 0,
       rules: [{ pods: EVERY_BLUE, dscp: 46, to: [], ports: [] }],
     },
@@ -252,6 +253,7 @@ export const everyKind = (zone: Zone): Zone => ({
       kind: 'NetworkQoS',
       namespace: 'blue',
       name: 'gold',
+      created: '',
       networks: [{ kind: 'nads', namespaceSelector: {}, selector: {} }],
       priority: 5,
       rules: [

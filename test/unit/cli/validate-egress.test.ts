@@ -351,7 +351,7 @@ describe('a NetworkQoS', () => {
     expect(
       found(shop, qos('a', 'priority: 1'), qos('b', `priority: 1, ${pods('two')}`)).warnings,
     ).toEqual([
-      'NetworkQoS shop/b: spec.priority: NetworkQoS shop/a (e.yaml:5) has priority 1, too, and is for the same pods: of a packet that both mean either may decide; give each its own',
+      'NetworkQoS shop/b: spec.priority: NetworkQoS shop/a (e.yaml:5) has priority 1, too, and is for the same pods: of a packet that both mean the older one decides; give each its own',
     ]);
   });
 

@@ -32,6 +32,7 @@ test('an EgressQoS: rules in their order, blocks in canonical form', () => {
       kind: 'EgressQoS',
       namespace: 'blue',
       name: 'default',
+      created: '',
       priority: 0,
       rules: [
         {
@@ -91,6 +92,7 @@ test('a NetworkQoS: networks, destinations, ports, rates', () => {
       kind: 'NetworkQoS',
       namespace: 'blue',
       name: 'gold',
+      created: '',
       priority: 5,
       networks: [
         { kind: 'cluster', selector },

@@ -40,7 +40,9 @@ const rule = { pods: selection, dscp: 1, to: [], ports: [] };
 const costly = (...rules: Qos['rules']): boolean | undefined => {
   const { qosCosts }: ReturnType<typeof qosCostTables> = factsOf({
     ...zone,
-    qoses: [{ kind: 'NetworkQoS', namespace: 'blue', name: 'gold', priority: 1, rules }],
+    qoses: [
+      { kind: 'NetworkQoS', namespace: 'blue', name: 'gold', created: '', priority: 1, rules },
+    ],
   });
   return qosCosts.peek(blue.name, 'NetworkQoS', 'blue', 'gold')?.isTooCostly;
 };

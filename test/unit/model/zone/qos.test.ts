@@ -17,6 +17,7 @@ const egressQos: Qos = {
   kind: 'EgressQoS',
   namespace: 'blue',
   name: 'default',
+  created: '',
   priority: 0,
   rules: [rule, rule],
 };

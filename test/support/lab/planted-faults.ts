@@ -13,10 +13,39 @@ export interface PlantedFault {
   readonly where?: RegExp;
 }
 
+/** Numbers that follow from the id of a network (reference/node.md §1, reference/topology.md §2). */
+interface NetworkNumbers {
+  readonly packetMark: number;
+  readonly connectionMark: number;
+  /** Its own addresses at the gateway router and at the host's port. */
+  readonly gateway: string;
+  readonly host: string;
+  readonly table: number;
+  /** Of the switch that nodes share. */
+  readonly key: number;
+  readonly port: string;
+}
+
+export const numbersOf = (id: number): NetworkNumbers => ({
+  packetMark: 4096 + id,
+  connectionMark: 3 + id,
+  gateway: `169.254.0.${9 + 2 * id}`,
+  host: `169.254.0.${10 + 2 * id}`,
+  table: 10_000 + id,
+  key: 16_711_683 + id,
+  port: `ovn-k8s-mp${id}`,
+});
+
+/** Of the networks that faults are about: networks that come at once get their ids in no order. */
+export interface FaultNumbers {
+  readonly blue: NetworkNumbers;
+  readonly green: NetworkNumbers;
+}
+
 /** Faults that do not disturb each other, planted together; taken away in the opposite order. */
 export interface FaultGroup {
   readonly name: string;
-  readonly faults: readonly PlantedFault[];
+  readonly faultsOf: (numbers: FaultNumbers) => readonly PlantedFault[];
   /** What must not write meanwhile: ovn-northd makes Southbound of Northbound anew. */
   readonly halts?: 'northd';
 }
@@ -37,7 +66,6 @@ const deny = (direction: string): string =>
     'ACL',
     `external_ids:k8s.ovn.org/id="default-network-controller\\:UDNIsolation\\:DenyPrimaryUDN\\:${direction}"`,
   );
-const NAT = uuid('NAT', 'external_ip="169.254.0.11" logical_ip="10.20.0.0/16"');
 const LB = uuid('Load_Balancer', 'name="shop_net_Service_shop/web_TCP_cluster"');
 const keyOf = (name: string): string =>
   sb('tunnel_key', 'Datapath_Binding', `external_ids:name=${name}`);
@@ -52,8 +80,9 @@ const addFlow = (bridge: string, flow: string): string =>
 const deleteFlow = (bridge: string, flow: string): string =>
   `ovs-ofctl -O OpenFlow13 --strict del-flows ${bridge} "${flow}"`;
 const TABLE = 'inet ovn-kubernetes';
+const hex = (mark: number, digits = 0): string => `0x${mark.toString(16).padStart(digits, '0')}`;
 
-const northbound: readonly PlantedFault[] = [
+const northbound = ({ blue, green }: FaultNumbers): readonly PlantedFault[] => [
   {
     name: 'a pair of ports between the routers of two networks',
     plant: `ovn-nbctl lrp-add ${LR} leak-a 0a:00:00:00:00:01 192.168.77.1/30 peer=leak-b -- lrp-add green_l3_ovn_cluster_router leak-b 0a:00:00:00:00:02 192.168.77.2/30 peer=leak-a`,
@@ -128,7 +157,7 @@ const northbound: readonly PlantedFault[] = [
   },
   {
     name: 'a policy that sets the mark of another network',
-    plant: `ovn-nbctl lr-policy-add ${LR} 2500 "ip4.src == 10.20.0.0/16" allow pkt_mark=4098`,
+    plant: `ovn-nbctl lr-policy-add ${LR} 2500 "ip4.src == 10.20.0.0/16" allow pkt_mark=${green.packetMark}`,
     undo: `ovn-nbctl lr-policy-del ${LR} 2500`,
     check: 'routes',
     concerns: BOTH,
@@ -144,11 +173,11 @@ const northbound: readonly PlantedFault[] = [
   },
   {
     name: "translation to another network's address",
-    plant: `ovn-nbctl set NAT ${NAT} external_ip='"169.254.0.13"'`,
-    undo: `ovn-nbctl set NAT ${uuid('NAT', 'external_ip="169.254.0.13" logical_ip="10.20.0.0/16" external_ids:k8s.ovn.org/network=blue_l3')} external_ip='"169.254.0.11"'`,
+    plant: `ovn-nbctl set NAT ${uuid('NAT', `external_ip="${blue.gateway}" logical_ip="10.20.0.0/16"`)} external_ip='"${green.gateway}"'`,
+    undo: `ovn-nbctl set NAT ${uuid('NAT', `external_ip="${green.gateway}" logical_ip="10.20.0.0/16" external_ids:k8s.ovn.org/network=blue_l3`)} external_ip='"${blue.gateway}"'`,
     check: 'translation',
     concerns: BOTH,
-    where: /as 169\.254\.0\.13/,
+    where: new RegExp(`as ${green.gateway}`),
   },
   {
     name: 'translation from outside to a pod',
@@ -160,15 +189,15 @@ const northbound: readonly PlantedFault[] = [
   },
   {
     name: 'the masquerade address of another network on a gateway router',
-    plant: `ovn-nbctl add Logical_Router_Port rtoe-${GR} networks 169.254.0.13/32`,
-    undo: `ovn-nbctl remove Logical_Router_Port rtoe-${GR} networks 169.254.0.13/32`,
+    plant: `ovn-nbctl add Logical_Router_Port rtoe-${GR} networks ${green.gateway}/32`,
+    undo: `ovn-nbctl remove Logical_Router_Port rtoe-${GR} networks ${green.gateway}/32`,
     check: 'identities',
     concerns: BOTH,
   },
   {
     name: "the tunnel key of another network's switch",
     plant: `ovn-nbctl set Logical_Switch blue_l3_transit_switch other_config:requested-tnl-key=$(ovn-nbctl get Logical_Switch green_l3_transit_switch other_config:requested-tnl-key)`,
-    undo: `ovn-nbctl set Logical_Switch blue_l3_transit_switch other_config:requested-tnl-key=16711684`,
+    undo: `ovn-nbctl set Logical_Switch blue_l3_transit_switch other_config:requested-tnl-key=${blue.key}`,
     check: 'identities',
     concerns: BOTH,
   },
@@ -274,7 +303,7 @@ const northbound: readonly PlantedFault[] = [
   },
 ];
 
-const southbound: readonly PlantedFault[] = [
+const southbound = ({ blue }: FaultNumbers): readonly PlantedFault[] => [
   {
     name: 'a binding on the datapath of another network',
     plant: `ovn-sbctl set Port_Binding ${POD} tunnel_key=77 datapath=${sb('_uuid', 'Datapath_Binding', 'external_ids:name=green_l3_n1')}`,
@@ -285,7 +314,7 @@ const southbound: readonly PlantedFault[] = [
   {
     name: 'the tunnel key of a shared switch changed in Southbound',
     plant: `ovn-sbctl set Datapath_Binding ${sb('_uuid', 'Datapath_Binding', 'external_ids:name=blue_l3_transit_switch')} tunnel_key=16711999`,
-    undo: `ovn-sbctl set Datapath_Binding ${sb('_uuid', 'Datapath_Binding', 'external_ids:name=blue_l3_transit_switch')} tunnel_key=16711684`,
+    undo: `ovn-sbctl set Datapath_Binding ${sb('_uuid', 'Datapath_Binding', 'external_ids:name=blue_l3_transit_switch')} tunnel_key=${blue.key}`,
     check: 'identities',
     concerns: BLUE,
     where: /transit_switch/,
@@ -323,7 +352,7 @@ const southbound: readonly PlantedFault[] = [
   },
 ];
 
-const integrationBridge: readonly PlantedFault[] = [
+const integrationBridge = ({ blue, green }: FaultNumbers): readonly PlantedFault[] => [
   {
     name: 'a flow that changes the datapath',
     plant: addFlow(
@@ -361,9 +390,9 @@ const integrationBridge: readonly PlantedFault[] = [
     name: 'a flow that sends into tunnels as another network',
     plant: addFlow(
       'br-int',
-      `table=42,priority=5003,metadata=16711684,actions=load:16711685->NXM_NX_TUN_ID[],output:1`,
+      `table=42,priority=5003,metadata=${blue.key},actions=load:${green.key}->NXM_NX_TUN_ID[],output:1`,
     ),
-    undo: deleteFlow('br-int', 'table=42,priority=5003,metadata=16711684'),
+    undo: deleteFlow('br-int', `table=42,priority=5003,metadata=${blue.key}`),
     check: 'integration bridge',
     concerns: BOTH,
     where: /priority 5003/,
@@ -385,14 +414,14 @@ const integrationBridge: readonly PlantedFault[] = [
   },
 ];
 
-const externalBridge: readonly PlantedFault[] = [
+const externalBridge = ({ blue, green }: FaultNumbers): readonly PlantedFault[] => [
   {
     name: "a flow that gives a network's connections another mark",
     plant: addFlow(
       'breth0',
-      `priority=3000,ip,in_port=${PATCH_BLUE},nw_src=169.254.0.11,actions=ct(commit,table=8,zone=64000,nat(src=172.18.0.11),exec(set_field:0x5->ct_mark))`,
+      `priority=3000,ip,in_port=${PATCH_BLUE},nw_src=${blue.gateway},actions=ct(commit,table=8,zone=64000,nat(src=172.18.0.11),exec(set_field:${green.connectionMark}->ct_mark))`,
     ),
-    undo: deleteFlow('breth0', `priority=3000,ip,in_port=${PATCH_BLUE},nw_src=169.254.0.11`),
+    undo: deleteFlow('breth0', `priority=3000,ip,in_port=${PATCH_BLUE},nw_src=${blue.gateway}`),
     check: 'external bridge',
     concerns: BOTH,
     where: /priority 3000/,
@@ -409,9 +438,12 @@ const externalBridge: readonly PlantedFault[] = [
     name: 'answers to one network that are led to another one',
     plant: addFlow(
       'breth0',
-      `table=1,priority=3002,ct_state=+est+trk,ct_mark=0x4,ip,actions=output:${PATCH_GREEN}`,
+      `table=1,priority=3002,ct_state=+est+trk,ct_mark=${blue.connectionMark},ip,actions=output:${PATCH_GREEN}`,
     ),
-    undo: deleteFlow('breth0', 'table=1,priority=3002,ct_state=+est+trk,ct_mark=0x4,ip'),
+    undo: deleteFlow(
+      'breth0',
+      `table=1,priority=3002,ct_state=+est+trk,ct_mark=${blue.connectionMark},ip`,
+    ),
     check: 'external bridge',
     concerns: BOTH,
     where: /priority 3002/,
@@ -475,53 +507,52 @@ const externalBridge: readonly PlantedFault[] = [
     name: "what is marked for a network in another network's port",
     plant: addFlow(
       'breth0',
-      `table=2,priority=3007,pkt_mark=0x1001,ip,actions=output:${PATCH_GREEN}`,
+      `table=2,priority=3007,pkt_mark=${hex(blue.packetMark)},ip,actions=output:${PATCH_GREEN}`,
     ),
-    undo: deleteFlow('breth0', 'table=2,priority=3007,pkt_mark=0x1001,ip'),
+    undo: deleteFlow('breth0', `table=2,priority=3007,pkt_mark=${hex(blue.packetMark)},ip`),
     check: 'external bridge',
     concerns: BOTH,
     where: /priority 3007/,
   },
 ];
 
-const host: readonly PlantedFault[] = [
+const host = ({ blue, green }: FaultNumbers): readonly PlantedFault[] => [
   {
     name: 'a rule that leads the mark of a network to a table of the host',
-    plant: 'ip rule add fwmark 0x1001 lookup 254 priority 1999',
-    undo: 'ip rule del fwmark 0x1001 lookup 254 priority 1999',
+    plant: `ip rule add fwmark ${hex(blue.packetMark)} lookup 254 priority 1999`,
+    undo: `ip rule del fwmark ${hex(blue.packetMark)} lookup 254 priority 1999`,
     check: 'host routing',
     concerns: BLUE,
     where: /1999/,
   },
   {
     name: 'a rule that leads the mark of a network to the table of another one',
-    plant: 'ip rule add fwmark 0x1001 lookup 10002 priority 1998',
-    undo: 'ip rule del fwmark 0x1001 lookup 10002 priority 1998',
+    plant: `ip rule add fwmark ${hex(blue.packetMark)} lookup ${green.table} priority 1998`,
+    undo: `ip rule del fwmark ${hex(blue.packetMark)} lookup ${green.table} priority 1998`,
     check: 'host routing',
     concerns: BOTH,
     where: /1998/,
   },
   {
     name: 'a rule that leads a stranger into the table of a network',
-    plant: 'ip rule add from 172.18.0.77 lookup 10001 priority 1997',
-    undo: 'ip rule del from 172.18.0.77 lookup 10001 priority 1997',
+    plant: `ip rule add from 172.18.0.77 lookup ${blue.table} priority 1997`,
+    undo: `ip rule del from 172.18.0.77 lookup ${blue.table} priority 1997`,
     check: 'host routing',
     concerns: BLUE,
     where: /1997/,
   },
   {
     name: 'a port of a network outside of its VRF',
-    plant: 'ip link add ovn-k8s-mp1 type veth peer name planted1',
-    undo: 'ip link del ovn-k8s-mp1',
+    plant: `ip link add ${blue.port} type veth peer name planted1`,
+    undo: `ip link del ${blue.port}`,
     check: 'host routing',
     concerns: BLUE,
-    where: /link ovn-k8s-mp1/,
+    where: new RegExp(`link ${blue.port}`),
   },
   {
     name: 'a route of the host into a network',
-    plant:
-      'ip link add ovn-k8s-mp2 type veth peer name planted2; ip link set ovn-k8s-mp2 up; ip link set planted2 up; ip route add 10.20.9.0/24 dev ovn-k8s-mp2',
-    undo: 'ip link del ovn-k8s-mp2',
+    plant: `ip link add ${green.port} type veth peer name planted2; ip link set ${green.port} up; ip link set planted2 up; ip route add 10.20.9.0/24 dev ${green.port}`,
+    undo: `ip link del ${green.port}`,
     check: 'host routing',
     concerns: GREEN,
     where: /route 10\.20\.9/,
@@ -544,8 +575,7 @@ const host: readonly PlantedFault[] = [
   },
   {
     name: 'a mark of a network set in a table of others',
-    plant:
-      'nft add table inet planted; nft add chain inet planted out "{ type filter hook output priority -160; }"; nft add rule inet planted out tcp dport 80 meta mark set 0x1001',
+    plant: `nft add table inet planted; nft add chain inet planted out "{ type filter hook output priority -160; }"; nft add rule inet planted out tcp dport 80 meta mark set ${hex(blue.packetMark)}`,
     undo: 'nft delete table inet planted',
     check: 'nftables',
     concerns: BLUE,
@@ -553,23 +583,23 @@ const host: readonly PlantedFault[] = [
   },
   {
     name: 'the chain of a network that sets the mark of another one',
-    plant: `nft add rule ${TABLE} udn-mark-0x1001 meta mark set 0x1002`,
-    undo: `nft delete rule ${TABLE} udn-mark-0x1001 handle $(nft -a list chain ${TABLE} udn-mark-0x1001 | sed -n 's/.*0x00001002.*# handle //p')`,
+    plant: `nft add rule ${TABLE} udn-mark-${hex(blue.packetMark)} meta mark set ${hex(green.packetMark)}`,
+    undo: `nft delete rule ${TABLE} udn-mark-${hex(blue.packetMark)} handle $(nft -a list chain ${TABLE} udn-mark-${hex(blue.packetMark)} | sed -n 's/.*${hex(green.packetMark, 8)}.*# handle //p')`,
     check: 'nftables',
     concerns: BOTH,
-    where: /udn-mark-0x1001/,
+    where: new RegExp(`udn-mark-${hex(blue.packetMark)}`),
   },
   {
     name: 'a port of the node that is marked for another network',
-    plant: `nft delete element ${TABLE} udn-mark-nodeports "{ tcp . 30080 : jump $(nft list map ${TABLE} udn-mark-nodeports | grep -o 'udn-mark-0x[0-9a-f]*') }"; nft add element ${TABLE} udn-mark-nodeports "{ tcp . 30080 : jump udn-mark-0x1001 }"`,
-    undo: `nft delete element ${TABLE} udn-mark-nodeports "{ tcp . 30080 : jump udn-mark-0x1001 }"; nft add element ${TABLE} udn-mark-nodeports "{ tcp . 30080 : jump $(nft list map ${TABLE} udn-mark-cluster-ips-v4 | grep -o 'udn-mark-0x[0-9a-f]*') }"`,
+    plant: `nft delete element ${TABLE} udn-mark-nodeports "{ tcp . 30080 : jump $(nft list map ${TABLE} udn-mark-nodeports | grep -o 'udn-mark-0x[0-9a-f]*') }"; nft add element ${TABLE} udn-mark-nodeports "{ tcp . 30080 : jump udn-mark-${hex(blue.packetMark)} }"`,
+    undo: `nft delete element ${TABLE} udn-mark-nodeports "{ tcp . 30080 : jump udn-mark-${hex(blue.packetMark)} }"; nft add element ${TABLE} udn-mark-nodeports "{ tcp . 30080 : jump $(nft list map ${TABLE} udn-mark-cluster-ips-v4 | grep -o 'udn-mark-0x[0-9a-f]*') }"`,
     check: 'nftables',
     concerns: ['Service shop/web', BLUE[1]],
   },
   {
     name: 'a port that the host forwards from with the address of another network',
-    plant: `nft add element ${TABLE} udn-forwarded-v4 '{ "ovn-k8s-mp1" . 169.254.0.14 }'`,
-    undo: `nft delete element ${TABLE} udn-forwarded-v4 '{ "ovn-k8s-mp1" . 169.254.0.14 }'`,
+    plant: `nft add element ${TABLE} udn-forwarded-v4 '{ "${blue.port}" . ${green.host} }'`,
+    undo: `nft delete element ${TABLE} udn-forwarded-v4 '{ "${blue.port}" . ${green.host} }'`,
     check: 'nftables',
     concerns: BOTH,
     where: /udn-forwarded/,
@@ -584,8 +614,8 @@ const host: readonly PlantedFault[] = [
   },
   {
     name: 'forwarding between ports of networks',
-    plant: `nft insert rule ${TABLE} mgmtport-forward iifname "ovn-k8s-mp1" accept`,
-    undo: `nft delete rule ${TABLE} mgmtport-forward handle $(nft -a list chain ${TABLE} mgmtport-forward | sed -n 's/^[[:space:]]*iifname "ovn-k8s-mp1" accept # handle //p')`,
+    plant: `nft insert rule ${TABLE} mgmtport-forward iifname "${blue.port}" accept`,
+    undo: `nft delete rule ${TABLE} mgmtport-forward handle $(nft -a list chain ${TABLE} mgmtport-forward | sed -n 's/^[[:space:]]*iifname "${blue.port}" accept # handle //p')`,
     check: 'nftables',
     concerns: ['default'],
     where: /nft rule .*mgmtport-forward/,
@@ -593,9 +623,9 @@ const host: readonly PlantedFault[] = [
 ];
 
 export const FAULT_GROUPS: readonly FaultGroup[] = [
-  { name: 'Northbound', faults: northbound },
-  { name: 'Southbound', faults: southbound, halts: 'northd' },
-  { name: 'flows and interfaces of br-int', faults: integrationBridge },
-  { name: 'flows of the external bridge', faults: externalBridge },
-  { name: 'the host', faults: host },
+  { name: 'Northbound', faultsOf: northbound },
+  { name: 'Southbound', faultsOf: southbound, halts: 'northd' },
+  { name: 'flows and interfaces of br-int', faultsOf: integrationBridge },
+  { name: 'flows of the external bridge', faultsOf: externalBridge },
+  { name: 'the host', faultsOf: host },
 ];

@@ -1,6 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { mkdirSync, rmSync, writeFileSync, cpSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { vi } from 'vitest';
 import { nodeArguments } from '../../../src/lab/paths.ts';
 import { bound, ownFolder } from './left-behind.ts';
 
@@ -58,10 +59,19 @@ export class Installation implements Disposable {
     return join(this.folder, 'control.sock');
   }
 
-  #spawn(command: string, args: readonly string[]): ChildProcess {
+  /** The same in this process: without the start of another one, and one at a time. Rejects where the command would end with an error. */
+  runHere(command: string, ...args: readonly string[]): Promise<CommandResult> {
+    return here(this.#argumentsOf(command, args));
+  }
+
+  #argumentsOf(command: string, args: readonly string[]): readonly string[] {
     const control = ASKING.includes(command) ? ['--socket', this.socket] : [];
     const where = ['--manifests', this.manifests, '--state', this.state, ...control];
-    return spawnHeddle([command, ...where, ...this.#flags, ...args]);
+    return [command, ...where, ...this.#flags, ...args];
+  }
+
+  #spawn(command: string, args: readonly string[]): ChildProcess {
+    return spawnHeddle(this.#argumentsOf(command, args));
   }
 
   [Symbol.dispose](): void {
@@ -74,6 +84,28 @@ const spawnHeddle = (args: readonly string[]): ChildProcess =>
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { ...process.env, NO_COLOR: '1' },
   });
+
+async function here(args: readonly string[]): Promise<CommandResult> {
+  const [stdout, stderr]: [string[], string[]] = [[], []];
+  const kept =
+    (lines: string[]) =>
+    (text: string | Uint8Array): boolean => {
+      lines.push(String(text));
+      return true;
+    };
+  // Its modules are no matter of those who start processes.
+  const { commandFor } = await import('../../../src/cli/program.ts');
+  const before = process.exitCode;
+  using _out = vi.spyOn(process.stdout, 'write').mockImplementation(kept(stdout));
+  using _err = vi.spyOn(process.stderr, 'write').mockImplementation(kept(stderr));
+  try {
+    process.exitCode = 0;
+    await (await commandFor(args[0] ?? '')).parseAsync(args, { from: 'user' });
+    return { code: Number(process.exitCode), stdout: stdout.join(''), stderr: stderr.join('') };
+  } finally {
+    process.exitCode = before;
+  }
+}
 
 async function finished(child: ChildProcess): Promise<CommandResult> {
   const [stdout, stderr] = [collect(child.stdout), collect(child.stderr)];

@@ -1,40 +1,26 @@
 /** `heddle verify`: a proof that the networks of a node are apart, but for what objects want. It changes nothing. */
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
-import {
-  clusterNetworkConnects,
-  clusterUserDefinedNetworks,
-  egressIPs,
-  endpointSlices,
-  isOptionalKind,
-  namespaces,
-  networkAttachmentDefinitions,
-  nodes,
-  pods,
-  services,
-  userDefinedNetworks,
-} from '../api/kinds.ts';
+import { readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { errorText } from '../api/error-text.ts';
-import { gatewayConfig } from '../api/annotations/node-annotations.ts';
-import type { KubeObject, ResourceKind } from '../api/objects.ts';
-import { openDatabase } from '../databases/open-database.ts';
-import { createLogger } from '../process/logger.ts';
+import { ConfigurationError } from '../process/configuration-error.ts';
+import { VERSION } from '../process/version.ts';
 import { within } from '../process/waiting.ts';
-import type { Configuration } from '../settings/configuration.ts';
-import { objectSource, openStore } from '../settings/object-store.ts';
-import { StoreError, type Store } from '../store/store.ts';
-import { readTables, type DatabaseName, type ServerSchema } from '../verify/read/databases.ts';
-import { readHost } from '../verify/read/host.ts';
-import type { Tables } from '../verify/rows.ts';
-import type { Objects, Snapshot } from '../verify/snapshot.ts';
-import { verify, type Verdict } from '../verify/verify.ts';
+import type { Certificate } from '../verify/certificate/certificate.ts';
+import { certificateOf } from '../verify/certificate/certify.ts';
 import type { Violation } from '../verify/findings.ts';
+import { recheck } from '../verify/recheck/recheck.ts';
+import type { Snapshot } from '../verify/snapshot.ts';
+import { prove, type Proof, type Verdict } from '../verify/verify.ts';
 import { addSettings, configurationOf, needed } from './options.ts';
 import { EXIT, print, printJson, printLines, report, table, tone } from './output.ts';
+import { snapshotOf, type Placed } from './proof-snapshot.ts';
 
 /** What changes while it is read looks wrong once, and not again. */
 const AGAIN_AFTER_MS = 1000;
-const MOST_READINGS = 3;
+const ENOUGH_READINGS = 3;
+/** On a node where something new is half written at each look. */
+const MOST_READINGS = 6;
 
 export function register(program: Command): void {
   addSettings(
@@ -45,41 +31,159 @@ export function register(program: Command): void {
       )
       .option('--json', 'the verdict as JSON, with every edge and finding')
       .option('--network <NAME>', 'show what concerns this network alone (OVN name, or default)')
+      .option(
+        '--certify <FILE>',
+        'write the verdict of all networks and what it rests on to FILE, for --check, here or elsewhere',
+      )
+      .option(
+        '--check <FILE>',
+        'prove nothing, but check a certificate with nothing else than itself; needs no node and no database',
+      )
       .addHelpText(
         'after',
         '\nRun it on the node, in its network namespace, with --nb, --sb and --ovs. No daemon is asked: the proof shares nothing with what builds rows.' +
-          '\nExit code: 0 apart, 1 something leads from one network to another and no object wants it, 2 could not be decided.',
+          '\nExit code: 0 apart, 1 something leads from one network to another and no object wants it, 2 could not be decided; with --check those of the certificate, and 65 for one that does not hold.',
       ),
     ['where', 'tls', 'cluster', 'behaviour'],
   ).action(async (options: VerifyOptions, command: Command) => {
-    await prove(needed(configurationOf(command), 'node', 'nb'), options);
+    if (options.check === undefined)
+      await proveNode(needed(configurationOf(command), 'node', 'nb'), options);
+    else if (options.certify === undefined && options.network === undefined)
+      await checkCertificate(options.check, options.json === true);
+    else throw new ConfigurationError('--check', 'goes neither with --certify nor with --network');
   });
 }
 
 interface VerifyOptions {
   readonly json?: boolean;
   readonly network?: string;
+  readonly certify?: string;
+  readonly check?: string;
 }
 
-type Placed = Configuration & { readonly node: string; readonly nb: string };
+const CODES = {
+  apart: EXIT.success,
+  'not apart': EXIT.problems,
+  undecided: EXIT.changes,
+} as const satisfies Record<Certificate['verdict'], number>;
 
-async function prove(configuration: Placed, options: VerifyOptions): Promise<void> {
-  let verdict = await within(configuration.timeout, (signal) => reading(configuration, signal));
-  for (let count = 1; verdict.violations.length > 0 && count < MOST_READINGS; count += 1) {
-    await sleep(AGAIN_AFTER_MS);
-    const before = new Set(verdict.violations.map(identityOf));
-    const next = await within(configuration.timeout, (signal) => reading(configuration, signal));
-    verdict = { ...next, violations: next.violations.filter((one) => before.has(identityOf(one))) };
-  }
-  const shown = options.network === undefined ? verdict : ofNetwork(verdict, options.network);
+async function proveNode(configuration: Placed, options: VerifyOptions): Promise<void> {
+  const { certify: certificate, network } = options;
+  const { last, lasting } = await readings(configuration);
+  if (certificate !== undefined) await writeCertificate(certificate, last, lasting);
+  const verdict = { ...last.proof.verdict, violations: lasting };
+  const shown = network === undefined ? verdict : ofNetwork(verdict, network);
   if (options.json === true) printJson(shown);
   else printVerdict(shown);
+  if (certificate !== undefined) report(`certificate: ${certificate}`);
+  const { violations, undecided } = shown;
   process.exitCode =
-    shown.violations.length > 0
-      ? EXIT.problems
-      : shown.undecided.length > 0
-        ? EXIT.changes
-        : EXIT.success;
+    CODES[violations.length > 0 ? 'not apart' : undecided.length > 0 ? 'undecided' : 'apart'];
+}
+
+interface Reading {
+  readonly snapshot: Snapshot;
+  readonly proof: Proof;
+  /** When all of it was there. */
+  readonly time: Date;
+}
+
+/** Reads until nothing is wrong, or the same is wrong again and again; the last reading, and what was wrong in the one before, too. */
+async function readings(
+  configuration: Placed,
+): Promise<{ readonly last: Reading; readonly lasting: readonly Violation[] }> {
+  const read = (): Promise<Reading> =>
+    within(configuration.timeout, async (signal) => {
+      const snapshot = await snapshotOf(configuration, signal);
+      return { snapshot, proof: prove(snapshot), time: new Date() };
+    });
+  let last = await read();
+  let lasting = last.proof.verdict.violations;
+  for (let count = 1; last.proof.verdict.violations.length > 0; count += 1) {
+    const isSettled = lasting.length === last.proof.verdict.violations.length;
+    if (count >= MOST_READINGS || (count >= ENOUGH_READINGS && isSettled)) break;
+    await sleep(AGAIN_AFTER_MS);
+    const before = new Set(last.proof.verdict.violations.map(identityOf));
+    last = await read();
+    lasting = last.proof.verdict.violations.filter((one) => before.has(identityOf(one)));
+  }
+  return { last, lasting };
+}
+
+/** Written as a whole or not at all. */
+async function writeCertificate(
+  file: string,
+  { snapshot, proof, time }: Reading,
+  lasting: readonly Violation[],
+): Promise<void> {
+  const { violations } = proof.verdict;
+  if (violations.length !== lasting.length)
+    throw new ConfigurationError(
+      '--certify',
+      `can't be made: at each of ${MOST_READINGS} readings something else looked wrong (now ${violations.length - lasting.length}), so the node is being changed: try again`,
+    );
+  const certificate = certificateOf(snapshot, proof, {
+    time: time.toISOString(),
+    heddle: VERSION,
+  });
+  const [wrong] = recheck(certificate);
+  if (wrong !== undefined)
+    throw new Error(`the certificate would not hold, which is a fault of Heddle: ${wrong}`);
+  const unfinished = `${file}.new`;
+  try {
+    await writeFile(unfinished, `${JSON.stringify(certificate, undefined, 1)}\n`);
+    await rename(unfinished, file);
+  } catch (error) {
+    await rm(unfinished, { force: true });
+    throw error;
+  }
+}
+
+/** Says whether a certificate holds, and what it says. */
+async function checkCertificate(file: string, isJson: boolean): Promise<void> {
+  const parsed = parsedFile(await readFile(file, 'utf8'));
+  const wrong = parsed.wrong ?? recheck(parsed.value);
+  const certificate = wrong.length === 0 ? (parsed.value as Certificate) : undefined;
+  process.exitCode = certificate === undefined ? EXIT.data : CODES[certificate.verdict];
+  if (isJson)
+    printJson({ file, holds: certificate !== undefined, wrong, ...summaryOf(certificate) });
+  else if (certificate === undefined) {
+    report(`${tone('heddle:', 'bad', process.stderr)} certificate ${file} does not hold`);
+    for (const one of wrong) report(`  ${one}`);
+  } else printCertificate(file, certificate);
+}
+
+function parsedFile(text: string): {
+  readonly value?: unknown;
+  readonly wrong?: readonly string[];
+} {
+  try {
+    return { value: JSON.parse(text) as unknown };
+  } catch (error) {
+    return { wrong: [`the file (${text.length} characters) is no JSON: ${errorText(error)}`] };
+  }
+}
+
+function summaryOf(certificate: Certificate | undefined): Partial<Certificate> {
+  if (certificate === undefined) return {};
+  const { time, node, verdict, pairs, sums, versions, databases, digest } = certificate;
+  return { time, node, verdict, pairs, sums, versions, databases, digest };
+}
+
+function printCertificate(file: string, certificate: Certificate): void {
+  const { node, time, verdict, pairs, sums, violations, undecided, notProved } = certificate;
+  const kind = verdict === 'apart' ? 'good' : verdict === 'undecided' ? 'warning' : 'bad';
+  print(`Certificate ${file} holds: node ${node} at ${time}: ${tone(verdict, kind)}`);
+  print(
+    `  ${sums.networks} networks, ${pairs.all} pairs: ${pairs.apart} apart, ${pairs.connected} may reach each other by an object`,
+  );
+  print(
+    `  ${sums.corners} switches and routers in ${sums.parts} parts, ${sums.edges} edges with owners, ${sums.pods} ports of pods, ${sums.identities} numbers and addresses`,
+  );
+  for (const { check, where, what } of violations)
+    print(`  ${tone(check, 'strong')}: ${where} ${what}`);
+  for (const text of undecided) print(tone(`not read: ${text}`, 'warning'));
+  for (const text of notProved) print(tone(`not proved: ${text}`, 'quiet'));
 }
 
 const identityOf = ({ check, where, what }: Violation): string => `${check} ${where} ${what}`;
@@ -92,151 +196,6 @@ const ofNetwork = (verdict: Verdict, name: string): Verdict => ({
   ),
   edges: verdict.edges.filter(({ from, to }) => from === name || to === name),
 });
-
-async function reading(configuration: Placed, signal: AbortSignal): Promise<Verdict> {
-  return verify(await snapshotOf(configuration, signal));
-}
-
-async function snapshotOf(configuration: Placed, signal: AbortSignal): Promise<Snapshot> {
-  const { node, settings, host } = configuration;
-  const unread: string[] = [];
-  const objects = await readObjects(configuration, unread, signal);
-  const [northbound, southbound, openVswitch] = await Promise.all([
-    readDatabase('OVN_Northbound', '--nb', configuration.nb, configuration, signal),
-    ifGiven('OVN_Southbound', '--sb', configuration.sb, configuration, unread, signal),
-    ifGiven('Open_vSwitch', '--ovs', configuration.ovs, configuration, unread, signal),
-  ]);
-  const here = objects.nodes.find(({ metadata }) => metadata.name === node);
-  const gateway = here === undefined ? undefined : gatewayConfig(here).value;
-  if (here === undefined) unread.push(`Node ${node}: there is no such object`);
-  const bridge = gateway === undefined || gateway.mode === 'disabled' ? undefined : gateway.bridge;
-  const found =
-    configuration.ovs === undefined
-      ? { host: {}, unread: ['the host: it needs --ovs'] }
-      : await readHost(bridge, signal);
-  return {
-    node,
-    settings: {
-      ...settings,
-      routingTables: host.routingTables,
-    },
-    objects,
-    northbound,
-    ...(southbound === undefined ? {} : { southbound }),
-    ...(openVswitch === undefined ? {} : { openVswitch }),
-    host: found.host,
-    unread: [...unread, ...found.unread],
-  };
-}
-
-async function readObjects(
-  configuration: Configuration,
-  unread: string[],
-  signal: AbortSignal,
-): Promise<Objects> {
-  await using opened = await openStore(objectSource(configuration, process.env), { dryRun: true });
-  const { objects: store } = opened;
-  const all = <T extends KubeObject>(kind: ResourceKind<T>): Promise<readonly T[]> =>
-    listed(store, kind, unread, signal);
-  const [
-    attachmentDefinitions,
-    clusterNetworks,
-    networks,
-    connects,
-    allNamespaces,
-    allNodes,
-    allPods,
-    allServices,
-    slices,
-    egressIps,
-  ] = await Promise.all([
-    all(networkAttachmentDefinitions),
-    all(clusterUserDefinedNetworks),
-    all(userDefinedNetworks),
-    all(clusterNetworkConnects),
-    all(namespaces),
-    all(nodes),
-    all(pods),
-    all(services),
-    all(endpointSlices),
-    all(egressIPs),
-  ]);
-  return {
-    attachmentDefinitions,
-    clusterNetworks,
-    networks,
-    connects,
-    namespaces: allNamespaces,
-    nodes: allNodes,
-    pods: allPods,
-    services: allServices,
-    slices,
-    egressIps,
-  };
-}
-
-/** Objects of a kind; none of one that the API server does not serve. */
-async function listed<T extends KubeObject>(
-  store: Store,
-  kind: ResourceKind<T>,
-  unread: string[],
-  signal: AbortSignal,
-): Promise<readonly T[]> {
-  try {
-    return await store.list(kind, signal);
-  } catch (error) {
-    const isMissing = error instanceof StoreError && error.code === 'not-installed';
-    if (!isMissing || !isOptionalKind(kind)) unread.push(`${kind.kind}: ${errorText(error)}`);
-    return [];
-  }
-}
-
-async function ifGiven(
-  name: DatabaseName,
-  flag: string,
-  remotes: string | undefined,
-  configuration: Configuration,
-  unread: string[],
-  signal: AbortSignal,
-): Promise<Tables | undefined> {
-  if (remotes === undefined) {
-    unread.push(`${name}: it needs ${flag}`);
-    return undefined;
-  }
-  try {
-    return await readDatabase(name, flag, remotes, configuration, signal);
-  } catch (error) {
-    unread.push(`${name}: ${errorText(error)}`);
-    return undefined;
-  }
-}
-
-async function readDatabase(
-  name: DatabaseName,
-  flag: string,
-  remotes: string,
-  { tls, logLevel }: Configuration,
-  signal: AbortSignal,
-): Promise<Tables> {
-  let schema: ServerSchema | undefined;
-  await using database = openDatabase({
-    name,
-    flag,
-    remotes,
-    tls,
-    log: createLogger(logLevel === 'info' ? 'error' : logLevel),
-    tables(found) {
-      schema = found;
-      return {};
-    },
-  });
-  await database.ready(signal, { isImpatient: true });
-  const has = (of: string, column?: string): boolean => {
-    const columns = schema?.tables.get(of)?.columns;
-    return columns !== undefined && (column === undefined || columns.has(column));
-  };
-  return await readTables(name, database.transactor, has, signal);
-}
 
 function printVerdict(verdict: Verdict): void {
   const { node, networks, pairs, violations, edges, counts, notes, notProved, undecided } = verdict;

@@ -40,6 +40,7 @@ export function freshDatabase({ name }: Pick<ZoneDatabaseOptions, 'name'>): Open
     },
     unavailable: () => `${name} is only planned for`,
     isHeldByOther: () => false,
+    status: () => undefined,
     ready: () => Promise.resolve(),
     [Symbol.asyncDispose]: () => Promise.resolve(),
   };

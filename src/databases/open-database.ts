@@ -7,6 +7,7 @@ import {
   OvsdbClient,
   OvsdbError,
   type ClientEvent,
+  type DatabaseStatus,
   type SelectTables,
   type TlsOptions,
 } from 'ovsdb-client-ts';
@@ -58,6 +59,8 @@ export interface OpenDatabase extends ZoneDatabase, AsyncDisposable {
   isHeldByOther(): boolean;
   /** Resolves when contents (and lock) are there; rejects with what was waited for. */
   ready(signal: AbortSignal, how?: ReadyOptions): Promise<void>;
+  /** What the server says of the database; undefined while it is not connected, and of a server that says nothing. */
+  status(): DatabaseStatus | undefined;
 }
 
 /** The message has why a server could not be reached, and what was or can be done. */
@@ -133,6 +136,7 @@ export function openDatabase(options: DatabaseOptions): OpenDatabase {
     isLoaded: () => isLoaded,
     ...(lockName === undefined ? {} : { lock: lockName }),
     unavailable,
+    status: () => client.databaseStatus,
     isHeldByOther: () => client.status === 'ready' && lock?.isHeld === false,
     async ready(limit, { isImpatient = false } = {}) {
       const signal = isImpatient ? AbortSignal.any([limit, gaveUp.signal]) : limit;

@@ -84,6 +84,17 @@ export interface Settings extends ClusterAddressing {
   readonly routingTables: number;
 }
 
+/** What a server says of a database when it is read. */
+export interface DatabaseState {
+  /** Version of the schema; empty in old schemas that have none. */
+  readonly schema: string;
+  /** UUID of the database's row in `_Server`. */
+  readonly generation?: string;
+  readonly cluster?: string;
+  /** Of the last entry of the cluster's log. */
+  readonly index?: number;
+}
+
 export interface Snapshot {
   readonly node: string;
   readonly settings: Settings;
@@ -91,6 +102,8 @@ export interface Snapshot {
   readonly northbound: Tables;
   readonly southbound?: Tables;
   readonly openVswitch?: Tables;
+  /** By the name of the database; missing of what was not read by a connection of its own. */
+  readonly databases?: Readonly<Record<string, DatabaseState>>;
   readonly host: HostState;
   /** What could not be read, and why. */
   readonly unread: readonly string[];

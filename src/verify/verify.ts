@@ -10,9 +10,9 @@ import { checkKeys } from './checks/ports.ts';
 import { checkAddresses, checkRouters } from './checks/routers.ts';
 import { checkSouthbound } from './checks/southbound.ts';
 import { Findings, type Edge, type Violation } from './findings.ts';
-import { datapathsOf, networkOf } from './intent/datapaths.ts';
+import { datapathsOf, networkOf, type Datapaths } from './intent/datapaths.ts';
 import { intentOf, type Intent } from './intent/intent.ts';
-import { servicesOf } from './intent/services.ts';
+import { servicesOf, type VerifiedServices } from './intent/services.ts';
 import { nftTables } from './nft-table.ts';
 import { rowsOf } from './rows.ts';
 import type { Snapshot } from './snapshot.ts';
@@ -44,7 +44,17 @@ export interface Verdict {
   readonly undecided: readonly string[];
 }
 
-export function verify(snapshot: Snapshot): Verdict {
+/** A verdict, and what objects and rows were taken for on the way to it. */
+export interface Proof {
+  readonly verdict: Verdict;
+  readonly intent: Intent;
+  readonly datapaths: Datapaths;
+  readonly services: VerifiedServices;
+}
+
+export const verify = (snapshot: Snapshot): Verdict => prove(snapshot).verdict;
+
+export function prove(snapshot: Snapshot): Proof {
   const findings = new Findings();
   const intent = intentOf(snapshot, findings);
   const datapaths = datapathsOf(snapshot.northbound, intent);
@@ -71,7 +81,7 @@ export function verify(snapshot: Snapshot): Verdict {
   const here = new Set(
     datapaths.all.map((datapath) => networkOf(datapath)?.name).filter((name) => name !== undefined),
   );
-  return {
+  const verdict: Verdict = {
     node: snapshot.node,
     networks: intent.networks
       .filter(({ name }) => here.has(name))
@@ -84,6 +94,7 @@ export function verify(snapshot: Snapshot): Verdict {
     notProved: NOT_PROVED,
     undecided: snapshot.unread,
   };
+  return { verdict, intent, datapaths, services };
 }
 
 /** Pairs of networks that have rows here; those that an object joins, and those that a violation names, are not apart. */

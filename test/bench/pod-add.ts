@@ -61,6 +61,7 @@ class OnNode {
       transactor: client,
       unavailable: () => undefined,
       isHeldByOther: () => false,
+      status: () => undefined,
       ready: (signal) => client.ready(signal),
       [Symbol.asyncDispose]: () => client[Symbol.asyncDispose](),
     });

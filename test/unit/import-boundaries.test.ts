@@ -265,6 +265,21 @@ describe('packages', () => {
     },
   );
 
+  test('what checks a certificate takes nothing but types of what makes one', () => {
+    const folder = join(SOURCE, 'verify/recheck');
+    const wrong = files
+      .filter((file) => file.startsWith(folder))
+      .flatMap((file) =>
+        [...readFileSync(file, 'utf8').matchAll(/^import (type )?[^;]*? from '(\.[^']+)';/gms)]
+          .filter(([, isType, name = '']) => {
+            const target = resolve(dirname(file), name);
+            return packageOf(target) === 'verify' && !target.startsWith(folder) && !isType;
+          })
+          .map(([, , name]) => `${relative(SOURCE, file)} imports ${name}`),
+      );
+    expect(wrong).toEqual([]);
+  });
+
   test('pure packages open nothing', () => {
     const wrong = files
       .filter(

@@ -32,6 +32,12 @@ interface VerifiedNode {
   readonly nextHops: readonly string[];
 }
 
+/** An object, and the networks that it lets touch each other. */
+interface Join {
+  readonly object: string;
+  readonly networks: readonly string[];
+}
+
 export interface Intent {
   readonly node: string;
   readonly networks: readonly VerifiedNetwork[];
@@ -39,6 +45,7 @@ export interface Intent {
   readonly byId: ReadonlyMap<number, VerifiedNetwork>;
   readonly ports: ReadonlyMap<string, VerifiedPort>;
   readonly connections: readonly VerifiedConnection[];
+  readonly joins: readonly Join[];
   readonly nodes: ReadonlyMap<string, VerifiedNode>;
   readonly here: VerifiedNode | undefined;
   /** Of the host's port on the default network of this node: the second address of each subnet (reference/topology.md §2). */
@@ -76,28 +83,34 @@ function nodesOf({ objects }: Snapshot): ReadonlyMap<string, VerifiedNode> {
   );
 }
 
-/** Pairs that may touch: of a connection, and primary networks of one namespace (OKEP-5252). */
-function pairsOf(
+/** Networks that may touch, with the object that wants it: those of a connection, and primary networks of one namespace (OKEP-5252). */
+function joinsOf(
   networks: readonly VerifiedNetwork[],
   connections: readonly VerifiedConnection[],
-): ReadonlyMap<string, ReadonlyMap<string, string>> {
-  const pairs = new Map<string, Map<string, string>>();
-  const join = (all: readonly string[], object: string): void => {
-    for (const a of all)
-      for (const b of all) {
-        if (a === b) continue;
-        const known = pairs.get(a) ?? new Map<string, string>();
-        if (!known.has(b)) known.set(b, object);
-        pairs.set(a, known);
-      }
-  };
-  for (const connection of connections) join([...connection.networks], connection.object);
+): readonly Join[] {
   const byNamespace = new Map<string, Set<string>>();
   for (const { name, role, namespaces } of networks)
     if (role === 'primary')
       for (const namespace of namespaces)
         byNamespace.set(namespace, (byNamespace.get(namespace) ?? new Set()).add(name));
-  for (const [namespace, names] of byNamespace) join([...names], `Namespace ${namespace}`);
+  return [
+    ...connections.map((one): Join => ({ object: one.object, networks: [...one.networks] })),
+    ...[...byNamespace]
+      .filter(([, names]) => names.size > 1)
+      .map(([name, names]): Join => ({ object: `Namespace ${name}`, networks: [...names] })),
+  ];
+}
+
+function pairsOf(joins: readonly Join[]): ReadonlyMap<string, ReadonlyMap<string, string>> {
+  const pairs = new Map<string, Map<string, string>>();
+  for (const { object, networks } of joins)
+    for (const a of networks)
+      for (const b of networks) {
+        if (a === b) continue;
+        const known = pairs.get(a) ?? new Map<string, string>();
+        if (!known.has(b)) known.set(b, object);
+        pairs.set(a, known);
+      }
   return pairs;
 }
 
@@ -112,7 +125,8 @@ const NOBODY: ReadonlyMap<string, string> = new Map();
 export function intentOf(snapshot: Snapshot, findings: Findings): Intent {
   const networks = networksOf(snapshot, findings);
   const connections = connectionsOf(snapshot.objects, networks, findings);
-  const pairs = pairsOf(networks, connections);
+  const joins = joinsOf(networks, connections);
+  const pairs = pairsOf(joins);
   const nodes = nodesOf(snapshot);
   const byName = new Map(networks.map((network) => [network.name, network]));
   return {
@@ -122,6 +136,7 @@ export function intentOf(snapshot: Snapshot, findings: Findings): Intent {
     byId: new Map(networks.map((network) => [network.id, network])),
     ports: portsOf(snapshot.objects.pods, networks),
     connections,
+    joins,
     nodes,
     here: nodes.get(snapshot.node),
     defaultHostAddresses: defaultHostAddresses(snapshot),

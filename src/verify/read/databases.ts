@@ -5,7 +5,7 @@ import type { Row, Tables } from '../rows.ts';
 type Columns = Readonly<Record<string, readonly string[]>>;
 
 const NORTHBOUND: Columns = {
-  NB_Global: ['nb_cfg', 'sb_cfg', 'hv_cfg', 'name'],
+  NB_Global: ['nb_cfg', 'sb_cfg', 'hv_cfg', 'name', 'options'],
   Logical_Switch: [
     'name',
     'ports',
@@ -74,7 +74,7 @@ const SOUTHBOUND: Columns = {
 };
 
 const OPEN_VSWITCH: Columns = {
-  Open_vSwitch: ['external_ids', 'cur_cfg'],
+  Open_vSwitch: ['external_ids', 'cur_cfg', 'ovs_version'],
   Bridge: ['name', 'ports', 'external_ids'],
   Port: ['name', 'interfaces'],
   Interface: ['name', 'type', 'ofport', 'options', 'external_ids'],

@@ -75,11 +75,21 @@ describe.each(folders.map((folder) => [basename(folder), folder] as const))('%s'
     const databases = ['--nb', ovn.northbound.remote, '--sb', ovn.southbound.remote];
     await installation.runHere('apply', ...databases, '--no-wait');
     await ovn.nbctl('--wait=sb', 'sync');
-    const { code, stdout, stderr } = await installation.runHere('verify', ...databases, '--json');
+    const file = join(installation.folder, 'certificate.json');
+    const { code, stdout, stderr } = await installation.runHere(
+      'verify',
+      ...databases,
+      '--json',
+      '--certify',
+      file,
+    );
     const verdict = JSON.parse(stdout) as Verdict;
     expect(verdict.violations, stderr).toEqual([]);
     expect(verdict.networks.length).toBeGreaterThan(0);
     // Without the node's own database and host it stays open.
     expect(code).toBe(2);
+    const check = await installation.runHere('verify', '--check', file, '--json');
+    expect(JSON.parse(check.stdout)).toMatchObject({ holds: true, verdict: 'undecided' });
+    expect(check.code).toBe(2);
   });
 });

@@ -1,20 +1,24 @@
 /** `heddle verify`: a proof that the networks of a node are apart, but for what objects want. It changes nothing. */
 import type { Command } from 'commander';
+import { randomInt } from 'node:crypto';
 import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { errorText } from '../api/error-text.ts';
 import { ConfigurationError } from '../process/configuration-error.ts';
 import { VERSION } from '../process/version.ts';
 import { within } from '../process/waiting.ts';
-import type { Certificate } from '../verify/certificate/certificate.ts';
+import type { Certificate, WitnessSums } from '../verify/certificate/certificate.ts';
 import { certificateOf } from '../verify/certificate/certify.ts';
 import type { Violation } from '../verify/findings.ts';
+import { tracersOf } from '../verify/read/tracers.ts';
 import { recheck } from '../verify/recheck/recheck.ts';
 import type { Snapshot } from '../verify/snapshot.ts';
-import { prove, type Proof, type Verdict } from '../verify/verify.ts';
+import { prove, withFindings, type Proof, type Verdict } from '../verify/verify.ts';
+import { askWitnesses, type Tracers } from '../verify/witnesses/witnesses.ts';
 import { addSettings, configurationOf, needed } from './options.ts';
-import { EXIT, print, printJson, printLines, report, table, tone } from './output.ts';
+import { EXIT, printJson, report, tone } from './output.ts';
 import { snapshotOf, type Placed } from './proof-snapshot.ts';
+import { printCertificate, printVerdict } from './proof-text.ts';
 
 /** What changes while it is read looks wrong once, and not again. */
 const AGAIN_AFTER_MS = 1000;
@@ -31,6 +35,14 @@ export function register(program: Command): void {
       )
       .option('--json', 'the verdict as JSON, with every edge and finding')
       .option('--network <NAME>', 'show what concerns this network alone (OVN name, or default)')
+      .option(
+        '--witnesses <N>',
+        'ask ovn-trace, and ofproto/trace of Open vSwitch, of N packets from pods of this node to addresses of all networks: what they say has to agree',
+      )
+      .option(
+        '--seed <NUMBER>',
+        'which packets; by default others each time, and the number is said',
+      )
       .option(
         '--certify <FILE>',
         'write the verdict of all networks and what it rests on to FILE, for --check, here or elsewhere',
@@ -57,6 +69,8 @@ export function register(program: Command): void {
 interface VerifyOptions {
   readonly json?: boolean;
   readonly network?: string;
+  readonly witnesses?: string;
+  readonly seed?: string;
   readonly certify?: string;
   readonly check?: string;
 }
@@ -69,12 +83,18 @@ const CODES = {
 
 async function proveNode(configuration: Placed, options: VerifyOptions): Promise<void> {
   const { certify: certificate, network } = options;
-  const { last, lasting } = await readings(configuration);
+  const asked = askedWitnesses(options, configuration);
+  const { last, lasting } = await readings(configuration, asked);
   if (certificate !== undefined) await writeCertificate(certificate, last, lasting);
-  const verdict = { ...last.proof.verdict, violations: lasting };
+  const { witnesses } = last;
+  const verdict = {
+    ...last.proof.verdict,
+    violations: lasting,
+    ...(witnesses === undefined ? {} : { witnesses }),
+  };
   const shown = network === undefined ? verdict : ofNetwork(verdict, network);
   if (options.json === true) printJson(shown);
-  else printVerdict(shown);
+  else printVerdict(shown, witnesses);
   if (certificate !== undefined) report(`certificate: ${certificate}`);
   const { violations, undecided } = shown;
   process.exitCode =
@@ -86,17 +106,69 @@ interface Reading {
   readonly proof: Proof;
   /** When all of it was there. */
   readonly time: Date;
+  readonly witnesses?: WitnessSums;
+}
+
+interface Asked {
+  readonly count: number;
+  readonly seed: number;
+  readonly tracers: Tracers;
+}
+
+const MOST_WITNESSES = 100_000;
+const SEEDS = 2 ** 32;
+
+/** Throws ConfigurationError for numbers that are none. */
+function askedWitnesses(options: VerifyOptions, configuration: Placed): Asked | undefined {
+  const { sb, tls, ovs } = configuration;
+  const number = (flag: string, given: string, most: number): number => {
+    const value = /^\d{1,10}$/.test(given) ? Number(given) : Number.NaN;
+    if (value <= most) return value;
+    throw new ConfigurationError(flag, `${JSON.stringify(given)} is no number from 0 to ${most}`);
+  };
+  if (options.witnesses === undefined) {
+    if (options.seed !== undefined)
+      throw new ConfigurationError('--seed', 'is for --witnesses, which is missing');
+    return undefined;
+  }
+  if (sb === undefined)
+    throw new ConfigurationError('--witnesses', 'needs --sb: ovn-trace reads Southbound');
+  return {
+    count: number('--witnesses', options.witnesses, MOST_WITNESSES),
+    seed: options.seed === undefined ? randomInt(SEEDS) : number('--seed', options.seed, SEEDS - 1),
+    tracers: tracersOf({ southbound: sb, tls, hasOpenVswitch: ovs !== undefined }),
+  };
+}
+
+/** Parts of the whole after which it is said how far it has come. */
+const STEPS = 10;
+
+async function withWitnesses(reading: Reading, asked: Asked): Promise<Reading> {
+  const { snapshot, proof } = reading;
+  const onDone = (done: number, of: number): void => {
+    if (done % Math.ceil(of / STEPS) === 0) report(`witnesses: ${done} of ${of}`);
+  };
+  const { sums, violations, failures } = await askWitnesses(snapshot, proof, { ...asked, onDone });
+  const [first] = failures;
+  const undecided =
+    first === undefined
+      ? []
+      : [`${failures.length} of ${sums.packets} witnesses could not be asked: ${first}`];
+  return { ...reading, witnesses: sums, proof: withFindings(proof, violations, undecided) };
 }
 
 /** Reads until nothing is wrong, or the same is wrong again and again; the last reading, and what was wrong in the one before, too. */
 async function readings(
   configuration: Placed,
+  asked: Asked | undefined,
 ): Promise<{ readonly last: Reading; readonly lasting: readonly Violation[] }> {
-  const read = (): Promise<Reading> =>
-    within(configuration.timeout, async (signal) => {
+  const read = async (): Promise<Reading> => {
+    const reading = await within(configuration.timeout, async (signal) => {
       const snapshot = await snapshotOf(configuration, signal);
       return { snapshot, proof: prove(snapshot), time: new Date() };
     });
+    return asked === undefined ? reading : await withWitnesses(reading, asked);
+  };
   let last = await read();
   let lasting = last.proof.verdict.violations;
   for (let count = 1; last.proof.verdict.violations.length > 0; count += 1) {
@@ -113,7 +185,7 @@ async function readings(
 /** Written as a whole or not at all. */
 async function writeCertificate(
   file: string,
-  { snapshot, proof, time }: Reading,
+  { snapshot, proof, time, witnesses }: Reading,
   lasting: readonly Violation[],
 ): Promise<void> {
   const { violations } = proof.verdict;
@@ -125,6 +197,7 @@ async function writeCertificate(
   const certificate = certificateOf(snapshot, proof, {
     time: time.toISOString(),
     heddle: VERSION,
+    ...(witnesses === undefined ? {} : { witnesses }),
   });
   const [wrong] = recheck(certificate);
   if (wrong !== undefined)
@@ -170,25 +243,9 @@ function summaryOf(certificate: Certificate | undefined): Partial<Certificate> {
   return { time, node, verdict, pairs, sums, versions, databases, digest };
 }
 
-function printCertificate(file: string, certificate: Certificate): void {
-  const { node, time, verdict, pairs, sums, violations, undecided, notProved } = certificate;
-  const kind = verdict === 'apart' ? 'good' : verdict === 'undecided' ? 'warning' : 'bad';
-  print(`Certificate ${file} holds: node ${node} at ${time}: ${tone(verdict, kind)}`);
-  print(
-    `  ${sums.networks} networks, ${pairs.all} pairs: ${pairs.apart} apart, ${pairs.connected} may reach each other by an object`,
-  );
-  print(
-    `  ${sums.corners} switches and routers in ${sums.parts} parts, ${sums.edges} edges with owners, ${sums.pods} ports of pods, ${sums.identities} numbers and addresses`,
-  );
-  for (const { check, where, what } of violations)
-    print(`  ${tone(check, 'strong')}: ${where} ${what}`);
-  for (const text of undecided) print(tone(`not read: ${text}`, 'warning'));
-  for (const text of notProved) print(tone(`not proved: ${text}`, 'quiet'));
-}
-
 const identityOf = ({ check, where, what }: Violation): string => `${check} ${where} ${what}`;
 
-const ofNetwork = (verdict: Verdict, name: string): Verdict => ({
+const ofNetwork = <T extends Verdict>(verdict: T, name: string): T => ({
   ...verdict,
   networks: verdict.networks.filter((network) => network.name === name),
   violations: verdict.violations.filter(
@@ -196,51 +253,3 @@ const ofNetwork = (verdict: Verdict, name: string): Verdict => ({
   ),
   edges: verdict.edges.filter(({ from, to }) => from === name || to === name),
 });
-
-function printVerdict(verdict: Verdict): void {
-  const { node, networks, pairs, violations, edges, counts, notes, notProved, undecided } = verdict;
-  const isOpen = undecided.length > 0;
-  const result =
-    violations.length > 0
-      ? tone(`${violations.length} ways or numbers that no object wants`, 'bad')
-      : isOpen
-        ? tone('not decided', 'warning')
-        : tone('apart', 'good');
-  print(`Node ${node}: ${networks.length} networks, ${pairs.all} pairs: ${result}`);
-  print(`  ${pairs.apart} apart, ${pairs.connected} may reach each other by an object`);
-  print(
-    `  looked at: ${Object.entries(counts)
-      .filter(([, count]) => count > 0)
-      .map(([name, count]) => `${count} ${name}`)
-      .join(', ')}`,
-  );
-  if (edges.length > 0) {
-    print('');
-    printLines(table(['FROM', 'TO', 'WANTED BY', 'WAYS'], edgeRows(edges)));
-  }
-  if (violations.length > 0) printLines(`\n${tone('Violations', 'bad')}`);
-  for (const { check, where, what, object, networks: concerned } of violations) {
-    print(`  ${tone(check, 'strong')}: ${where}`);
-    print(`    ${what}`);
-    print(
-      `    concerns ${object}${concerned.length === 0 ? '' : `; networks ${concerned.join(', ')}`}`,
-    );
-  }
-  if (notes.length > 0) printLines('\nNotes');
-  for (const note of notes) print(`  ${note}`);
-  print('');
-  for (const text of notProved) print(tone(`not proved: ${text}`, 'quiet'));
-  for (const text of undecided) report(`${tone('not read:', 'warning', process.stderr)} ${text}`);
-}
-
-/** Ways of one kind between the same two, by how many rows. */
-function edgeRows(edges: Verdict['edges']): string[][] {
-  const rows = Map.groupBy(
-    edges,
-    ({ from, to, object, kind }) => `${from} ${to} ${object} ${kind}`,
-  );
-  return [...rows.values()].map((all) => {
-    const [{ from, to, object, where } = { from: '', to: '', object: '', where: '' }] = all;
-    return [from, to, object, all.length === 1 ? where : `${all.length}, as ${where}`];
-  });
-}

@@ -86,7 +86,7 @@ export function prove(snapshot: Snapshot): Proof {
     networks: intent.networks
       .filter(({ name }) => here.has(name))
       .map(({ name, id, object }) => ({ name, id, object })),
-    pairs: pairsOf(intent, here, findings),
+    pairs: pairsOf(intent, here, findings.violations),
     violations: findings.violations,
     edges: findings.edges,
     counts: countsOf(snapshot, here.size),
@@ -97,15 +97,39 @@ export function prove(snapshot: Snapshot): Proof {
   return { verdict, intent, datapaths, services };
 }
 
+/** The proof with what others found: pairs follow. */
+export function withFindings(
+  proof: Proof,
+  violations: readonly Violation[],
+  undecided: readonly string[],
+): Proof {
+  const { verdict, intent } = proof;
+  const all = [...verdict.violations, ...violations];
+  const here = new Set(verdict.networks.map(({ name }) => name));
+  return {
+    ...proof,
+    verdict: {
+      ...verdict,
+      violations: all,
+      pairs: pairsOf(intent, here, all),
+      undecided: [...verdict.undecided, ...undecided],
+    },
+  };
+}
+
 /** Pairs of networks that have rows here; those that an object joins, and those that a violation names, are not apart. */
-function pairsOf(intent: Intent, here: ReadonlySet<string>, findings: Findings): Verdict['pairs'] {
+function pairsOf(
+  intent: Intent,
+  here: ReadonlySet<string>,
+  violations: readonly Violation[],
+): Verdict['pairs'] {
   const all = (here.size * (here.size - 1)) / 2;
   let joined = 0;
   for (const name of here)
     for (const other of intent.neighbours(name).keys())
       if (here.has(other) && name < other) joined += 1;
   const violated = new Set<string>();
-  for (const { networks } of findings.violations)
+  for (const { networks } of violations)
     for (const [index, a] of networks.entries())
       for (const b of networks.slice(index + 1))
         if (intent.joinedBy(a, b) === undefined && here.has(a) && here.has(b))

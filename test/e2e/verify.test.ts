@@ -1,7 +1,7 @@
 /** A proof of a running node: it says apart while all is as it should be, and finds each fault that somebody plants, with the object that it concerns. */
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { outputInside, runInside } from '../../src/lab/exec.ts';
+import { heddleCommand, outputInside, runInside } from '../../src/lab/exec.ts';
 import { checkout } from '../../src/lab/paths.ts';
 import type { Violation } from '../../src/verify/findings.ts';
 import { testLab, whyNoLab, type TestLab } from '../support/lab/lab.ts';
@@ -16,6 +16,7 @@ import { haltDaemon, proofOf } from '../support/lab/proof.ts';
 import { Tenants } from '../support/lab/tenants.ts';
 
 const NODE = 'n1';
+const CERTIFICATE = '/tmp/certificate.json';
 
 const isFound = (
   { check, concerns, where }: PlantedFault,
@@ -67,7 +68,14 @@ describe.skipIf(whyNoLab !== undefined)(
     });
 
     test('finds every pair of networks apart, and those that objects join', async () => {
-      const { code, verdict } = await proofOf(lab.record, NODE);
+      const { code, verdict } = await proofOf(lab.record, NODE, [
+        '--witnesses',
+        '24',
+        '--seed',
+        '1',
+        '--certify',
+        CERTIFICATE,
+      ]);
       expect(verdict.undecided).toEqual([]);
       expect(verdict.violations).toEqual([]);
       expect(code).toBe(0);
@@ -81,6 +89,45 @@ describe.skipIf(whyNoLab !== undefined)(
           'blue_l3 outside UserDefinedNetwork blue/l3',
         ]),
       );
+      const { witnesses } = verdict;
+      expect(witnesses).toMatchObject({ seed: 1, packets: 24, logicalTraces: 24 });
+      expect(witnesses?.physicalTraces).toBeGreaterThan(0);
+      expect(witnesses?.apart).toBeGreaterThan(0);
+      const check = heddleCommand(lab.record, ['verify', '--check', CERTIFICATE, '--json']);
+      const held = await runInside(lab.record, check, { node: NODE });
+      expect(JSON.parse(held.stdout)).toMatchObject({
+        holds: true,
+        node: NODE,
+        verdict: 'apart',
+        pairs: { all: 21, apart: 20, connected: 1 },
+        versions: {
+          ovn: expect.stringMatching(/^\d+\.\d+/) as unknown,
+          openVswitch: expect.stringMatching(/^\d+\.\d+/) as unknown,
+        },
+      });
+      expect(held.code).toBe(0);
+    });
+
+    test('witnesses tell of a flow that leads what a pod sends into another network', async () => {
+      const name = "a flow that takes what a pod sends for another network's";
+      const fault = FAULT_GROUPS.flatMap(({ faultsOf }) => faultsOf(numbers)).find(
+        (one) => one.name === name,
+      );
+      if (fault === undefined) throw new Error(`there is no fault called ${name}`);
+      await shell(fault.plant);
+      try {
+        const asked = ['--witnesses', '12', '--seed', '2'];
+        const { code, verdict } = await proofOf(lab.record, NODE, asked);
+        const told = verdict.violations.filter(({ check }) => check === 'witnesses');
+        expect(told).not.toEqual([]);
+        for (const { where, networks } of told) {
+          expect(where).toContain('ofproto/trace from blue.l3_blue_a to ');
+          expect(networks).toEqual(['blue_l3', 'green_l3']);
+        }
+        expect(code).toBe(1);
+      } finally {
+        await shell(fault.undo);
+      }
     });
 
     test.each<[string, FaultGroup]>(FAULT_GROUPS.map((group) => [group.name, group]))(

@@ -90,6 +90,21 @@ export interface Evidence {
   readonly identities: readonly Identity[];
 }
 
+/** Packets that programs of OVN and Open vSwitch were asked about, and what became of them. */
+export interface WitnessSums {
+  /** Gives the same packets for the same rows. */
+  readonly seed: number;
+  readonly packets: number;
+  readonly logicalTraces: number;
+  readonly physicalTraces: number;
+  /** To another network that no object joins; of those the ones that came out nowhere. */
+  readonly apart: number;
+  readonly dropped: number;
+  /** Between networks that an object joins; of those the ones that went over. */
+  readonly joined: number;
+  readonly passed: number;
+}
+
 export interface Certificate {
   readonly format: CertificateFormat;
   /** RFC 3339, UTC, when the last of it was read. */
@@ -116,6 +131,7 @@ export interface Certificate {
   readonly undecided: readonly string[];
   readonly notes: readonly string[];
   readonly notProved: readonly string[];
+  readonly witnesses?: WitnessSums;
   readonly verdict: 'apart' | 'not apart' | 'undecided';
   /** SHA-256 of everything else, as JSON with sorted keys and no space between. */
   readonly digest: string;

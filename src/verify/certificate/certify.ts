@@ -6,7 +6,12 @@ import { digestOf } from '../recheck/recheck.ts';
 import { member, rowsOf, text, uuidOf, type Tables } from '../rows.ts';
 import type { DatabaseState, Snapshot } from '../snapshot.ts';
 import type { Proof } from '../verify.ts';
-import type { Certificate, CertifiedOwner, DatabaseGeneration } from './certificate.ts';
+import type {
+  Certificate,
+  CertifiedOwner,
+  DatabaseGeneration,
+  WitnessSums,
+} from './certificate.ts';
 import { evidenceOf } from './evidence.ts';
 
 /** What neither databases nor objects say. */
@@ -15,6 +20,7 @@ export interface Circumstances {
   readonly time: string;
   /** Heddle's release. */
   readonly heddle: string;
+  readonly witnesses?: WitnessSums;
 }
 
 const SEQUENCES = ['nb_cfg', 'sb_cfg', 'hv_cfg', 'cur_cfg'];
@@ -24,7 +30,7 @@ const GLOBALS = ['NB_Global', 'SB_Global', 'Open_vSwitch'];
 export function certificateOf(
   snapshot: Snapshot,
   proof: Proof,
-  { time, heddle }: Circumstances,
+  { time, heddle, witnesses }: Circumstances,
 ): Certificate {
   const { verdict, intent } = proof;
   const edges = distinct(verdict.edges);
@@ -62,6 +68,7 @@ export function certificateOf(
     undecided,
     notes,
     notProved,
+    ...(witnesses === undefined ? {} : { witnesses }),
     verdict: violations.length > 0 ? 'not apart' : undecided.length > 0 ? 'undecided' : 'apart',
   };
   return { ...certificate, digest: digestOf(certificate) };

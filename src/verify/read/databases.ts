@@ -37,7 +37,7 @@ const NORTHBOUND: Columns = {
     'options',
     'external_ids',
   ],
-  Logical_Router_Port: ['name', 'networks', 'peer', 'options', 'external_ids'],
+  Logical_Router_Port: ['name', 'mac', 'networks', 'peer', 'options', 'external_ids'],
   Logical_Router_Static_Route: [
     'ip_prefix',
     'nexthop',

@@ -112,6 +112,19 @@ function checkSums(certificate: Certificate, parts: number, complain: Complain):
   };
   for (const [name, sum] of Object.entries(found) as [keyof typeof sums, number][])
     if (sums[name] !== sum) complain(`sums.${name}`, sums[name], `the certificate has ${sum}`);
+  const { witnesses: seen } = certificate;
+  if (seen !== undefined) {
+    const { packets, apart, dropped, joined, passed, logicalTraces, physicalTraces } = seen;
+    const most = { apart: packets - joined, dropped: apart, passed: joined };
+    const traces = { logicalTraces: packets, physicalTraces: packets };
+    const of = { apart, dropped, passed, logicalTraces, physicalTraces };
+    for (const [name, limit] of Object.entries({ ...most, ...traces }) as [
+      keyof typeof of,
+      number,
+    ][])
+      if (of[name] < 0 || of[name] > limit)
+        complain(`witnesses.${name}`, of[name], `of ${limit} at most`);
+  }
   if (counts['networks'] !== networks.length)
     complain('counts.networks', counts['networks'], `the certificate has ${networks.length}`);
 }

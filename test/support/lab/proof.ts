@@ -2,11 +2,12 @@
 import { heddleCommand, outputInside, runInside } from '../../../src/lab/exec.ts';
 import { settingsFile } from '../../../src/lab/objects.ts';
 import type { LabRecord } from '../../../src/lab/state-file.ts';
+import type { WitnessSums } from '../../../src/verify/certificate/certificate.ts';
 import type { Verdict } from '../../../src/verify/verify.ts';
 
 export interface Proof {
   readonly code: number;
-  readonly verdict: Verdict;
+  readonly verdict: Verdict & { readonly witnesses?: WitnessSums };
 }
 
 const OVS = 'unix:/run/openvswitch/db.sock';
@@ -33,7 +34,7 @@ export async function proofOf(
   const argv = argumentsOf(lab, node, ['--json', ...more]);
   const { code, stdout, stderr } = await runInside(lab, argv, { node });
   try {
-    return { code: code ?? -1, verdict: JSON.parse(stdout) as Verdict };
+    return { code: code ?? -1, verdict: JSON.parse(stdout) as Proof['verdict'] };
   } catch {
     throw new Error(`heddle verify ended with ${code}: ${stderr}${stdout}`);
   }

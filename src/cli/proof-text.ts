@@ -1,0 +1,74 @@
+/** Verdicts and certificates for people. */
+import type { Certificate, WitnessSums } from '../verify/certificate/certificate.ts';
+import type { Verdict } from '../verify/verify.ts';
+import { print, printLines, report, table, tone } from './output.ts';
+
+export function printCertificate(file: string, certificate: Certificate): void {
+  const { node, time, verdict, pairs, sums, violations, undecided, notProved } = certificate;
+  const kind = verdict === 'apart' ? 'good' : verdict === 'undecided' ? 'warning' : 'bad';
+  print(`Certificate ${file} holds: node ${node} at ${time}: ${tone(verdict, kind)}`);
+  print(
+    `  ${sums.networks} networks, ${pairs.all} pairs: ${pairs.apart} apart, ${pairs.connected} may reach each other by an object`,
+  );
+  print(
+    `  ${sums.corners} switches and routers in ${sums.parts} parts, ${sums.edges} edges with owners, ${sums.pods} ports of pods, ${sums.identities} numbers and addresses`,
+  );
+  if (certificate.witnesses !== undefined) print(`  ${witnessText(certificate.witnesses)}`);
+  for (const { check, where, what } of violations)
+    print(`  ${tone(check, 'strong')}: ${where} ${what}`);
+  for (const text of undecided) print(tone(`not read: ${text}`, 'warning'));
+  for (const text of notProved) print(tone(`not proved: ${text}`, 'quiet'));
+}
+
+export const witnessText = (sums: WitnessSums): string =>
+  `witnesses (seed ${sums.seed}): ${sums.packets} packets by ${sums.logicalTraces} answers of ovn-trace and ${sums.physicalTraces} of ofproto/trace; ` +
+  `${sums.apart} to networks that are apart, ${sums.dropped} of them come out nowhere; ${sums.joined} to networks that an object joins, ${sums.passed} of them go over`;
+
+export function printVerdict(verdict: Verdict, witnesses: WitnessSums | undefined): void {
+  const { node, networks, pairs, violations, edges, counts, notes, notProved, undecided } = verdict;
+  const isOpen = undecided.length > 0;
+  const result =
+    violations.length > 0
+      ? tone(`${violations.length} ways or numbers that no object wants`, 'bad')
+      : isOpen
+        ? tone('not decided', 'warning')
+        : tone('apart', 'good');
+  print(`Node ${node}: ${networks.length} networks, ${pairs.all} pairs: ${result}`);
+  print(`  ${pairs.apart} apart, ${pairs.connected} may reach each other by an object`);
+  print(
+    `  looked at: ${Object.entries(counts)
+      .filter(([, count]) => count > 0)
+      .map(([name, count]) => `${count} ${name}`)
+      .join(', ')}`,
+  );
+  if (witnesses !== undefined) print(`  ${witnessText(witnesses)}`);
+  if (edges.length > 0) {
+    print('');
+    printLines(table(['FROM', 'TO', 'WANTED BY', 'WAYS'], edgeRows(edges)));
+  }
+  if (violations.length > 0) printLines(`\n${tone('Violations', 'bad')}`);
+  for (const { check, where, what, object, networks: concerned } of violations) {
+    print(`  ${tone(check, 'strong')}: ${where}`);
+    print(`    ${what}`);
+    print(
+      `    concerns ${object}${concerned.length === 0 ? '' : `; networks ${concerned.join(', ')}`}`,
+    );
+  }
+  if (notes.length > 0) printLines('\nNotes');
+  for (const note of notes) print(`  ${note}`);
+  print('');
+  for (const text of notProved) print(tone(`not proved: ${text}`, 'quiet'));
+  for (const text of undecided) report(`${tone('not read:', 'warning', process.stderr)} ${text}`);
+}
+
+/** Ways of one kind between the same two, by how many rows. */
+function edgeRows(edges: Verdict['edges']): string[][] {
+  const rows = Map.groupBy(
+    edges,
+    ({ from, to, object, kind }) => `${from} ${to} ${object} ${kind}`,
+  );
+  return [...rows.values()].map((all) => {
+    const [{ from, to, object, where } = { from: '', to: '', object: '', where: '' }] = all;
+    return [from, to, object, all.length === 1 ? where : `${all.length}, as ${where}`];
+  });
+}

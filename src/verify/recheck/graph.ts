@@ -1,6 +1,6 @@
 /** Switches and routers of a certificate and the ways between them. */
 import type { Certificate, Corner, Way } from '../certificate/certificate.ts';
-import type { Complain } from './recheck.ts';
+import type { Complain } from './complaint.ts';
 
 /** A way that leaves what is its owner's. */
 export interface Crossing {
@@ -59,7 +59,7 @@ export class Graph {
   /** Joins the parts of its ends where they are of one owner: every part has one then. */
   #take(way: Way, index: number): Crossing[] {
     const field = `evidence.ways[${index}]`;
-    const [from = '', to = ''] = way.between;
+    const [from, to] = way.between;
     if (way.between.length !== 2)
       this.#complain(`${field}.between`, way.between, 'a way has two ends');
     if (way.by.length < 1 || way.by.length > 2)

@@ -1,7 +1,7 @@
 /** Edges of a certificate: each is there in its evidence, has an owner that wants it, and nothing leaves a part without one. */
 import type { Certificate } from '../certificate/certificate.ts';
 import type { Crossing, Graph } from './graph.ts';
-import type { Complain } from './recheck.ts';
+import type { Complain } from './complaint.ts';
 
 type ListedEdge = Certificate['edges'][number];
 

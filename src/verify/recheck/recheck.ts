@@ -9,11 +9,9 @@ import { formatFieldError, formatValue } from '../../api/validation/field-errors
 import { checkStructure } from '../../api/validation/structure.ts';
 import type { Certificate } from '../certificate/certificate.ts';
 import { CERTIFICATE_FORM } from './form.ts';
+import type { Complain } from './complaint.ts';
 import { Graph } from './graph.ts';
 import { checkOwners } from './owners.ts';
-
-/** Says that a field is wrong, and why. */
-export type Complain = (field: string, value: unknown, why: string) => void;
 
 /** Of a file that was torn or changed nearly everything is wrong: the first ones tell. */
 const MOST = 20;

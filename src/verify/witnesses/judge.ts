@@ -102,8 +102,8 @@ export function disagreement(
   for (const output of outputs) {
     const owner = ownerOf(output);
     if (owner === undefined) continue;
+    if (owner !== 'nobody' && isWanted(owner)) continue;
     const other = owner === 'nobody' ? undefined : networkOf(owner);
-    if (other !== undefined && isWanted(network, other.name)) continue;
     const who = owner === 'nobody' ? 'nobody' : ownerText(owner);
     return {
       check: 'witnesses',
@@ -115,7 +115,11 @@ export function disagreement(
   }
   return undefined;
 
-  function isWanted(from: string, to: string): boolean {
-    return from === to || intent.joinedBy(from, to) !== undefined;
+  /** A connection has parts on other nodes, too, for which it leaves from its own. */
+  function isWanted({ owner }: Datapath): boolean {
+    if (owner.kind === 'connection') return owner.connection.networks.has(network);
+    if (owner.kind === 'nobody') return false;
+    const to = owner.network.name;
+    return to === network || intent.joinedBy(network, to) !== undefined;
   }
 }

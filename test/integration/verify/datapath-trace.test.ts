@@ -3,14 +3,12 @@ import { expect, test } from 'vitest';
 import { readDatapathTrace } from '../../../src/verify/witnesses/traces.ts';
 import { Vswitchd } from '../../support/host/vswitchd.ts';
 
-const bridge = (name: string): string[] => [
-  ...['--', 'add-br', name, '--', 'set', 'Bridge', name, 'datapath_type=dummy'],
-  ...['protocols=OpenFlow10,OpenFlow13,OpenFlow15'],
-];
-const port = (of: string, name: string, number: number, ...more: string[]): string[] => [
-  ...['--', 'add-port', of, name, '--', 'set', 'Interface', name, `ofport_request=${number}`],
-  ...more,
-];
+const bridge = (name: string): string[] =>
+  `-- add-br ${name} -- set Bridge ${name} datapath_type=dummy protocols=OpenFlow10,OpenFlow13,OpenFlow15`.split(
+    ' ',
+  );
+const port = (of: string, name: string, number: number, more: string): string[] =>
+  `-- add-port ${of} ${name} -- set Interface ${name} ofport_request=${number} ${more}`.split(' ');
 
 test('each output is of the bridge whose flow sends it there', async () => {
   await using vswitchd = await Vswitchd.start();
@@ -20,8 +18,8 @@ test('each output is of the bridge whose flow sends it there', async () => {
     ...port('br-int', 'pod', 7, 'type=dummy'),
     ...port('br-int', 'other', 8, 'type=dummy'),
     ...port('breth0', 'eth0', 1, 'type=dummy'),
-    ...port('br-int', 'in', 3, 'type=patch', 'options:peer=out'),
-    ...port('breth0', 'out', 2, 'type=patch', 'options:peer=in'),
+    ...port('br-int', 'in', 3, 'type=patch options:peer=out'),
+    ...port('breth0', 'out', 2, 'type=patch options:peer=in'),
   );
   const add = (of: string, flow: string): Promise<string> => vswitchd.ofctlOn(of, 'add-flow', flow);
   await add('br-int', 'table=0,priority=100,ip,in_port=7,actions=ct(table=9,zone=5)');

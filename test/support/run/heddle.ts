@@ -90,7 +90,7 @@ async function here(args: readonly string[]): Promise<CommandResult> {
   const kept =
     (lines: string[]) =>
     (text: string | Uint8Array): boolean => {
-      lines.push(String(text));
+      lines.push(typeof text === 'string' ? text : Buffer.from(text).toString());
       return true;
     };
   // Its modules are no matter of those who start processes.
@@ -101,7 +101,7 @@ async function here(args: readonly string[]): Promise<CommandResult> {
   try {
     process.exitCode = 0;
     await (await commandFor(args[0] ?? '')).parseAsync(args, { from: 'user' });
-    return { code: Number(process.exitCode), stdout: stdout.join(''), stderr: stderr.join('') };
+    return { code: process.exitCode, stdout: stdout.join(''), stderr: stderr.join('') };
   } finally {
     process.exitCode = before;
   }

@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Certificate } from '../../../src/verify/certificate/certificate.ts';
 import { certificateOf } from '../../../src/verify/certificate/certify.ts';
@@ -138,7 +138,7 @@ describe('a good certificate that was changed, and sealed anew, is refused', () 
       fc.property(edgeIndex, fc.oneof(fc.string(), fc.constantFrom(...others)), (index, object) => {
         const edge = GOOD.edges[index];
         fc.pre(edge !== undefined && edge.object !== object);
-        const edges = GOOD.edges.with(index, { ...(edge as Certificate['edges'][number]), object });
+        const edges = GOOD.edges.with(index, { ...edge, object });
         expect(recheck(withEdges(edges))).not.toEqual([]);
       }),
     );

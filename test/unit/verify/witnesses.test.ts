@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { prove } from '../../../src/verify/verify.ts';
 import {
@@ -196,6 +196,8 @@ describe('what programs say', () => {
     const { violations, sums } = await asked(OUT('green.net_green_a'), connectedSnapshot());
     expect(violations).toEqual([]);
     expect(sums).toMatchObject({ apart: 0, joined: 20 });
+    expect((await asked(OUT('down-blue_net'), connectedSnapshot())).violations).toEqual([]);
+    expect((await asked(OUT('down-blue_net'))).violations).not.toEqual([]);
   });
 
   test('of Open vSwitch is looked at where the pod has an interface', async () => {

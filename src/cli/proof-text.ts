@@ -20,7 +20,7 @@ export function printCertificate(file: string, certificate: Certificate): void {
   for (const text of notProved) print(tone(`not proved: ${text}`, 'quiet'));
 }
 
-export const witnessText = (sums: WitnessSums): string =>
+const witnessText = (sums: WitnessSums): string =>
   `witnesses (seed ${sums.seed}): ${sums.packets} packets by ${sums.logicalTraces} answers of ovn-trace and ${sums.physicalTraces} of ofproto/trace; ` +
   `${sums.apart} to networks that are apart, ${sums.dropped} of them come out nowhere; ${sums.joined} to networks that an object joins, ${sums.passed} of them go over`;
 

@@ -41,7 +41,7 @@ export function register(program: Command): void {
       )
       .option(
         '--seed <NUMBER>',
-        'which packets; by default others each time, and the number is said',
+        'which packets; by default others each time, and the number is shown',
       )
       .option(
         '--certify <FILE>',
@@ -140,7 +140,7 @@ function askedWitnesses(options: VerifyOptions, configuration: Placed): Asked | 
   };
 }
 
-/** Parts of the whole after which it is said how far it has come. */
+/** Parts of the whole after which progress is reported. */
 const STEPS = 10;
 
 async function withWitnesses(reading: Reading, asked: Asked): Promise<Reading> {

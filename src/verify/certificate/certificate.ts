@@ -2,7 +2,7 @@
 import type { Edge, Violation } from '../findings.ts';
 
 /** A later form that a reader of this one can't check has another name. */
-export type CertificateFormat = 'heddle-certificate/1';
+type CertificateFormat = 'heddle-certificate/1';
 
 /** As which state of a database it was read. */
 export interface DatabaseGeneration {
@@ -20,7 +20,7 @@ export interface DatabaseGeneration {
   readonly rows: string;
 }
 
-export interface CertifiedNetwork {
+interface CertifiedNetwork {
   readonly name: string;
   readonly id: number;
   readonly object: string;
@@ -60,7 +60,7 @@ export interface Exit {
 }
 
 /** What a rule lets pass from one network to another, or from outside: a service, an open port. */
-export interface Opening {
+interface Opening {
   readonly from: string;
   readonly to: string;
   readonly where: string;

@@ -1,5 +1,5 @@
 /** What `heddle explain POD DEST` is asked about: a packet, from whom to whom, by which protocol to which port. Pure. */
-import { formatAddress, parseAddress } from '../allocators/addresses.ts';
+import { contains, formatAddress, parseAddress } from '../allocators/addresses.ts';
 import { ConfigurationError } from '../process/configuration-error.ts';
 
 export const PROTOCOLS = ['tcp', 'udp', 'sctp', 'icmp'] as const;
@@ -151,9 +151,20 @@ function portOf(text: string, whole: string): number | string {
 const SERVICE_NAME = /^([^.]+)\.([^.]+)\.svc(?:\..+)?\.?$/;
 const isServiceName = (place: string): boolean => SERVICE_NAME.test(place);
 
+/** Multicast (RFC 5771, RFC 4291 §2.7), and broadcast. */
+const isGroup = (address: string): boolean =>
+  ['224.0.0.0/4', 'ff00::/8', '255.255.255.255/32'].some((group) => contains(group, address));
+
 function destinationOf(place: string, namespace: string): AskedDestination {
   const address = parseAddress(place);
-  if (address !== undefined) return { kind: 'address', address: formatAddress(address) };
+  if (address !== undefined) {
+    if (isGroup(place))
+      throw new ConfigurationError(
+        DESTINATION,
+        `"${place}" is an address of a group, which many may have: write that of one`,
+      );
+    return { kind: 'address', address: formatAddress(address) };
+  }
   const [, service, itsNamespace] = SERVICE_NAME.exec(place) ?? [];
   if (service !== undefined && itsNamespace !== undefined && !place.includes('/')) {
     checkName(DESTINATION, service);

@@ -22,6 +22,8 @@ export interface PacketEnd {
   readonly address?: string;
   readonly port?: number;
   readonly node?: string;
+  /** Of a service: addresses and ports among which its load balancer chooses here. */
+  readonly endpoints?: readonly string[];
 }
 
 /** A flow that decided something, and who wants it. */
@@ -114,7 +116,7 @@ export function featureOfOrigin(origin: Origin | undefined): string | undefined 
   return owner.kind === 'wanted' ? owner.feature : undefined;
 }
 
-const endText = ({ object, network, address, port, node }: PacketEnd): string =>
+const endText = ({ object, network, address, port, node, endpoints = [] }: PacketEnd): string =>
   [
     object ?? '',
     address === undefined
@@ -124,6 +126,7 @@ const endText = ({ object, network, address, port, node }: PacketEnd): string =>
         : `${address.includes(':') ? `[${address}]` : address}:${port}`,
     network === undefined ? '' : `on ${network}`,
     node === undefined ? '' : `(node ${node})`,
+    endpoints.length === 0 ? '' : `by one of ${endpoints.join(', ')}`,
   ]
     .filter(Boolean)
     .join(' ');

@@ -25,6 +25,8 @@ export interface Meant {
   readonly port?: number;
   readonly protocol: Protocol;
   readonly node?: string;
+  /** Of a service, as its load balancer has them. */
+  readonly endpoints: readonly string[];
   /** Policies of the namespace that close the pod to what comes to it. */
   readonly closedBy: readonly string[];
 }
@@ -104,10 +106,11 @@ export function judged(
     return { verdict: 'reaches', passesHere: true, why, ...none };
   }
   if (part !== 'whole' && tries.every((one) => isPassed(one, part, meant))) {
-    const other = part === 'sends' ? meant.node : 'the pod that sends';
+    const [only, ...others] = meant.endpoints;
+    const whom = only === undefined || others.length > 0 ? '' : ` for ${only}`;
     const why =
       part === 'sends'
-        ? `This node sends it through the tunnel; what node ${other ?? 'of the other pod'} makes of it its own databases say: ask there, too.`
+        ? `This node sends it through the tunnel; what ${nodeOf(first, meant)} makes of it its own databases say: ask there, too${whom}.`
         : 'This node brings it from the tunnel to the pod, and the answer back to the tunnel; what the node of the pod that sends makes of it its own databases say: ask there, too.';
     return { verdict: "can't be decided here", passesHere: true, why, ...none };
   }
@@ -119,6 +122,11 @@ export function judged(
     ...none,
   };
 }
+
+const nodeOf = ({ there: { end } }: Try, meant: Meant): string => {
+  const node = meant.node ?? (end.kind === 'node' ? end.node : undefined);
+  return node === undefined ? 'the other node' : `node ${node}`;
+};
 
 function beyond({ end }: Leg): string {
   switch (end.kind) {

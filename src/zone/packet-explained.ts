@@ -60,7 +60,7 @@ export async function explainedPacket(
       why: `${podObject(pod)} has no route to ${target.address}${asked.network === undefined ? '' : ` on network ${asked.network}`}.`,
     };
   const network = networkOfKey(source, way.nadKey) ?? way.nadKey;
-  const { tries, part, missing } = await walked(source, { pod, way, target }, signal);
+  const { tries, part, endpoints, missing } = await walked(source, { pod, way, target }, signal);
   const sender: Sender = {
     object: podObject(pod),
     namespace: pod.namespace,
@@ -69,6 +69,10 @@ export async function explainedPacket(
   };
   return {
     ...common,
+    destination: {
+      ...common.destination,
+      ...(endpoints.length === 0 ? {} : { endpoints }),
+    },
     part,
     sender: {
       ...from,
@@ -76,7 +80,7 @@ export async function explainedPacket(
       address: way.from,
       ...(target.port === undefined ? {} : { port: CLIENT_PORT }),
     },
-    ...judged(tries, part, sender, meantBy(source, target, network), missing),
+    ...judged(tries, part, sender, { ...meantBy(source, target, network), endpoints }, missing),
     legs: shownLegs(tries),
   };
 }
@@ -94,7 +98,7 @@ const endOf = ({ object, address, port, network, pod }: Target): PacketEnd => ({
   ...(pod === undefined ? {} : { node: pod.node }),
 });
 
-function meantBy(source: WalkSource, target: Target, sending: string): Meant {
+function meantBy(source: WalkSource, target: Target, sending: string): Omit<Meant, 'endpoints'> {
   const { object, namespace, pod, address, port, protocol, network } = target;
   const subnetsOf = (name: string): readonly string[] =>
     (source.facts.networks.peek(name)?.subnets ?? []).map(({ cidr }) => cidr);

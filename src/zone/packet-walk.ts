@@ -36,7 +36,9 @@ export interface Walk {
 export interface Walked {
   readonly tries: readonly Try[];
   readonly part: Part;
-  /** Endpoints of a service that no try met. */
+  /** Of a service, as its load balancer has them. */
+  readonly endpoints: readonly string[];
+  /** What no try met. */
   readonly missing: readonly string[];
 }
 
@@ -81,13 +83,19 @@ class PacketWalk {
     const start = isHere ? await this.#atPod() : await this.#atTunnel();
     if ('why' in start) {
       const there = this.#unknown('there', start.why, way.from, target.address);
-      return { tries: [{ there }], part: isHere ? 'whole' : 'receives', missing: [] };
+      return {
+        tries: [{ there }],
+        part: isHere ? 'whole' : 'receives',
+        endpoints: [],
+        missing: [],
+      };
     }
     const { tries, endpoints } = await this.#tries(start);
     const isSent = isHere && tries.every(({ there }) => there.end.kind === 'node');
     return {
       tries: distinctTries(tries),
       part: isHere ? (isSent ? 'sends' : 'whole') : 'receives',
+      endpoints,
       missing: unmet(tries, endpoints),
     };
   }
@@ -156,7 +164,8 @@ class PacketWalk {
   async #atTunnel(): Promise<Start | NoStart> {
     const { pod, way, target } = this.#walk;
     const { node } = this.#source.configuration;
-    if (target.pod?.node !== node)
+    // Of an address nobody knows beforehand where it is.
+    if (target.service !== undefined || (target.pod !== undefined && target.pod.node !== node))
       throw new ConfigurationError(
         '--node',
         `${podObject(pod)} is on node ${pod.node}: ask there, nothing of it is on node ${node}`,
@@ -165,9 +174,9 @@ class PacketWalk {
     const network = this.#source.facts.networks.peek(name);
     if (network === undefined) return { why: `network ${name} is not known on node ${node}` };
     if (network.topology !== 'layer3') return this.#atPod();
-    if (target.network !== name)
+    if (target.network !== undefined && target.network !== name)
       return {
-        why: `it comes here over the connection of networks ${name} and ${target.network ?? ''}, which is not followed`,
+        why: `it comes here over the connection of networks ${name} and ${target.network}, which is not followed`,
       };
     const prefix = ovnPrefix(name);
     const inport = transitPort(prefix, pod.node);

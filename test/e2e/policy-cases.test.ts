@@ -5,18 +5,25 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { heddleCommand, runInside } from '../../src/lab/exec.ts';
+import { settingsFile } from '../../src/lab/objects.ts';
 import { VERSION } from '../../src/process/version.ts';
 import { testLab, whyNoLab, type TestLab } from '../support/lab/lab.ts';
 import { ownFolder } from '../support/run/left-behind.ts';
 import { policyReport, type CaseResult } from '../support/lab/policy-report.ts';
-import { said, shown, type Said } from '../support/lab/explained-packets.ts';
+import { said, shown, type Asking, type Said } from '../support/lab/explained-packets.ts';
+import { manifestsText } from '../support/lab/network-spaces.ts';
 import { Tenants } from '../support/lab/tenants.ts';
 import { SeededRandom } from '../support/run/seeded-random.ts';
 import { packetReportText } from '../../src/packets/packet-report.ts';
 import {
+  NETWORKS,
+  PODS as NODE_OF,
+  spaceName,
   tableObjects,
   TruthTable,
   type Place,
+  type PodName,
   type Step,
   type World,
 } from '../support/lab/truth-table.ts';
@@ -30,6 +37,56 @@ const ns = (space: string): object => ({ matchLabels: { ns: space } });
 
 /** Packets whose fate is said beforehand. */
 const ASKED = 120;
+const SOON = { timeout: 60_000, interval: 500 };
+
+/** Services of the namespaces z, with the pods that serve them. */
+const SERVICES: readonly { readonly name: string; readonly pods: readonly PodName[] }[] = [
+  { name: 'one', pods: ['b'] },
+  { name: 'two', pods: ['b', 'c'] },
+  { name: 'none', pods: [] },
+];
+
+function servicesText(addressOf: (pod: string) => string): string {
+  const objects = NETWORKS.flatMap((network, row) =>
+    SERVICES.flatMap(({ name, pods: servers }, column) => {
+      const namespace = spaceName(network, 'z');
+      const ip = `172.16.1.${80 + 10 * row + column}`;
+      const ports = [{ port: 80, protocol: 'TCP', name: 'web' }];
+      return [
+        {
+          apiVersion: 'v1',
+          kind: 'Service',
+          metadata: { name, namespace },
+          spec: { clusterIP: ip, clusterIPs: [ip], ports },
+        },
+        {
+          apiVersion: 'discovery.k8s.io/v1',
+          kind: 'EndpointSlice',
+          metadata: {
+            name: `${name}-1`,
+            namespace,
+            labels: {
+              'kubernetes.io/service-name': name,
+              'endpointslice.kubernetes.io/managed-by': 'endpointslice-controller.k8s.io',
+            },
+          },
+          addressType: 'IPv4',
+          ports,
+          endpoints: servers.map((pod, index) => ({
+            // Of a primary network Kubernetes knows the addresses on the default one.
+            addresses: [
+              network === 'default' ? addressOf(`${namespace}/${pod}`) : `10.128.0.${200 + index}`,
+            ],
+            nodeName: NODE_OF[pod],
+            conditions: { ready: true },
+            targetRef: { kind: 'Pod', namespace, name: pod },
+          })),
+        },
+      ];
+    }),
+  );
+  return manifestsText(objects);
+}
 
 /** Peers. */
 const pods = (...names: string[]): object => ({ podSelector: of(...names) });
@@ -676,13 +733,14 @@ describe.skipIf(whyNoLab !== undefined)(
   () => {
     const folder = ownFolder('heddle-policies');
     let lab: TestLab;
+    let tenants: Tenants;
     let table: TruthTable;
     const results: CaseResult[] = [];
 
     beforeAll(async () => {
       writeFileSync(join(folder, 'table.yaml'), tableObjects());
       lab = await testLab('e2e-policies');
-      const tenants = new Tenants(lab.record, { folder });
+      tenants = new Tenants(lab.record, { folder });
       await tenants.start();
       table = await TruthTable.of(tenants);
     }, 120_000);
@@ -721,22 +779,54 @@ describe.skipIf(whyNoLab !== undefined)(
           (from.space !== 'y' || from.pod === 'a' || to.space === 'z') &&
           (!za(to) || via === 'udp 80'),
       });
+      const addressOf = (pod: string): string =>
+        table.ends.find((end) => end.pod === pod)?.addresses[0] ?? '';
+      writeFileSync(join(tenants.manifests, 'services.yaml'), servicesText(addressOf));
       const random = new SeededRandom();
-      const all: Said[] = [];
-      for (let count = 0; count < ASKED; count += 1) {
+      const asking = (): Asking => {
         const from = random.pick(table.ends);
+        const [network = ''] = from.pod.split('-');
+        const common = {
+          from,
+          port: random.pick([80, 81, 82]),
+          protocol: random.pick(['tcp', 'udp'] as const),
+        };
+        const whom = random.number();
+        if (whom < 0.25) {
+          const name = random.pick(SERVICES).name;
+          return { ...common, protocol: 'tcp', port: 80, destination: `svc/${network}-z/${name}` };
+        }
         const to = random.pick(table.ends.filter((end) => end !== from));
-        const byAddress = random.is(0.2);
-        all.push(
-          await said(lab.record, {
-            from,
-            destination: byAddress ? (to.addresses[0] ?? '') : to.pod,
-            port: random.pick([80, 81, 82]),
-            protocol: random.pick(['tcp', 'udp'] as const),
-            ...(byAddress ? {} : { server: to.pod }),
-          }),
-        );
-      }
+        return whom < 0.4
+          ? { ...common, destination: to.addresses[0] ?? '' }
+          : { ...common, destination: to.pod, server: to.pod };
+      };
+      // Services are in force on every node.
+      await expect
+        .poll(async () => {
+          const all: Said[] = [];
+          for (const from of table.ends.filter(({ pod }) => pod.includes('-x/')))
+            for (const name of ['one', 'none'])
+              all.push(
+                await said(lab.record, {
+                  from,
+                  destination: `svc/${from.pod.split('-')[0]}-z/${name}`,
+                  port: 80,
+                  protocol: 'tcp',
+                }),
+              );
+          return all.filter(
+            ({ verdict, report }) => verdict === 'undecided' && report.part !== 'sends',
+          );
+        }, SOON)
+        .toEqual([]);
+      const all: Said[] = [];
+      const rest = Array.from({ length: ASKED }, asking);
+      const ask = async (): Promise<void> => {
+        for (let one = rest.pop(); one !== undefined; one = rest.pop())
+          all.push(await said(lab.record, one));
+      };
+      await Promise.all([ask(), ask(), ask()]);
       const decided = all.filter(({ verdict }) => verdict !== 'undecided');
       const answers = await shown(lab.record, decided);
       const wrong = decided.flatMap(({ verdict, asking, report }, index) =>
@@ -747,8 +837,31 @@ describe.skipIf(whyNoLab !== undefined)(
       );
       expect(wrong.join('\n\n'), `seed ${random.seed}`).toBe('');
       const undecided = all.filter(({ verdict }) => verdict === 'undecided');
-      const why = [...new Set(undecided.map(({ report }) => report.why))];
-      expect(undecided.length, why.join('\n')).toBeLessThan(ASKED / 4);
+      const why = [...new Set(undecided.map(({ report }) => report.why))].join('\n');
+      const counts = Object.groupBy(all, ({ verdict }) => verdict);
+      if (process.env['HEDDLE_SHOW'] !== undefined)
+        console.log(
+          Object.entries(counts).map(([verdict, some = []]) => `${verdict}: ${some.length}`),
+          why,
+        );
+      expect(undecided.length, why).toBeLessThan(ASKED / 4);
+      expect(counts['reaches']?.length).toBeGreaterThan(ASKED / 8);
+      expect(counts['does not reach']?.length).toBeGreaterThan(ASKED / 8);
+    });
+
+    test.each([
+      ['default-z/b', 'default-x/b:80', 1, 'does not reach'],
+      ['default-x/a', 'default-y/a:80', 0, 'reaches'],
+      ['default-x/a', '192.0.2.1:80', 2, "can't be decided here"],
+    ])('the command from %s to %s ends with %i', async (from, to, exit, verdict) => {
+      const node = table.ends.find(({ pod }) => pod === from)?.node ?? '';
+      const where = ['--config', settingsFile('e2e-policies'), '--node', node];
+      const { code, stdout, stderr } = await runInside(
+        lab.record,
+        heddleCommand(lab.record, ['explain', from, to, ...where]),
+      );
+      expect(stdout.split('\n')[0], stderr).toBe(`Pod ${from} → ${to}: ${verdict}`);
+      expect(code).toBe(exit);
     });
   },
 );

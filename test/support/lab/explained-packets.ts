@@ -44,10 +44,18 @@ export async function said(lab: LabRecord, asking: Asking): Promise<Said> {
   const report = await explain(lab, asking.from.node, asking);
   const common = { asking, report };
   if (report.verdict !== "can't be decided here") return { ...common, verdict: report.verdict };
-  const { node } = report.destination;
+  const [end] = report.legs.map((leg) => leg.end);
+  const { endpoints = [], node = end?.kind === 'node' ? end.node : undefined } = report.destination;
   if (report.part !== 'sends' || report.passesHere !== true || node === undefined)
     return { ...common, verdict: 'undecided' };
-  const there = await explain(lab, node, asking);
+  const [endpoint, ...others] = endpoints;
+  if (others.length > 0) return { ...common, verdict: 'undecided' };
+  const [, address, port] = /^(.+):(\d+)$/.exec(endpoint ?? '') ?? [];
+  const there = await explain(
+    lab,
+    node,
+    address === undefined ? asking : { ...asking, destination: address, port: Number(port) },
+  );
   if (there.verdict === 'does not reach') return { ...common, verdict: there.verdict };
   return { ...common, verdict: there.passesHere === true ? 'reaches' : 'undecided' };
 }

@@ -71,6 +71,8 @@ describe('what can not be asked is told, with what to write', () => {
     ['blue/web', '10.0.0.1/tcp', 'tcp needs a port'],
     ['blue/web', '10.0.0.1:80/icmp', 'ICMP has no ports'],
     ['blue/web', 'example.org:443', 'is a name of DNS'],
+    ['blue/web', '224.0.0.251:5353/udp', 'is an address of a group'],
+    ['blue/web', 'ff02::1', 'is an address of a group'],
     ['blue/web', 'a/b/c/d', 'write NAMESPACE/POD, svc/NAMESPACE/NAME'],
     ['blue/web', 'red/$(reboot)', `"$(reboot)" can't be a name`],
     ['blue/web"', 'red/db', `"web"" can't be a name`],

@@ -25,6 +25,7 @@ const meant: Meant = {
   port: 5432,
   protocol: 'tcp',
   node: 'n1',
+  endpoints: [],
   closedBy: ['NetworkPolicy red/db'],
 };
 
@@ -233,6 +234,7 @@ describe('can not be decided on this node', () => {
       node: 'n2',
     });
     expect(sends).toMatchObject({ verdict: "can't be decided here", passesHere: true });
+    expect(sends.why).toContain('what node n2 makes of it its own databases say: ask there, too.');
     const receives = judged(
       [andBack(arrives(), { kind: 'node', node: 'n1' })],
       'receives',
@@ -244,6 +246,18 @@ describe('can not be decided on this node', () => {
       verdict: 'does not reach',
       passesHere: false,
     });
+  });
+
+  test('the endpoint of a service that is on another node is to be asked for there', () => {
+    const { node: _node, ...service } = meant;
+    expect(
+      judged([there({ kind: 'node', node: 'n2' })], 'sends', sender, {
+        ...service,
+        endpoints: ['10.20.1.6:8080'],
+      }).why,
+    ).toContain(
+      'what node n2 makes of it its own databases say: ask there, too for 10.20.1.6:8080.',
+    );
   });
 
   test('a tunnel to another node than that of the pod does not let it pass', () => {

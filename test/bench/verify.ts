@@ -13,7 +13,9 @@ import {
 } from '../../src/api/kinds.ts';
 import { readTables } from '../../src/verify/read/databases.ts';
 import type { Snapshot } from '../../src/verify/snapshot.ts';
-import { verify, type Verdict } from '../../src/verify/verify.ts';
+import { certificateOf } from '../../src/verify/certificate/certify.ts';
+import { recheck } from '../../src/verify/recheck/recheck.ts';
+import { prove, type Proof } from '../../src/verify/verify.ts';
 import { median, processorTime, type Benchmark, type Figure } from './benchmark.ts';
 import { schemaOf } from './filled-server.ts';
 import { northboundServer } from './fill.ts';
@@ -23,6 +25,7 @@ import { BENCH_SETTINGS, fillStore, OWN_NODE } from './zone-objects.ts';
 const NODES = 10;
 const PODS_PER_NETWORK = 2;
 const RUNS = 5;
+const TIME = '2026-01-01T00:00:00Z';
 const never = new AbortController().signal;
 
 interface Costs {
@@ -30,6 +33,9 @@ interface Costs {
   /** Milliseconds by the clock: until rows are here, and until they are judged. */
   readonly read: number;
   readonly judged: number;
+  /** Of processor time: a certificate of that, and a check of it. */
+  readonly certified: number;
+  readonly checked: number;
 }
 
 async function costsOf(networks: number): Promise<Costs> {
@@ -61,28 +67,40 @@ async function costsOf(networks: number): Promise<Costs> {
   };
   const reads: number[] = [];
   const judgements: number[] = [];
-  let verdict: Verdict | undefined;
+  const certificates: number[] = [];
+  const checks: number[] = [];
+  let last: Proof | undefined;
   for (let i = 0; i < RUNS; i += 1) {
     const begun = performance.now();
     const northbound = await readTables('OVN_Northbound', zone.client, has, never);
     reads.push(performance.now() - begun);
     const start = processorTime();
-    verdict = verify({
+    const snapshot: Snapshot = {
       node: OWN_NODE,
       settings: { ...BENCH_SETTINGS, routingTables: 10_000 },
       objects,
       northbound,
       host: {},
       unread: ['Southbound, Open vSwitch and the host'],
-    });
+    };
+    last = prove(snapshot);
     judgements.push(processorTime() - start);
+    const before = processorTime();
+    const certificate = certificateOf(snapshot, last, { time: TIME, heddle: 'bench' });
+    certificates.push(processorTime() - before);
+    const between = processorTime();
+    const [wrong] = recheck(certificate);
+    checks.push(processorTime() - between);
+    if (wrong !== undefined) throw new Error(wrong);
   }
-  const [violation] = verdict?.violations ?? [];
+  const [violation] = last?.verdict.violations ?? [];
   if (violation !== undefined) throw new Error(`${violation.where}: ${violation.what}`);
   return {
-    rows: verdict?.counts['northbound'] ?? 0,
+    rows: last?.verdict.counts['northbound'] ?? 0,
     read: median(reads),
     judged: median(judgements),
+    certified: median(certificates),
+    checked: median(checks),
   };
 }
 
@@ -95,6 +113,13 @@ async function run(progress: (text: string) => void): Promise<readonly Figure[]>
     { name: '500 networks: rows', value: many.rows, unit: 'rows' },
     { name: '500 networks: rows are read', value: many.read, unit: 'ms', floor: few.read },
     { name: '500 networks: … and judged', value: many.judged, unit: 'ms', floor: few.judged },
+    {
+      name: '500 networks: a certificate is made',
+      value: many.certified,
+      unit: 'ms',
+      floor: few.certified,
+    },
+    { name: '500 networks: … and checked', value: many.checked, unit: 'ms', floor: few.checked },
   ];
 }
 

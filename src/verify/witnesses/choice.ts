@@ -66,13 +66,18 @@ export function chosenWitnesses(
   const pick = <T>(all: readonly T[]): T | undefined => all[Math.floor(next() * all.length)];
   const sources = sourcesOf(snapshot, proof);
   const targets = targetsOf(snapshot, proof);
-  const byFamily = Map.groupBy(targets, ({ address }) => familyOf(address));
+  const byFamily = new Map(
+    [...Map.groupBy(targets, ({ address }) => familyOf(address))].map(([family, all]) => [
+      family,
+      Map.groupBy(all, ({ network }) => network),
+    ]),
+  );
   const witnesses: Witness[] = [];
   for (let turn = 0; turn < count; turn += 1) {
     const source = pick(sources);
     const address = source && pick(source.addresses);
     if (source === undefined || address === undefined) continue;
-    const known = Map.groupBy(byFamily.get(familyOf(address)) ?? [], ({ network }) => network);
+    const known = byFamily.get(familyOf(address)) ?? new Map<string, readonly Target[]>();
     const others = [...known.keys()].filter((name) => name !== source.network);
     const network = turn % 3 === 2 ? source.network : (pick(others) ?? source.network);
     const to = pick(known.get(network) ?? []);

@@ -58,11 +58,12 @@ const isArrived = ({ there, back }: Try): boolean =>
   back.end.isMeant;
 
 /** The way is one that is known to lead to nobody who would answer. */
-const isLost = ({ there, back }: Try, meant: Meant): boolean => {
+const isLost = ({ there, back }: Try, sender: Sender, meant: Meant): boolean => {
   const stops = [there, ...(back === undefined ? [] : [back])].some(
     ({ end }) => end.kind === 'stopped' || (end.kind === 'pod' && !end.isMeant),
   );
-  return stops || (there.end.kind === 'outside' && meant.isPodAddress);
+  // A network that is a physical one goes on outside.
+  return stops || (there.end.kind === 'outside' && meant.isPodAddress && areOther(sender, meant));
 };
 
 /** The part of this node lets it pass, there and back. */
@@ -80,7 +81,7 @@ export function judged(
   meant: Meant,
   missing: readonly string[] = [],
 ): Judgement {
-  const lost = tries.filter((one) => isLost(one, meant));
+  const lost = tries.filter((one) => isLost(one, sender, meant));
   const none = { stoppedBy: [], remedies: [], notes: missing };
   const [first] = tries;
   if (first === undefined)
@@ -163,7 +164,7 @@ function stopped(
   const remedies = distinct.flatMap((stop) => remedyOf(stop, sender, meant) ?? []);
   const first = tries[0];
   const why = first === undefined ? '' : whySentence(first, sender, meant);
-  const areApart = areOther(sender, meant) && distinct.every(({ by }) => isOfOvn(by));
+  const areApart = areOther(sender, meant) && distinct.every(({ by }) => isForNobody(by));
   return {
     why,
     stoppedBy: distinct.map(({ by }) => by),
@@ -189,6 +190,10 @@ const RULES = [
 ];
 const isOfOvn = ({ origin }: Decided): boolean =>
   origin === undefined || !RULES.includes(rootOf(origin).table);
+/** Stages in which a switch or a router finds nobody with the address (ovn-northd(8)). */
+const LOOKS_FOR_SOMEBODY =
+  /^(ls_in_l2_lkup|ls_in_l2_unknown|lr_in_ip_routing|lr_in_ip_routing_ecmp|lr_in_arp_resolve)$/;
+const isForNobody = (by: Decided): boolean => isOfOvn(by) && LOOKS_FOR_SOMEBODY.test(by.stage);
 
 const identityOf = ({ origin, stage, match }: Decided): string =>
   origin?.madeOf.at(-1)?.uuid ?? origin?.uuid ?? `${stage} ${match}`;
@@ -199,7 +204,7 @@ function whySentence(one: Try, sender: Sender, meant: Meant): string {
   if (stop?.end.kind === 'stopped') {
     const { by, isRefused } = stop.end;
     const feature = featureOfOrigin(by.origin);
-    if (isOfOvn(by) && stop.direction === 'there')
+    if (isForNobody(by) && stop.direction === 'there')
       return `${areOther(sender, meant) ? `Networks ${sender.network} and ${meant.network} are apart: on` : 'On'} network ${sender.network} nobody has ${meant.address} (it is dropped in ${by.stage}).`;
     const object = ownerOf(by.origin);
     const who =

@@ -191,6 +191,24 @@ describe('does not reach', () => {
     });
   });
 
+  test('not what leaves for a pod of the same network, which a physical one joins', () => {
+    expect(judge([there({ kind: 'outside', port: 'ln' })])).toMatchObject({
+      verdict: "can't be decided here",
+      why: 'It leaves by port ln; what is beyond this node nobody here knows.',
+    });
+  });
+
+  test.each([
+    [
+      'ls_in_l2_unknown',
+      'On network blue_net nobody has 10.20.0.6 (it is dropped in ls_in_l2_unknown).',
+    ],
+    ['ls_in_check_port_sec', 'It is dropped by OVN itself, in ls_in_check_port_sec.'],
+  ])('what a switch drops by itself in %s', (stage, why) => {
+    const by: Decided = { kind: 'drops', stage, match: '1' };
+    expect(judge([there(stopped(by))])).toMatchObject({ why, remedies: [] });
+  });
+
   test('what another pod of the network gets, which has the same address', () => {
     expect(judge([there(arrives('Pod blue/other', false))]).why).toBe(
       'On network blue_net that is the address of Pod blue/other, which gets it instead.',

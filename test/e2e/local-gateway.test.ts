@@ -13,6 +13,7 @@ import {
   startHostTenants,
   type HostTenants,
 } from '../support/lab/host-tenants.ts';
+import { addCards } from '../support/lab/egress-nodes.ts';
 import { testLab, whyNoVirtualMachine, type TestLab } from '../support/lab/lab.ts';
 import {
   API,
@@ -49,6 +50,14 @@ const insideIps = ({ id }: Tenant): readonly string[] => [
   `172.16.1.${40 + id}`,
   `fd00:10:96::${40 + id}`,
 ];
+
+/** Addresses of load balancers. */
+const balancers = ({ id }: Tenant): readonly string[] => [
+  `172.18.0.${60 + id}`,
+  `fd00:172:18::${60 + id}`,
+];
+/** The node in the network of its other card. */
+const ON_CARD = ['10.9.0.1', 'fd00:10:9::1'];
 
 const hostPort = (id: number): number => 31_080 + id;
 /** A pod on the default network. */
@@ -300,6 +309,69 @@ describe.skipIf(whyNoVirtualMachine !== undefined)(
           ];
         }),
       );
+    });
+
+    test('pods of EgressServices leave by a routing table with the address of their load balancer, and by the network with that of the node there', async () => {
+      const script = [
+        ...Object.entries({ v4: '10.9.0.100', v6: 'fd00:10:9::100' }).map(
+          ([family, via]) =>
+            `ip -n ${NODE} ${family === 'v6' ? '-6 ' : ''}route add default via ${via} dev card table 1200`,
+        ),
+        `ip netns exec ${NODE} sysctl -qw net.ipv4.conf.card.forwarding=1 net.ipv4.conf.card.rp_filter=2`,
+        ...TENANTS.flatMap((tenant) =>
+          balancers(tenant).map(
+            (address, n) =>
+              `ip -n ext route replace ${address} via ${ON_CARD[n]} dev cards src ${[OUTSIDE.v4, OUTSIDE.v6][n]}`,
+          ),
+        ),
+      ];
+      await addCards(lab.record, [NODE]);
+      await outputInside(lab.record, ['sh', '-ec', script.join('\n')]);
+      const ways = (expected: (tenant: Tenant, family: number) => string): Way[] =>
+        TENANTS.flatMap((tenant) =>
+          [OUTSIDE.v4, OUTSIDE.v6].map((to, family) => ({
+            from: namespaceOf(web(tenant)),
+            to,
+            port: SERVER_PORT,
+            expected: `outside saw ${expected(tenant, family)}`,
+          })),
+        );
+      const write = (spec: object): void =>
+        tenants.write(
+          'egress-services.yaml',
+          TENANTS.flatMap((tenant) => {
+            const key = `${tenant.name}/out`;
+            const { addresses = [] } = tenants.onDefault.get(web(tenant)) ?? {};
+            const ingress = balancers(tenant).map((ip) => ({ ip }));
+            return [
+              service(
+                key,
+                [`172.16.1.${50 + tenant.id}`, `fd00:10:96::${50 + tenant.id}`],
+                { type: 'LoadBalancer', ports: PORTS },
+                { loadBalancer: { ingress } },
+              ),
+              ...sliceObjects(key, [{ pod: web(tenant), node: NODE, addresses }]),
+              {
+                apiVersion: 'k8s.ovn.org/v1',
+                kind: 'EgressService',
+                metadata: { namespace: tenant.name, name: 'out' },
+                spec: { network: '1200', ...spec },
+              },
+            ];
+          }),
+        );
+      const here = { matchLabels: { 'kubernetes.io/hostname': NODE } };
+      write({ sourceIPBy: 'LoadBalancerIP', nodeSelector: here });
+      await prove(
+        ways((tenant, family) => balancers(tenant)[family] ?? ''),
+        { seesPeer: true },
+      );
+      write({ sourceIPBy: 'Network' });
+      await prove(
+        ways((_tenant, family) => ON_CARD[family] ?? ''),
+        { seesPeer: true },
+      );
+      tenants.write('egress-services.yaml', []);
     });
 
     test('names in EgressFirewalls are in force before pods of each are told, also after the daemon was killed, when they are told at once', async () => {

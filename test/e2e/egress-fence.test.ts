@@ -14,6 +14,7 @@ import { testLab, whyNoLab, type TestLab } from '../support/lab/lab.ts';
 import { whileAskingForOwners, type Ownership } from '../support/lab/neighbour-owners.ts';
 import { nodeAddresses } from '../support/lab/matrix-tenants.ts';
 import { manifestsText, podOn, spaceObjects } from '../support/lab/network-spaces.ts';
+import { proofOf } from '../support/lab/proof.ts';
 import { Tenants } from '../support/lab/tenants.ts';
 import { ownFolder } from '../support/run/left-behind.ts';
 
@@ -172,6 +173,10 @@ describe.skipIf(whyNoLab !== undefined)(
       label('n1', 'n2');
       await expect.poll(fence, SOON).toContain(`hard_timeout=${FENCE}`);
       await expect.poll(seen, SOON).toEqual(ALL_SEEN);
+      // Networks are as far apart as without it.
+      await expect
+        .poll(async () => (await proofOf(lab.record, 'n2')).verdict.violations, SOON)
+        .toEqual([]);
     });
 
     test('a daemon that is killed and starts again loses no packet', async () => {

@@ -142,6 +142,21 @@ export const FEATURES: readonly Feature[] = [
     [MATRIX, 'with a local external policy only where the pod is'],
     ['e2e/service-cases.test', 'an external address of no node is answered'],
   ),
+  {
+    name: 'cluster IPs, from namespaces of the default network that an administrator named',
+    page: 'api.md#access-from-the-default-network',
+    works: [
+      {
+        on: PRIMARY,
+        proof: 'packets',
+        by: [[MATRIX, 'pods of a named namespace of the default network reach services']],
+      },
+    ],
+    not: [
+      { on: [DEFAULT], why: 'every namespace without a network of its own is on it' },
+      { on: SECONDARY, why: NO_SERVICES },
+    ],
+  },
   service('session affinity', 'topology.md#services', [
     MATRIX,
     'connections to a cluster IP are spread over its pods',

@@ -76,6 +76,19 @@ export const networkMasqueradeOffsets = (
   managementPort: MASQUERADE_USER_BASE + 2 * networkId,
 });
 
+/** The largest id of a network: ids are annotated as 0…4095 (reference/api.md §5.4). */
+const MOST_NETWORK_ID = 4095;
+
+/** The first and the last of the addresses that networks have in the masquerade subnet, whatever their ids; undefined where it has room for none. */
+export function networkMasquerade(subnet: Prefix): readonly [Address, Address] | undefined {
+  const first = networkMasqueradeOffsets(1).gatewayRouter;
+  const last = networkMasqueradeOffsets(MOST_NETWORK_ID).managementPort;
+  const room = Number(
+    lastOf(subnet) - subnet.base > BigInt(last) ? last : lastOf(subnet) - subnet.base,
+  );
+  return room < first ? undefined : [addressAt(subnet, first), addressAt(subnet, room)];
+}
+
 /** Where the addresses of EgressIPs at network cards start, which have as many as there are marks: behind those of networks, before links between these. */
 const MASQUERADE_EGRESS_BASE = 10_000;
 const MASQUERADE_EGRESS_COUNT = 5000;

@@ -9,6 +9,8 @@ import {
 import type { ManifestDocument, ManifestError } from '../api/validation/manifest.ts';
 import { describeObject } from '../api/validation/manifest.ts';
 import {
+  accessLabelProblem,
+  DEFAULT_ACCESS_LABEL,
   namesLabelProblem,
   NETWORK_NAMES_LABEL,
   PRIMARY_NETWORK_LABEL,
@@ -215,22 +217,23 @@ function unusableNads(
   });
 }
 
-/** Networks whose label for their names says nothing. */
-const uselessNameLabels = (documents: readonly ManifestDocument[]): ManifestError[] =>
+/** Networks with a label that says nothing. */
+const uselessLabels = (documents: readonly ManifestDocument[]): ManifestError[] =>
   documents.flatMap((document) => {
     const network = asNetwork(document);
     const spec = network === undefined ? undefined : networkSpecOf(network);
     if (spec === undefined || spec.kind === 'invalid') return [];
-    const problem = namesLabelProblem(document.object.metadata.labels, spec.value.role);
-    return problem === undefined
-      ? []
-      : [
-          about(
-            document,
-            problem,
-            document.positionOf(['metadata', 'labels', NETWORK_NAMES_LABEL]),
-          ),
-        ];
+    const { role } = spec.value;
+    const { labels } = document.object.metadata;
+    const problems: readonly (readonly [label: string, problem: string | undefined])[] = [
+      [NETWORK_NAMES_LABEL, namesLabelProblem(labels, role)],
+      [DEFAULT_ACCESS_LABEL, accessLabelProblem(labels, role)],
+    ];
+    return problems.flatMap(([label, problem]) =>
+      problem === undefined
+        ? []
+        : [about(document, problem, document.positionOf(['metadata', 'labels', label]))],
+    );
   });
 
 /** Networks whose rows in OVN would have the same names. */
@@ -362,7 +365,7 @@ export function checkTogether(
       ...unusableNads(documents, settings),
       ...conflictingPrimaries(documents),
       ...refusedConnects(previews),
-      ...uselessNameLabels(documents),
+      ...uselessLabels(documents),
       ...clashingNames(documents),
       ...unlabelledNamespaces(documents),
       ...senselessSelectors(documents),

@@ -232,6 +232,8 @@ export interface ClusterSettings {
   readonly forwardsDns: boolean;
   /** Pods of primary networks that ask for it are told the addresses of their own networks by DNS. */
   readonly networkNames: boolean;
+  /** Namespaces of the default network whose pods reach services of primary networks that let them in. */
+  readonly defaultAccess: readonly string[];
   /** Domain of the names of services and pods, as kubelets have it (`clusterDomain`). */
   readonly clusterDomain: string;
   /** Hosts have VRFs: without them pods of primary networks reach no service of the default network. */

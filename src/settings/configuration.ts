@@ -41,6 +41,7 @@ import {
   labelSelector,
   list,
   namespaceName,
+  namespaceNames,
   nextHops,
   oneOf,
   portRange,
@@ -500,6 +501,7 @@ function clusterSettings(read: Read, kernelPortRange = ''): ClusterSettings {
     dnsServers: read('dns-servers', dnsServers, defaults.dnsServers),
     forwardsDns: read('dns-forwarder', boolean, defaults.forwardsDns),
     networkNames: read('network-names', boolean, defaults.networkNames),
+    defaultAccess: read('default-network-access', namespaceNames, defaults.defaultAccess),
     clusterDomain: read('cluster-domain', domainName, defaults.clusterDomain),
     hasVrfs: read('host-vrfs', boolean, defaults.hasVrfs),
     serviceExternalRanges: read(

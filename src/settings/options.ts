@@ -156,6 +156,13 @@ export const OPTIONS = [
     'false',
   ),
   option(
+    'default-network-access',
+    'cluster',
+    'LIST',
+    'namespaces of the default network whose pods reach the services of primary networks with the label k8s.ovn.org/default-network-access=true; empty: none',
+    '',
+  ),
+  option(
     'cluster-domain',
     'cluster',
     'DOMAIN',

@@ -169,6 +169,11 @@ export function namespaceName(text: string): string {
   throw new Error(`"${text}" is no name of a namespace`);
 }
 
+/** Names of namespaces, by commas. */
+export const namespaceNames = (text: string): readonly string[] => [
+  ...new Set(list(text).map(namespaceName)),
+];
+
 export function domainName(text: string): string {
   if (isDnsSubdomain(text)) return text;
   throw new Error(

@@ -33,6 +33,7 @@ import { policyGroup, policyRules } from './policy/network-policy.ts';
 import { podAddresses, portAddresses } from './policy/peer-addresses.ts';
 import { defaultNamespaceGroups, namespaceGroups } from './pods/namespace-groups.ts';
 import { podPorts } from './pods/port.ts';
+import { defaultAccessWays } from './services/default-access.ts';
 import { enabledServiceAddresses } from './services/enabled-service-addresses.ts';
 import { hostPortBalancers } from './services/host-ports.ts';
 import { loadBalancers } from './services/load-balancers.ts';
@@ -43,6 +44,7 @@ export const zoneFeatures: readonly Feature<ZoneFacts>[] = [
   controlPlaneProtection,
   secondaryPods,
   enabledServiceAddresses,
+  defaultAccessWays,
   egressAddresses,
   ownChassis,
   remoteChassis,

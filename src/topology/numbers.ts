@@ -47,6 +47,8 @@ export const POLICY_SIBLING = 9002;
 /** Before all that sends what pods send elsewhere. */
 export const POLICY_MULTICAST = 1005;
 export const POLICY_NODE_ADDRESS = 1004;
+/** To services of primary networks, by way of the host. No number of ovn-kubernetes. */
+export const POLICY_DEFAULT_ACCESS = 1001;
 /** In local gateway mode, of pods that leave by next hops. */
 export const POLICY_EXTERNAL_ROUTE = 501;
 export const POLICY_NO_REROUTE = 102;

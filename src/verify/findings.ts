@@ -40,6 +40,7 @@ export interface Edge {
     | 'host'
     | 'physical'
     | 'service'
+    | 'access'
     | 'open port';
   /** Row by which it leads. */
   readonly where: string;

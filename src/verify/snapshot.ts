@@ -82,6 +82,8 @@ export interface HostState {
 export interface Settings extends ClusterAddressing {
   /** Routing table of a network: this and its id. */
   readonly routingTables: number;
+  /** Namespaces of the default network whose pods reach services of networks that let them in. */
+  readonly defaultAccess: readonly string[];
 }
 
 /** What a server says of a database when it is read. */

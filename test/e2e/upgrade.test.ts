@@ -162,7 +162,10 @@ describe.skipIf(whyNot !== undefined)(
     }
 
     beforeAll(async () => {
-      writeFileSync(join(folder, 'tenants.yaml'), manifest(TALKING.flatMap(tenantObjects)));
+      writeFileSync(
+        join(folder, 'tenants.yaml'),
+        manifest(TALKING.flatMap((tenant) => tenantObjects(tenant))),
+      );
       lab = await testLab('e2e-upgrade', { families: 'dual' });
       tenants = new Tenants(lab.record, { folder });
       await tenants.start();

@@ -17,6 +17,8 @@ import { Tenants } from '../support/lab/tenants.ts';
 
 const NODE = 'n1';
 const CERTIFICATE = '/tmp/certificate.json';
+/** The network `shop_net` lets pods of this namespace to its services. */
+const ACCESS = ['--default-network-access=monitoring'];
 
 const isFound = (
   { check, concerns, where }: PlantedFault,
@@ -43,7 +45,7 @@ describe.skipIf(whyNoLab !== undefined)(
     const northd = (signal: 'STOP' | 'CONT'): Promise<string> =>
       shell(`kill -${signal} $(cat /run/ovn/ovn-northd.pid)`);
     const violations = async (): Promise<readonly string[]> => {
-      const { verdict } = await proofOf(lab.record, NODE);
+      const { verdict } = await proofOf(lab.record, NODE, ACCESS);
       return verdict.violations.map(({ check, where, what }) => `${check}: ${where} ${what}`);
     };
 
@@ -51,12 +53,13 @@ describe.skipIf(whyNoLab !== undefined)(
       lab = await testLab('e2e-verify', { nodes: 2 });
       const tenants = new Tenants(lab.record, {
         folder: join(checkout, 'test/e2e/fixtures/verify'),
+        daemonArguments: ACCESS,
       });
       await tenants.start();
       await vi.waitFor(async () => {
         expect(await violations()).toEqual([]);
       }, SOON);
-      const { networks } = (await proofOf(lab.record, NODE)).verdict;
+      const { networks } = (await proofOf(lab.record, NODE, ACCESS)).verdict;
       const ofNetwork = (name: string): FaultNumbers['blue'] =>
         numbersOf(networks.find((network) => network.name === name)?.id ?? 0);
       numbers = { blue: ofNetwork('blue_l3'), green: ofNetwork('green_l3') };
@@ -69,6 +72,7 @@ describe.skipIf(whyNoLab !== undefined)(
 
     test('finds every pair of networks apart, and those that objects join', async () => {
       const { code, verdict } = await proofOf(lab.record, NODE, [
+        ...ACCESS,
         '--witnesses',
         '24',
         '--seed',
@@ -85,6 +89,7 @@ describe.skipIf(whyNoLab !== undefined)(
           'yellow_l3 ClusterNetworkConnect yellow-purple ClusterNetworkConnect yellow-purple',
           'purple_l2 ClusterNetworkConnect yellow-purple ClusterNetworkConnect yellow-purple',
           'outside shop_net Service shop/web',
+          'default shop_net UserDefinedNetwork shop/net',
           'default Pod green/a Pod green/a',
           'blue_l3 outside UserDefinedNetwork blue/l3',
         ]),
@@ -113,7 +118,7 @@ describe.skipIf(whyNoLab !== undefined)(
       if (fault === undefined) throw new Error(`there is no fault called ${name}`);
       await shell(fault.plant);
       try {
-        const asked = ['--witnesses', '12', '--seed', '2'];
+        const asked = [...ACCESS, '--witnesses', '12', '--seed', '2'];
         const { code, verdict } = await proofOf(lab.record, NODE, asked);
         const told = verdict.violations.filter(({ check }) => check === 'witnesses');
         expect(told).not.toEqual([]);
@@ -136,7 +141,7 @@ describe.skipIf(whyNoLab !== undefined)(
           await shell(faults.map(({ plant }) => plant).join('\n'));
           await expect
             .poll(async () => {
-              const { code, verdict } = await proofOf(lab.record, NODE);
+              const { code, verdict } = await proofOf(lab.record, NODE, ACCESS);
               const missing = faults.filter((fault) => !isFound(fault, verdict.violations));
               return { code, missing: missing.map(({ name }) => name) };
             }, SOON)
@@ -151,8 +156,21 @@ describe.skipIf(whyNoLab !== undefined)(
       },
     );
 
+    test('finds what lets the default network in where no administrator names who may', async () => {
+      const { code, verdict } = await proofOf(lab.record, NODE);
+      expect(code).toBe(1);
+      expect(verdict.violations.map(({ where }) => where.replace(/^10\S+/, 'POD'))).toEqual([
+        'POD of default-access-pods-v4',
+        '172.16.1.80 . tcp . 80 of default-access-services-v4',
+      ]);
+    });
+
     test('does not decide what it could not read', async () => {
-      const { code, verdict } = await proofOf(lab.record, NODE, ['--sb', 'unix:/nowhere']);
+      const { code, verdict } = await proofOf(lab.record, NODE, [
+        ...ACCESS,
+        '--sb',
+        'unix:/nowhere',
+      ]);
       expect(code).toBe(2);
       expect(verdict.undecided).toEqual([expect.stringContaining('OVN_Southbound')]);
     });

@@ -45,23 +45,54 @@ export const PRIMARY_NETWORK_LABEL = 'k8s.ovn.org/primary-user-defined-network';
 /** Label of networks whose pods are told the addresses of their own networks by DNS, `true` or `false`; NADs have it from their objects. */
 export const NETWORK_NAMES_LABEL = 'k8s.ovn.org/network-names';
 
-/** Whether a network's names are to be answered by nodes, as its labels say. */
-export const asksForNames = (labels: Readonly<Record<string, string>> = {}): boolean =>
-  own(labels, NETWORK_NAMES_LABEL) === 'true';
+/** Label of networks whose services pods of the namespaces of `default-network-access` reach, `true` or `false`; NADs have it from their objects. */
+export const DEFAULT_ACCESS_LABEL = 'k8s.ovn.org/default-network-access';
+
+/** A label by which the owner of a network asks for something, `true` or `false`. */
+interface NetworkWish {
+  readonly label: string;
+  /** What is so while its value says nothing. */
+  readonly otherwise: string;
+  /** Of what networks can't be asked for. */
+  readonly elsewhere: string;
+}
+
+const NAMES_WISH: NetworkWish = {
+  label: NETWORK_NAMES_LABEL,
+  otherwise: "names of the network are what the cluster's DNS says",
+  elsewhere: 'names are answered on primary networks alone',
+};
+const ACCESS_WISH: NetworkWish = {
+  label: DEFAULT_ACCESS_LABEL,
+  otherwise: 'the default network reaches no service of the network',
+  elsewhere: 'services are on primary networks alone',
+};
+
+type Labels = Readonly<Record<string, string>>;
+
+const asks =
+  ({ label }: NetworkWish) =>
+  (labels: Labels = {}): boolean =>
+    own(labels, label) === 'true';
 
 /** What is wrong with how the labels of a network of that role say it. */
-export function namesLabelProblem(
-  labels: Readonly<Record<string, string>> = {},
-  role: string,
-): string | undefined {
-  const value = own(labels, NETWORK_NAMES_LABEL);
-  if (value === undefined || value === 'false') return undefined;
-  if (value !== 'true')
-    return `label ${NETWORK_NAMES_LABEL}: ${formatValue(value)} is neither "true" nor "false"; names of the network are what the cluster's DNS says`;
-  return role === 'primary'
-    ? undefined
-    : `label ${NETWORK_NAMES_LABEL}: names are answered on primary networks alone; remove the label`;
-}
+const wishProblem =
+  ({ label, otherwise, elsewhere }: NetworkWish) =>
+  (labels: Labels = {}, role: string): string | undefined => {
+    const value = own(labels, label);
+    if (value === undefined || value === 'false') return undefined;
+    if (value !== 'true')
+      return `label ${label}: ${formatValue(value)} is neither "true" nor "false"; ${otherwise}`;
+    return role === 'primary' ? undefined : `label ${label}: ${elsewhere}; remove the label`;
+  };
+
+/** Whether a network's names are to be answered by nodes, as its labels say. */
+export const asksForNames = asks(NAMES_WISH);
+export const namesLabelProblem = wishProblem(NAMES_WISH);
+
+/** Whether the default network may reach services of a network, as its labels say. */
+export const letsDefaultIn = asks(ACCESS_WISH);
+export const accessLabelProblem = wishProblem(ACCESS_WISH);
 
 const BY_MANAGER = 'remove the annotation: the cluster manager writes it again';
 

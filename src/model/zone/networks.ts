@@ -1,6 +1,9 @@
 /** Networks: what NADs ask for, and which of it may be here. */
 import { switchTunnelKey } from '../../allocators/tunnel-keys.ts';
-import { NETWORK_NAMES_LABEL } from '../../api/annotations/network-annotations.ts';
+import {
+  DEFAULT_ACCESS_LABEL,
+  NETWORK_NAMES_LABEL,
+} from '../../api/annotations/network-annotations.ts';
 import { ovnPrefix } from '../../api/nad/network-name.ts';
 import { DerivedFacts } from '../../facts/derived-facts.ts';
 import { FactTable } from '../../facts/fact-table.ts';
@@ -48,11 +51,12 @@ export function networkTables(known: ZoneBasis & NodeTables) {
   const definitions = new FactTable<
     [nad: string],
     NetworkDefinition,
-    { namespace: [string]; named: [] }
+    { namespace: [string]; named: []; open: [] }
   >('definitions', recorder, {
     indexes: {
       namespace: ({ namespace }) => [namespace],
       named: ({ labels }) => (Object.hasOwn(labels, NETWORK_NAMES_LABEL) ? [[]] : []),
+      open: ({ labels }) => (Object.hasOwn(labels, DEFAULT_ACCESS_LABEL) ? [[]] : []),
     },
   });
   /** What the NADs of each network say together. */

@@ -8,6 +8,7 @@ import { valueOf } from '../read/reading.ts';
 import { hasGateway } from '../rules/network-addresses.ts';
 import type { AttachmentTables } from './attachments.ts';
 import type { ConnectTables } from './connects.ts';
+import type { DefaultAccessTables } from './default-access.ts';
 import type { EgressIpTables } from './egress-ips.ts';
 import type { EgressServiceTables } from './egress-services.ts';
 import type { NetworkTables } from './networks.ts';
@@ -33,6 +34,7 @@ const PODS = 'pods';
 const CONNECTS = 'connects';
 const SIBLINGS = 'primary networks of the same namespace';
 const SERVICES = 'services';
+const DEFAULT_ACCESS = 'access from the default network';
 const EGRESS_IPS = 'EgressIPs';
 const EGRESS_SERVICES = 'EgressServices';
 const HOST_PODS = "pods on the host's network";
@@ -54,6 +56,7 @@ export function renderedTables(
     AttachmentTables &
     EgressIpTables &
     EgressServiceTables &
+    DefaultAccessTables &
     ServiceTables,
   { renderEverywhere, gracePeriod = DEFAULT_GRACE_PERIOD }: RenderingOptions,
 ) {
@@ -152,6 +155,7 @@ export function renderedTables(
   };
   followDirect(known.attachments.distinct('network'), PODS);
   followDirect(known.serviceNetworks.distinct('exposed'), SERVICES);
+  followDirect(known.accessUses, DEFAULT_ACCESS);
   follow(known.egressUses.distinct('network'), EGRESS_IPS);
   follow(known.egressServiceUses.distinct('network'), EGRESS_SERVICES);
   followDirect(hostPodNetworks.distinct('network'), HOST_PODS);

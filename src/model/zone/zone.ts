@@ -9,6 +9,7 @@ import { adminTables } from './admin-policies.ts';
 import { attachmentTables } from './attachments.ts';
 import { backendTables } from './backends.ts';
 import { connectTables } from './connects.ts';
+import { defaultAccessTables } from './default-access.ts';
 import { dnsForwardingTables } from './dns-forwarding.ts';
 import { hostPortTables } from './host-ports.ts';
 import { hostRouteTables } from './host-routes.ts';
@@ -54,7 +55,7 @@ function tablesOf(nodeName: string, settings: ClusterSettings, options: Renderin
   const connects = { ...networks, ...connectTables(networks) };
   const reach = { ...connects, ...reachTables(connects), ...attachmentTables(networks) };
   const services = { ...reach, ...serviceTables(reach), ...egressIpTables(reach) };
-  const egress = { ...services, ...egressServiceTables(services) };
+  const egress = { ...services, ...egressServiceTables(services), ...defaultAccessTables(reach) };
   const classes = { ...egress, ...egressClassTables(egress) };
   const routed = { ...classes, ...externalRouteTables(classes) };
   const placed = { ...routed, ...hostPortTables(routed) };
@@ -130,6 +131,7 @@ export function zoneFacts(
       yield* tables.nodeProblems();
       yield* tables.networkProblems();
       yield* tables.nameProblems();
+      yield* tables.accessProblems();
       yield* tables.serviceProblems();
       yield* tables.attachmentProblems();
       yield* tables.hostPortProblems();

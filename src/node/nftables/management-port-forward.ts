@@ -18,6 +18,7 @@ import { isDefault } from '../../model/rules/names.ts';
 import { clusterFamilies, hasGateway } from '../../model/rules/network-addresses.ts';
 import { MANAGEMENT_DEVICES, managementDevice } from '../names.ts';
 import { forwardedDns } from '../networks/dns-forwarder.ts';
+import { accessConnections, networkConnections } from './default-access.ts';
 import { concatenated, ipWord, NftRows, quoted } from './nft-rows.ts';
 import { OTHER_ADDRESSES } from './node-addresses.ts';
 import { ofFamily } from './ruleset.ts';
@@ -57,6 +58,7 @@ function egressLinks(
 
 /** What matches packets from the host's port on the default network. */
 const FROM_DEFAULT = `iifname "${managementDevice(DEFAULT_NETWORK_ID)}"`;
+const TO_DEFAULT = `oifname "${managementDevice(DEFAULT_NETWORK_ID)}"`;
 /** Behind a VRF a packet comes in by the VRF; the port is the VRF's slave. */
 const FROM_NETWORKS = `meta sdifname "${MANAGEMENT_DEVICES}"`;
 /** What matches packets from any of them. */
@@ -94,6 +96,14 @@ export const managementPortForward: Feature<ZoneFacts> = {
     'own-address': {
       text: "From a primary network the host forwards what has the network's masquerade address, and replies to what it translated: nothing leaves with a pod's own address, whoever began.",
       source: 'reference/node.md §3.9, §1.1',
+    },
+    'default-access': {
+      text: 'From the default network, and back, the host forwards what pods of the namespaces of default-network-access have with services of primary networks that let it in.',
+      source: 'reference/node.md §3.10',
+    },
+    'networks-addresses': {
+      text: "Nothing else between the default network and others has a primary network's address: a connection ends with the setting, the label, the pod or the service that it was let in by.",
+      source: 'reference/node.md §3.10',
     },
     'egress-services': {
       text: 'What pods of an EgressService send to leave passes as soon as the host knows with which address; in local gateway mode nothing else that pods of other nodes send.',
@@ -139,6 +149,14 @@ export const managementPortForward: Feature<ZoneFacts> = {
     for (const family of families)
       add(networks, `meta sdifname . ${ipWord(family)} saddr @${own(family)} accept`);
     add(networks, `${FROM_NETWORKS} drop`);
+    const access = new NftRows(out, SETTINGS, 'default-access');
+    const ends = new NftRows(out, SETTINGS, 'networks-addresses');
+    for (const way of [FROM_DEFAULT, TO_DEFAULT]) {
+      for (const allowed of accessConnections(facts.settings))
+        add(access, `${way} ${allowed} accept`);
+      for (const translated of networkConnections(facts.settings))
+        add(ends, `${way} ${translated} drop`);
+    }
     if (facts.settings.features.egressIp) {
       const cards = new NftRows(out, SETTINGS, 'egress-cards');
       for (const family of families) {

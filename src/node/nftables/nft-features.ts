@@ -2,6 +2,7 @@
 import type { Feature } from '../../desired/features.ts';
 import type { ZoneFacts } from '../../model/zone/zone.ts';
 import { baseChains } from './base-chains.ts';
+import { defaultAccess, defaultAccessPods } from './default-access.ts';
 import {
   egressAddressElements,
   egressCardNetworks,
@@ -36,6 +37,8 @@ export const nftFeatures: readonly Feature<ZoneFacts>[] = [
   hostPodChains,
   networkHostPods,
   hostNetworkPods,
+  defaultAccess,
+  defaultAccessPods,
   serviceElements,
   hostPortElements,
   egressChains,

@@ -325,6 +325,15 @@ export const SETS = {
     type: ['ifname', 'address'],
     meaning: "the host's ports on networks, with the address that it forwards from there",
   },
+  'default-access-pods': {
+    type: ['address'],
+    meaning:
+      'default-network-access: pods of this node on the default network that reach services of primary networks',
+  },
+  'default-access-services': {
+    type: SOCKET,
+    meaning: 'the services of primary networks that they reach',
+  },
   'tunnel-peers': { type: ['address'], meaning: 'ends of the tunnels of other nodes' },
   'udn-pod-default-ips': {
     type: ['address'],

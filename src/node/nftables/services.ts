@@ -8,6 +8,7 @@ import { exposedService, type ExposedPort, type ExposedService } from '../expose
 import { concatenated, ipWord, NftRows } from './nft-rows.ts';
 import { targetsText } from './nft-targets.ts';
 import { ofFamily } from './ruleset.ts';
+import { ACCESS_SERVICES } from './default-access.ts';
 import { hostPodChain, SERVICE_ADDRESSES } from './host-network-pods.ts';
 import { markChain } from './network-mark.ts';
 
@@ -42,6 +43,10 @@ export const serviceElements = feature({
     mark: {
       text: 'What is sent to a service of a primary network is marked for the network.',
       source: 'reference/node.md §3.4',
+    },
+    'default-access': {
+      text: 'Pods of the namespaces of default-network-access reach it, if its network lets the default network in.',
+      source: 'reference/node.md §3.10',
     },
     'host-pods': {
       text: "What is sent to a cluster address of a primary network's service is looked at: pods of other networks on the host's network don't get there.",
@@ -80,6 +85,7 @@ export const serviceElements = feature({
         });
       }
     for (const port of on.ports) buildPort(context, port);
+    if (facts.accessNetworks.get(network) !== undefined) buildAccess(context);
   },
 });
 
@@ -104,6 +110,15 @@ function noteUnanswered(on: ExposedService, out: Sink): void {
       `Service ${service.key}`,
       'externalTrafficPolicy: Local without node ports: from outside its external addresses are not answered on a primary network in local gateway mode; leave allocateLoadBalancerNodePorts on',
     );
+}
+
+function buildAccess({ on, by }: Context): void {
+  for (const { family, address } of on.clusterIps)
+    for (const { protocol, port } of on.ports)
+      by('default-access').element({
+        set: ofFamily(ACCESS_SERVICES, family),
+        element: concatenated(address, protocol, port),
+      });
 }
 
 function buildPort(context: Context, port: ExposedPort): void {

@@ -88,6 +88,12 @@ export const enabledServiceIps = (family: Family): AddressSet =>
     }),
   );
 
+/** Pods of the default network that reach services of primary networks. */
+export const defaultAccessPods = (family: Family): AddressSet =>
+  addressSet(
+    objectIds(DEFAULT_CONTROLLER, 'DefaultNetworkAccess', { name: 'pods', 'ip-family': family }),
+  );
+
 /** Pods of a selection on one network. */
 export const selectedPods = (controller: string, selection: string, family: Family): AddressSet =>
   addressSet(objectIds(controller, 'PodSelector', { name: selection, 'ip-family': family }));

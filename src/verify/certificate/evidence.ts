@@ -13,7 +13,7 @@ export function evidenceOf(snapshot: Snapshot, proof: Proof, edges: readonly Edg
     ways: waysOf(proof),
     exits: all.flatMap((datapath) => exitsOf(datapath, snapshot.node)),
     openings: edges
-      .filter(({ kind }) => kind === 'service' || kind === 'open port')
+      .filter(({ kind }) => kind === 'service' || kind === 'access' || kind === 'open port')
       .map(({ from, to, where }) => ({ from, to, where })),
     pods: all.flatMap((datapath) => podsOn(datapath, proof)),
     identities: [

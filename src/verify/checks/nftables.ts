@@ -9,6 +9,7 @@ import {
 import { openDefaultPorts } from '../../api/annotations/pod-annotations.ts';
 import { objectKey } from '../../api/objects.ts';
 import type { Findings } from '../findings.ts';
+import { checkDefaultAccess } from './default-access.ts';
 import type { Intent } from '../intent/intent.ts';
 import { FIRST_PACKET_MARK, type VerifiedNetwork } from '../intent/networks.ts';
 import type { VerifiedServices } from '../intent/services.ts';
@@ -46,6 +47,7 @@ export function checkNftables(
   checkForwarding(own, context);
   checkIsolation(snapshot, own, context);
   checkMaps(own, context);
+  checkDefaultAccess(snapshot, own, intent, services, findings);
 }
 
 const ruleText = (table: string, { chain, comment, handle }: NftRule): string =>

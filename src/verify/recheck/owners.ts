@@ -46,8 +46,7 @@ export function checkOwners(certificate: Certificate, graph: Graph, complain: Co
   }
   for (const [index, opening] of evidence.openings.entries()) {
     const edge = at(opening.where).find(
-      ({ from, to, kind }) =>
-        from === opening.from && to === opening.to && (kind === 'service' || kind === 'open port'),
+      ({ from, to, kind }) => from === opening.from && to === opening.to && OPENINGS.has(kind),
     );
     if (edge === undefined)
       complain(`evidence.openings[${index}].where`, opening.where, 'no edge says who wants it');
@@ -56,6 +55,9 @@ export function checkOwners(certificate: Certificate, graph: Graph, complain: Co
   for (const index of open.values())
     complain(`edges[${index}].where`, edges[index]?.where, 'the evidence has no such way');
 }
+
+/** Kinds of edges of what rules let pass. */
+const OPENINGS: ReadonlySet<string> = new Set(['service', 'access', 'open port']);
 
 const keyOf = ({ from, to, kind, where, object }: ListedEdge): string =>
   JSON.stringify([from, to, kind, where, object]);
@@ -95,6 +97,11 @@ function checkOwner(
       return isOfBoth(from === 'outside' ? to : from, to)
         ? undefined
         : wrong(`neither joins nor users has it for ${from} and ${to}`);
+    case 'access':
+      return from === 'default' &&
+        networks.some((network) => network.name === to && network.object === object)
+        ? undefined
+        : wrong(`is not the object of network ${to}, which lets the default network in`);
     case 'open port':
       return wanted !== undefined && to === object
         ? undefined

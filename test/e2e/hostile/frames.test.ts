@@ -91,7 +91,7 @@ describe.skipIf(whyNoLab !== undefined)(
 
     beforeAll(async () => {
       const folder = ownFolder('heddle-frames');
-      const objects = [...ALL.flatMap(tenantObjects), closedPolicy];
+      const objects = [...ALL.flatMap((tenant) => tenantObjects(tenant)), closedPolicy];
       writeFileSync(
         join(folder, 'frames.yaml'),
         objects.map((one) => stringify(one)).join('---\n'),

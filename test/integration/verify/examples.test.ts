@@ -45,9 +45,9 @@ const optionsOf = (folder: string): string[] => [
   ...new Set(
     [
       ...readFileSync(join(folder, 'README.md'), 'utf8').matchAll(
-        /--(enable-[a-z-]+|network-names)\b/g,
+        /--(enable-[a-z-]+|network-names|default-network-access)\b(?:=(\w+))?/g,
       ),
-    ].map(([option]) => `${option}=true`),
+    ].map(([, option, value = 'true']) => `--${option}=${value}`),
   ),
 ];
 

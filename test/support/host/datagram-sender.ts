@@ -7,21 +7,28 @@ import { commandIn } from './streams.ts';
 /** So many that whoever tracks connections has this one. */
 const MANY = 100;
 const SENDING = '(sending)';
+const SILENT = '(silent)';
+/** Seconds without an answer. */
+const SILENCE = 2;
 
-/** One datagram every 10 ms; prints once that many went, and who answers whenever it is another one. */
+/** One datagram every 10 ms; prints once that many went, who answers whenever it is another one, and that nobody does any more. */
 const PROGRAM = `
 import socket, sys, threading, time
 to, port, source = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
-client = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-client.bind(('0.0.0.0', source))
+is_v6 = ':' in to
+client = socket.socket(socket.AF_INET6 if is_v6 else socket.AF_INET, socket.SOCK_DGRAM)
+client.bind(('::' if is_v6 else '0.0.0.0', source))
 client.connect((to, port))
+heard = time.monotonic()
+last = None
 def receive():
-    last = None
+    global last, heard
     while True:
         try:
             server = client.recv(4096).decode().split()[0]
         except OSError:
             continue  # nobody is there
+        heard = time.monotonic()
         if server != last:
             print(server, flush=True)
         last = server
@@ -35,6 +42,9 @@ while True:
             print('${SENDING}', flush=True)
     except OSError:
         pass  # what an earlier one was told
+    if last is not None and time.monotonic() - heard > ${SILENCE}:
+        last = None
+        print('${SILENT}', flush=True)
     time.sleep(0.01)
 `;
 
@@ -69,7 +79,12 @@ export class DatagramSender implements AsyncDisposable {
 
   /** Who answered last; undefined before anybody did. */
   get answeredBy(): string | undefined {
-    return this.#lines.findLast((line) => line !== SENDING && line !== '');
+    return this.#lines.findLast((line) => ![SENDING, SILENT, ''].includes(line));
+  }
+
+  /** Whether nobody has answered for a while, of those who did. */
+  get isSilent(): boolean {
+    return this.#lines.findLast((line) => line !== SENDING && line !== '') === SILENT;
   }
 
   get #lines(): readonly string[] {

@@ -1,6 +1,7 @@
 /** A zone with something for every part of the nftables table: local gateway mode, both families, services of each kind, a pod with a primary network. */
 import { DEFAULT_NETWORK } from '../../../src/model/read/networks.ts';
 import type { Attachment, LocalNode } from '../../../src/model/model.ts';
+import { withDefaultAccess } from '../zone/default-access.ts';
 import { clusterDns, service, servicesOfAllKinds, slice, withServices } from '../zone/services.ts';
 import { firewallWithNames } from '../zone/forwarded-dns.ts';
 import { bluePod, dualZone, type Zone } from '../zone/zones.ts';
@@ -23,13 +24,13 @@ const pod: Attachment = {
 const gateway = dualZone.node.gateway as NonNullable<LocalNode['gateway']>;
 
 export const sharedNftZone: Zone = withServices(
-  {
+  withDefaultAccess({
     ...dualZone,
     attachments: [pod, bluePod],
     firewalls: ['default', 'blue'].map((namespace) =>
       firewallWithNames(namespace, 'www.example.org'),
     ),
-  },
+  }),
   ...servicesOfAllKinds,
   ...clusterDns,
   service(

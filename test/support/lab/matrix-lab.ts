@@ -71,6 +71,17 @@ export const serverAndPeer = ({ answer }: ProbeResult): string =>
 const manifest = (objects: readonly object[]): string =>
   objects.map((object) => stringify(object)).join('---\n');
 
+/** All tenants and the system; the default network reaches services of these networks. */
+const clusterObjects = (open: readonly Tenant[]): object[] => [
+  ...TENANTS.flatMap((tenant) =>
+    tenantObjects(
+      tenant,
+      open.includes(tenant) ? { 'k8s.ovn.org/default-network-access': 'true' } : {},
+    ),
+  ),
+  ...systemObjects('n3'),
+];
+
 export class MatrixLab implements AsyncDisposable {
   readonly record: LabRecord;
   readonly tenants: Tenants;
@@ -103,13 +114,14 @@ export class MatrixLab implements AsyncDisposable {
   /** Starts nodes, daemons, pods and services of all tenants. */
   static async start(mode: MatrixMode): Promise<MatrixLab> {
     const folder = ownFolder('heddle-matrix');
-    const objects = [...TENANTS.flatMap(tenantObjects), ...systemObjects('n3')];
-    writeFileSync(join(folder, 'tenants.yaml'), manifest(objects));
+    writeFileSync(join(folder, 'tenants.yaml'), manifest(clusterObjects([])));
     const { kind, gatewayMode, limit } = mode;
     const lab = await testLab(`e2e-matrix-${gatewayMode}`, { kind, families: 'dual' });
     try {
       const daemonArguments = [
         `--gateway-mode=${gatewayMode}`,
+        // No network lets it in, but where a test says so.
+        '--default-network-access=kube-system',
         // Three daemons have one processor in the virtual machine: with the default of a second nodes let egress addresses go while others are busy.
         ...(kind === 'vm' ? ['--egressip-reachability-total-timeout=20'] : []),
       ];
@@ -151,6 +163,11 @@ export class MatrixLab implements AsyncDisposable {
   /** Writes a file of those that the daemons follow. */
   write(name: string, objects: readonly object[]): void {
     writeFileSync(this.#file(name), manifest(objects));
+  }
+
+  /** Has the networks of these tenants, and no others, let the default network in. */
+  letDefaultIn(open: readonly Tenant[]): void {
+    this.write('tenants', clusterObjects(open));
   }
 
   remove(name: string): void {

@@ -78,7 +78,10 @@ const pod = (key: string, nodeName: NodeName): object => {
   };
 };
 
-function network({ name, topology, subnet, second }: Tenant): object[] {
+function network(
+  { name, topology, subnet, second }: Tenant,
+  labels: Readonly<Record<string, string>>,
+): object[] {
   if (topology === undefined) return [];
   const subnets =
     topology === 'Layer2'
@@ -93,7 +96,7 @@ function network({ name, topology, subnet, second }: Tenant): object[] {
       {
         apiVersion: 'k8s.ovn.org/v1',
         kind: 'UserDefinedNetwork',
-        metadata: { name: 'net', namespace: name },
+        metadata: { name: 'net', namespace: name, labels },
         spec,
       },
     ];
@@ -101,14 +104,17 @@ function network({ name, topology, subnet, second }: Tenant): object[] {
     {
       apiVersion: 'k8s.ovn.org/v1',
       kind: 'ClusterUserDefinedNetwork',
-      metadata: { name },
+      metadata: { name, labels },
       spec: { namespaceSelector: { matchLabels: { tenant: name } }, network: spec },
     },
   ];
 }
 
-/** A tenant's namespaces, network and pods. */
-export function tenantObjects(tenant: Tenant): object[] {
+/** A tenant's namespaces, network with these labels, and pods. */
+export function tenantObjects(
+  tenant: Tenant,
+  networkLabels: Readonly<Record<string, string>> = {},
+): object[] {
   const { name, topology, second } = tenant;
   const labels = {
     tenant: name,
@@ -116,7 +122,7 @@ export function tenantObjects(tenant: Tenant): object[] {
   };
   return [
     ...[name, ...(second === undefined ? [] : [second])].map((one) => namespace(one, labels)),
-    ...network(tenant),
+    ...network(tenant, networkLabels),
     ...Object.entries(PODS).map(([one, node]) => pod(podKey(tenant, one as PodName), node)),
   ];
 }

@@ -5,6 +5,7 @@ import { runInside } from '../../../src/lab/exec.ts';
 import { OUTSIDE } from '../../../src/lab/node-facts.ts';
 import { SERVER_PORT } from '../../../src/lab/pods.ts';
 import { hasVrfs } from '../../../src/lab/status.ts';
+import { DatagramSender } from '../host/datagram-sender.ts';
 import { addCards, labelNodes, ON_CARD } from './egress-nodes.ts';
 import { whyNoLab, whyNoVirtualMachine } from './lab.ts';
 import {
@@ -253,6 +254,62 @@ export function describeMatrix(mode: MatrixMode): void {
               ];
             }),
           ),
+        );
+      });
+
+      test('pods of a named namespace of the default network reach services of networks that let them in, nobody else does; when a network takes that back, also what has begun ends', async () => {
+        const { namespace: named = '' } = matrix.onDefault.get(DNS.pod) ?? {};
+        const { namespace: other = '' } = matrix.onDefault.get('default-net/on-n3') ?? {};
+        const [layer3, twin] = withNetwork;
+        if (layer3 === undefined || twin === undefined) throw new Error('no networks');
+        const ways = (from: string, isOpen: (tenant: Tenant) => boolean): Way[] =>
+          withNetwork.flatMap((tenant) =>
+            clusterIps(tenant, 'all').flatMap((to) =>
+              (['tcp', 'udp'] as const).map((protocol) => ({
+                tenant,
+                from,
+                to,
+                port: 80,
+                protocol,
+                expected: isOpen(tenant) ? podKey(tenant, 'on-n2') : NOBODY,
+              })),
+            ),
+          );
+        const nobody = ways(other, () => false);
+        await matrix.prove(
+          'closed to the default network',
+          ways(named, () => false),
+        );
+        matrix.letDefaultIn(withNetwork);
+        await matrix.prove('reached from the default network', [
+          ...ways(named, () => true),
+          ...nobody,
+        ]);
+        await using ends = new AsyncDisposableStack();
+        const streams = clusterIps(twin, 'all').map((address, family) =>
+          ends.use(
+            new DatagramSender(matrix.record, {
+              from: DNS.pod,
+              address,
+              port: 80,
+              source: 4567 + family,
+            }),
+          ),
+        );
+        const server = podKey(twin, 'on-n2');
+        await expect
+          .poll(() => streams.map(({ answeredBy }) => answeredBy), matrix.soon)
+          .toEqual([server, server]);
+        matrix.letDefaultIn([layer3]);
+        await expect.poll(() => streams.every(({ isSilent }) => isSilent), matrix.soon).toBe(true);
+        await matrix.prove('… by network', [
+          ...ways(named, (tenant) => tenant === layer3),
+          ...nobody,
+        ]);
+        matrix.letDefaultIn([]);
+        await matrix.prove(
+          '… taken back',
+          ways(named, () => false),
         );
       });
 

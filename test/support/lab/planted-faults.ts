@@ -558,6 +558,14 @@ const host = ({ blue, green }: FaultNumbers): readonly PlantedFault[] => [
     where: /route 10\.20\.9/,
   },
   {
+    name: 'a service that the default network reaches, and nobody lets it',
+    plant: `nft add element ${TABLE} default-access-services-v4 '{ 172.16.1.77 . tcp . 80 }'`,
+    undo: `nft delete element ${TABLE} default-access-services-v4 '{ 172.16.1.77 . tcp . 80 }'`,
+    check: 'nftables',
+    concerns: ['default'],
+    where: /172\.16\.1\.77/,
+  },
+  {
     name: 'a rule of nftables that lets the host reach everybody',
     plant: `nft insert rule ${TABLE} udn-isolation accept`,
     undo: `nft delete rule ${TABLE} udn-isolation handle $(nft -a list chain ${TABLE} udn-isolation | sed -n 's/^[[:space:]]*accept # handle //p')`,

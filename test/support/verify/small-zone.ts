@@ -12,6 +12,7 @@ export const SETTINGS: Settings = {
   masqueradeSubnets: { v4: '169.254.0.0/17' },
   mtu: 1400,
   routingTables: 10_000,
+  defaultAccess: [],
 };
 
 /** NAD `<namespace>/<name>` of a Layer3 network with that id. */

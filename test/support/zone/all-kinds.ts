@@ -5,6 +5,7 @@ import { readPolicy, type Policy } from '../../../src/model/read/policies.ts';
 import type { ObjectReading } from '../../../src/model/read/reading.ts';
 import type { PodSelection } from '../../../src/model/rules/selections.ts';
 import { adminPolicy, multiPolicy, networkPolicy } from './policed-zone.ts';
+import { withDefaultAccess } from './default-access.ts';
 import { clusterDns, servicesOfAllKinds, withServices } from './services.ts';
 import {
   blue,
@@ -130,7 +131,7 @@ function sibling(zone: Zone): ZoneNetwork {
   };
 }
 
-export const everyKind = (zone: Zone): Zone => ({
+const kindsOf = (zone: Zone): Zone => ({
   ...withServices(zone, ...servicesOfAllKinds, ...clusterDns),
   networks: [
     ...zone.networks,
@@ -330,3 +331,5 @@ export const everyKind = (zone: Zone): Zone => ({
     },
   ],
 });
+
+export const everyKind = (zone: Zone): Zone => withDefaultAccess(kindsOf(zone));

@@ -48,6 +48,8 @@ export interface ZoneNetwork extends Network {
   readonly nodeSubnets: ReadonlyMap<string, readonly string[]>;
   /** Namespaces whose primary network it is. */
   readonly namespaces: readonly string[];
+  /** Its services are reached from the default network. */
+  readonly letsDefaultIn?: boolean;
 }
 
 /** What a zone is to know, in one piece. */
@@ -128,6 +130,7 @@ export const ipv4Settings: ClusterSettings = {
   dnsServers: 'kube-system/kube-dns',
   forwardsDns: true,
   networkNames: false,
+  defaultAccess: [],
   clusterDomain: 'cluster.local',
   hasVrfs: true,
   serviceExternalRanges: [],
@@ -723,7 +726,7 @@ const networkRequestsOf = ({
 const definitionsOf = (zone: Zone): (NetworkDefinition & { readonly key: string })[] =>
   zone.networks
     .filter(({ id }) => id !== 0)
-    .flatMap(({ name, nads, object }) => {
+    .flatMap(({ name, nads, object, letsDefaultIn }) => {
       const ofPods = [...zone.attachments, ...(zone.remoteAttachments ?? [])]
         .filter(({ network }) => network === name)
         .map(({ nadKey }) => nadOfKey(nadKey));
@@ -731,7 +734,10 @@ const definitionsOf = (zone: Zone): (NetworkDefinition & { readonly key: string 
         key,
         network: name,
         namespace: key.split('/')[0] ?? '',
-        labels: { network: name },
+        labels: {
+          network: name,
+          ...(letsDefaultIn === true ? { 'k8s.ovn.org/default-network-access': 'true' } : {}),
+        },
         isOfCluster: object.startsWith('ClusterUserDefinedNetwork '),
       }));
     });
@@ -739,7 +745,7 @@ const definitionsOf = (zone: Zone): (NetworkDefinition & { readonly key: string 
 const registrationsOf = (zone: Zone): NetworkRegistration[] =>
   zone.networks
     .filter(({ id }) => id !== 0)
-    .map(({ nodeSubnets: _subnets, namespaces: _namespaces, ...config }) => ({
+    .map(({ nodeSubnets: _subnets, namespaces: _namespaces, letsDefaultIn: _open, ...config }) => ({
       ...config,
       config,
       created: '',

@@ -209,20 +209,27 @@ describe('objects that are each valid', () => {
     ]);
   });
 
-  test('may have a label for names that says nothing', () => {
-    const named = (value: string, role = 'Primary'): readonly string[] =>
+  test.each([
+    ['network-names', 'names of the network are', 'names are answered on primary networks alone'],
+    [
+      'default-network-access',
+      'the default network reaches no service of the network',
+      'services are on primary networks alone',
+    ],
+  ])('may have a label that says nothing: %s', (label, otherwise, elsewhere) => {
+    const labelled = (value: string, role = 'Primary'): readonly string[] =>
       together(
         network('net', `{ role: ${role}, subnets: [10.0.0.0/24] }`).replace(
           'name: net',
-          `name: net, labels: { k8s.ovn.org/network-names: "${value}" }`,
+          `name: net, labels: { k8s.ovn.org/${label}: "${value}" }`,
         ),
       ).warnings;
-    expect(named('true')).toEqual([]);
-    expect(named('on')).toEqual([
-      expect.stringContaining('"on" is neither "true" nor "false"; names of the network are'),
+    expect(labelled('true')).toEqual([]);
+    expect(labelled('on')).toEqual([
+      expect.stringContaining(`"on" is neither "true" nor "false"; ${otherwise}`),
     ]);
-    expect(named('true', 'Secondary')).toEqual([
-      expect.stringContaining('names are answered on primary networks alone; remove the label'),
+    expect(labelled('true', 'Secondary')).toEqual([
+      expect.stringContaining(`${elsewhere}; remove the label`),
     ]);
   });
 

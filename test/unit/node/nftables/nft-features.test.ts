@@ -31,6 +31,12 @@ const hooks = (of: readonly DesiredRow[]): string[] =>
     .filter(({ hook }) => hook !== undefined)
     .map(({ name, type, hook, priority }) => `${name}: ${type} ${hook} ${priority}`);
 
+/** Connections of pods of the default network with services of primary networks (reference/node.md §3.10). */
+const ACCESS = [
+  'ct original ip saddr @default-access-pods-v4 ct original ip daddr . ct protocol . ct original proto-dst @default-access-services-v4',
+  'ct original ip6 saddr @default-access-pods-v6 ct original ip6 daddr . ct protocol . ct original proto-dst @default-access-services-v6',
+];
+
 const UNANSWERED =
   /^Service blue\/portless: externalTrafficPolicy: Local without node ports: .* leave allocateLoadBalancerNodePorts on$/;
 const problemsOf = (zone: Zone): readonly string[] =>
@@ -83,6 +89,7 @@ test('chains come in where the contract says, and masquerade in local gateway mo
 
 test('egress services and egress addresses find their chains and maps (reference/node.md §3.7)', () => {
   expect(chain('egress-services')).toEqual([
+    ...ACCESS.map((connection) => `${connection} return`),
     'meta mark 1008 return',
     'snat ip to ip saddr map @egress-service-snat-v4',
     'snat ip6 to ip6 saddr map @egress-service-snat-v6',
@@ -90,6 +97,7 @@ test('egress services and egress addresses find their chains and maps (reference
     'ip6 saddr @egress-service-networks-v6 masquerade',
   ]);
   expect(chain('egress-service-filter')).toEqual([
+    ...ACCESS.map((connection) => `${connection} accept`),
     'meta mark 1008 accept',
     ...['ip', 'ip6'].flatMap((ip) => {
       const set = (name: string): string => `@egress-service-${name}-${ip === 'ip' ? 'v4' : 'v6'}`;
@@ -155,6 +163,13 @@ describe('what leaves the node (reference/node.md §3.2)', () => {
 
 describe("the host's ports on networks", () => {
   const networks = 'meta sdifname "ovn-k8s-mp*"';
+  const FROM_DEFAULT_AND_BACK = ['iifname "ovn-k8s-mp0"', 'oifname "ovn-k8s-mp0"'].flatMap(
+    (way) => [
+      ...ACCESS.map((connection) => `${way} ${connection} accept`),
+      `${way} ct reply ip daddr 169.254.0.11-169.254.32.8 drop`,
+      `${way} ct reply ip6 daddr fd69::b-fd69::2008 drop`,
+    ],
+  );
   const EGRESS_SERVICES = [
     'iifname "ovn-k8s-mp0" ip saddr @egress-service-pods-v4 accept',
     'iifname "ovn-k8s-mp0" ip6 saddr @egress-service-pods-v6 accept',
@@ -179,6 +194,7 @@ describe("the host's ports on networks", () => {
       'meta sdifname . ip saddr @udn-forwarded-v4 accept',
       'meta sdifname . ip6 saddr @udn-forwarded-v6 accept',
       `${networks} drop`,
+      ...FROM_DEFAULT_AND_BACK,
       'iifname "ovn-k8s-mp0" ct direction original ip saddr . oifname @egress-ip-forwarded-v4 accept',
       'iifname "ovn-k8s-mp0" ct direction original ip6 saddr . oifname @egress-ip-forwarded-v6 accept',
       'iifname "ovn-k8s-mp0" meta mark 1009 drop',
@@ -359,6 +375,8 @@ test('what is for a primary network is marked for it before that (reference/node
   expect(chain('udn-mark-0x1001')).toEqual(['meta mark set 0x1001']);
   expect(chain('udn-service-prerouting')).toEqual([
     'iifname != "ovn-k8s-mp0" jump udn-service-mark',
+    'iifname "ovn-k8s-mp0" ip saddr @default-access-pods-v4 ip daddr . meta l4proto . th dport @default-access-services-v4 ip daddr vmap @udn-mark-cluster-ips-v4',
+    'iifname "ovn-k8s-mp0" ip6 saddr @default-access-pods-v6 ip6 daddr . meta l4proto . th dport @default-access-services-v6 ip6 daddr vmap @udn-mark-cluster-ips-v6',
   ]);
   expect(chain('udn-service-output')).toEqual([
     'jump udn-service-mark',

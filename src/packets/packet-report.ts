@@ -57,8 +57,8 @@ export interface Leg {
 export type LegEnd =
   /** At the port of a pod: of the one that was meant, or of another. */
   | { readonly kind: 'pod'; readonly object: string; readonly isMeant: boolean }
-  /** Goes to another node through the tunnel. */
-  | { readonly kind: 'node'; readonly node?: string }
+  /** Goes to another node through the tunnel, on a network. */
+  | { readonly kind: 'node'; readonly node?: string; readonly network?: string }
   /** Handed to the kernel of this node. */
   | {
       readonly kind: 'host';

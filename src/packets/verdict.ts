@@ -62,9 +62,15 @@ const isLost = ({ there, back }: Try, sender: Sender, meant: Meant): boolean => 
   const stops = [there, ...(back === undefined ? [] : [back])].some(
     ({ end }) => end.kind === 'stopped' || (end.kind === 'pod' && !end.isMeant),
   );
+  if (stops) return true;
+  if (!meant.isPodAddress || !areOther(sender, meant)) return false;
   // A network that is a physical one goes on outside.
-  return stops || (there.end.kind === 'outside' && meant.isPodAddress && areOther(sender, meant));
+  return there.end.kind === 'outside' || staysOn(sender, there);
 };
+
+/** It goes to another node on the network that it was sent on, and there to whoever has the address. */
+const staysOn = ({ network }: Sender, { end }: Leg): boolean =>
+  end.kind === 'node' && end.network === network;
 
 /** The part of this node lets it pass, there and back. */
 const isPassed = ({ there, back }: Try, part: Part, meant: Meant): boolean =>
@@ -220,7 +226,10 @@ function whySentence(one: Try, sender: Sender, meant: Meant): string {
     return `On network ${sender.network} that is the address of ${there.end.object}, which gets it instead.`;
   if (back !== undefined && back.end.kind === 'pod' && !back.end.isMeant)
     return `It arrives, and the answer goes to ${back.end.object} instead.`;
-  return `Networks ${sender.network} and ${meant.network ?? 'of the pod'} are apart: it ${legEndText(there.end)}, and outside nobody has that address.`;
+  const whither = staysOn(sender, there)
+    ? `on ${sender.network} it ${legEndText(there.end)}, to whoever has that address there`
+    : `it ${legEndText(there.end)}, and outside nobody has that address`;
+  return `Networks ${sender.network} and ${meant.network ?? 'of the pod'} are apart: ${whither}.`;
 }
 
 const areOther = ({ network }: Sender, meant: Meant): boolean =>

@@ -3,6 +3,8 @@ import { parseAddress, withoutPrefix } from '../allocators/addresses.ts';
 import { ovnPrefix } from '../api/nad/network-name.ts';
 import { mapIn, textIn } from '../databases/row-lookup.ts';
 import { isDefault, managementPort, podPort, transitPort } from '../model/rules/names.ts';
+import { MARK } from '../desired/rows.ts';
+import type { Network } from '../model/model.ts';
 import type { ZoneFacts } from '../model/zone/zone.ts';
 import { managementDevice, vrfName } from '../node/names.ts';
 import type { OvnTrace } from '../node/programs/ovn-trace.ts';
@@ -278,8 +280,15 @@ class PacketWalk {
     if (type === 'localnet') return { kind: 'outside', port: name };
     const port = await this.#ports.named(name);
     if (port !== undefined && type === 'remote') {
-      const node = this.#nodeOf(mapIn(port, 'external_ids'), mapIn(port, 'options'));
-      return { kind: 'node', ...(node === undefined ? {} : { node }) };
+      const ids = mapIn(port, 'external_ids');
+      const node = this.#nodeOf(ids, mapIn(port, 'options'));
+      // The port of a network's transit switch is there for the network itself.
+      const network = this.#networks().find(({ object }) => object === ids[MARK])?.name;
+      return {
+        kind: 'node',
+        ...(node === undefined ? {} : { node }),
+        ...(network === undefined ? {} : { network }),
+      };
     }
     if (port !== undefined && mapIn(port, 'external_ids')['pod'] === 'true') {
       const object = ownerOf(await this.#origins.ofRow(SOUTHBOUND, port)) ?? name;
@@ -289,11 +298,14 @@ class PacketWalk {
     return { kind: 'unknown', why: `it is put out at port ${name} of type "${type}"` };
   }
 
+  #networks(): readonly Network[] {
+    return [...this.#source.facts.networks.entries()].map(([, network]) => network);
+  }
+
   #host(port: string): LegEnd {
     const { facts, configuration } = this.#source;
-    const network = [...facts.networks.entries()]
-      .map(([, one]) => one)
-      .find(({ name }) => port === managementPort(name, configuration.node));
+    const { node } = configuration;
+    const network = this.#networks().find(({ name }) => port === managementPort(name, node));
     if (network === undefined) return { kind: 'host', port };
     return {
       kind: 'host',

@@ -284,4 +284,18 @@ describe('can not be decided on this node', () => {
         .passesHere,
     ).toBeUndefined();
   });
+
+  test('on its own network it gets to nobody of another one, on whichever node', () => {
+    const other: Meant = { ...meant, network: 'red_net', node: 'n2' };
+    const on = (network: string): Judgement =>
+      judged([there({ kind: 'node', node: 'n2', network })], 'sends', sender, other);
+    expect(on('blue_net')).toMatchObject({
+      verdict: 'does not reach',
+      passesHere: false,
+      why: 'Networks blue_net and red_net are apart: on blue_net it goes through the tunnel to node n2, to whoever has that address there.',
+      remedies: [expect.stringContaining('a ClusterNetworkConnect that selects both networks')],
+    });
+    // A connection led it there.
+    expect(on('red_net')).toMatchObject({ verdict: "can't be decided here", passesHere: true });
+  });
 });

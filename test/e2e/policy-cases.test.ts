@@ -841,7 +841,7 @@ describe.skipIf(whyNoLab !== undefined)(
       const counts = Object.groupBy(all, ({ verdict }) => verdict);
       if (process.env['HEDDLE_SHOW'] !== undefined)
         console.log(
-          Object.entries(counts).map(([verdict, some = []]) => `${verdict}: ${some.length}`),
+          Object.entries(counts).map(([verdict, some]) => `${verdict}: ${some.length}`),
           why,
         );
       expect(undecided.length, why).toBeLessThan(ASKED / 4);

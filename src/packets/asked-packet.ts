@@ -2,7 +2,7 @@
 import { contains, formatAddress, parseAddress } from '../allocators/addresses.ts';
 import { ConfigurationError } from '../process/configuration-error.ts';
 
-export const PROTOCOLS = ['tcp', 'udp', 'sctp', 'icmp'] as const;
+const PROTOCOLS = ['tcp', 'udp', 'sctp', 'icmp'] as const;
 export type Protocol = (typeof PROTOCOLS)[number];
 
 export interface ObjectName {
@@ -10,7 +10,7 @@ export interface ObjectName {
   readonly name: string;
 }
 
-export type AskedDestination =
+type AskedDestination =
   /** `either`: a pod of that name, else a service. */
   | ({ readonly kind: 'pod' | 'service' | 'either' } & ObjectName)
   | { readonly kind: 'node'; readonly name: string }

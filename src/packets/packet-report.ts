@@ -101,7 +101,7 @@ export function ownerOf(origin: Origin | undefined): string | undefined {
 }
 
 /** The rule that something follows, of the row that it was made of. */
-export function ruleOf(
+function ruleOf(
   origin: Origin | undefined,
 ): { readonly name: string; readonly text: string; readonly source: string } | undefined {
   if (origin === undefined) return undefined;

@@ -25,7 +25,7 @@ const ACL_ACTION = /^ls_(in|out)_acl(_after_lb)?_action$/;
 const SECURITY_CHECK = /^ls_(in|out)_check_port_sec$/;
 const SECURITY_ACTION = /^ls_(in|out)_apply_port_sec$/;
 
-export const isAclStage = (stage: string): boolean => ACL_EVALUATION.test(stage);
+const isAclStage = (stage: string): boolean => ACL_EVALUATION.test(stage);
 
 const says = ({ actions }: TraceStep, pattern: RegExp): boolean =>
   actions.some((action) => pattern.test(action));

@@ -4,7 +4,7 @@
  */
 
 /** Where in the logical network something happens. */
-export interface TracePlace {
+interface TracePlace {
   readonly pipeline: 'ingress' | 'egress';
   readonly datapath: string;
   readonly inport?: string;
@@ -54,7 +54,7 @@ interface TraceTrouble {
 }
 
 /** Another packet than the one that is traced: a refusal, a question for a neighbour, or a copy. */
-export type Aside = 'refusal' | 'question' | 'copy';
+type Aside = 'refusal' | 'question' | 'copy';
 
 export type TraceEvent = TraceStep | TraceChange | TraceOutput | TraceTrouble;
 

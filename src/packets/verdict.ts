@@ -252,7 +252,7 @@ interface Stop {
 }
 
 /** The smallest change that would let it pass what stops it, in the words of objects; undefined where none is known. */
-export function remedyOf({ by }: Stop, sender: Sender, meant: Meant): string | undefined {
+function remedyOf({ by }: Stop, sender: Sender, meant: Meant): string | undefined {
   const feature = featureOfOrigin(by.origin) ?? '';
   const object = ownerOf(by.origin) ?? '';
   const what =

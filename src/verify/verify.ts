@@ -52,8 +52,6 @@ export interface Proof {
   readonly services: VerifiedServices;
 }
 
-export const verify = (snapshot: Snapshot): Verdict => prove(snapshot).verdict;
-
 export function prove(snapshot: Snapshot): Proof {
   const findings = new Findings();
   const intent = intentOf(snapshot, findings);

@@ -12,7 +12,7 @@ export interface OvnTraceOptions extends ProgramOptions {
 }
 
 /** `ovn-trace` could not be run, or could not trace. */
-export class OvnTraceError extends Error {
+class OvnTraceError extends Error {
   readonly code = 'OVN_TRACE_FAILED';
 }
 

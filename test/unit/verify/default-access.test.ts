@@ -1,9 +1,11 @@
 /** What a proof says of nftables that lets pods of the default network to services of others. */
 import { expect, test } from 'vitest';
-import { verify, type Verdict } from '../../../src/verify/verify.ts';
+import { prove, type Verdict } from '../../../src/verify/verify.ts';
 import type { Snapshot } from '../../../src/verify/snapshot.ts';
 import type { NetworkAttachmentDefinition, Pod, Service } from '../../../src/api/types.ts';
 import { HOST, nad, OBJECTS, pod, SETTINGS, snapshot } from '../../support/verify/small-zone.ts';
+
+const verify = (snapshot: Parameters<typeof prove>[0]): Verdict => prove(snapshot).verdict;
 
 const TABLE = { family: 'inet', table: 'ovn-kubernetes' };
 const PODS = '@default-access-pods-v4';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { verify, type Verdict } from '../../../src/verify/verify.ts';
+import { prove, type Verdict } from '../../../src/verify/verify.ts';
 import { checkExternalBridge } from '../../../src/verify/checks/external-bridge.ts';
 import { Findings } from '../../../src/verify/findings.ts';
 import { intentOf } from '../../../src/verify/intent/intent.ts';
@@ -14,6 +14,8 @@ import {
   pod,
   snapshot,
 } from '../../support/verify/small-zone.ts';
+
+const verify = (snapshot: Parameters<typeof prove>[0]): Verdict => prove(snapshot).verdict;
 
 const found = ({ violations }: Verdict): string[] =>
   violations.map(({ check, where, what }) => `${check}: ${where} ${what}`);

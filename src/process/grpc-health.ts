@@ -11,6 +11,7 @@ import {
   type IncomingHttpHeaders,
   type ServerHttp2Stream,
 } from 'node:http2';
+import { connect as connectSocket, type Socket } from 'node:net';
 import { errorText } from '../api/error-text.ts';
 
 const PATH = '/grpc.health.v1.Health/Check';
@@ -170,6 +171,8 @@ export class GrpcHealthClient implements Disposable {
   readonly #onThere: () => void;
   #at = 0;
   #session: ClientHttp2Session | undefined;
+  /** Of the session: one that is not connected yet would outlive it, and keep the process, until the kernel gives up. */
+  #socket: Socket | undefined;
 
   /** `onThere`: called when the node took a connection: its kernel does so also for a process that stands still. */
   constructor(addresses: readonly string[], port: number, onThere: () => void = () => undefined) {
@@ -184,9 +187,8 @@ export class GrpcHealthClient implements Disposable {
     const answer = await ask(session, question, timeout);
     if (answer.kind !== 'serving' && this.#session === session) {
       // A connection whose packets got lost would wait for long before it sends again.
-      this.#session = undefined;
+      this.#end();
       this.#at += 1;
-      session.destroy();
     }
     return answer;
   }
@@ -194,7 +196,9 @@ export class GrpcHealthClient implements Disposable {
   #open(): ClientHttp2Session {
     const address = this.#addresses[this.#at % this.#addresses.length] ?? '';
     const host = address.includes(':') ? `[${address}]` : address;
-    const session = connect(`http://${host}:${this.#port}`);
+    const socket = connectSocket({ host: address, port: this.#port });
+    this.#socket = socket;
+    const session = connect(`http://${host}:${this.#port}`, { createConnection: () => socket });
     session.unref();
     session.once('connect', this.#onThere);
     session.on('error', () => undefined); // told by the stream that it ends
@@ -204,9 +208,15 @@ export class GrpcHealthClient implements Disposable {
     return session;
   }
 
-  [Symbol.dispose](): void {
+  #end(): void {
     this.#session?.destroy();
+    this.#socket?.destroy();
     this.#session = undefined;
+    this.#socket = undefined;
+  }
+
+  [Symbol.dispose](): void {
+    this.#end();
   }
 }
 

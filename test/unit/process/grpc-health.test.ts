@@ -1,4 +1,6 @@
 /** Health checks of gRPC over HTTP/2, with a server and who asks it. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { connect, type ClientHttp2Session } from 'node:http2';
 import { connect as connectTcp, createServer, type AddressInfo } from 'node:net';
 import { expect, test } from 'vitest';
@@ -139,4 +141,34 @@ test('where nodes answer nothing it is enough that they are there; with no time 
   expect(egressProbing({ timeout: 0, port: 9107 })).toBeUndefined();
   using plain = egressProbing({ timeout: 1000, port: 0 })?.connect([HOST], () => undefined);
   expect(await plain?.check({}, 5000)).toEqual({ kind: 'serving', metadata: undefined });
+});
+
+test('a client that is done keeps no connection that nobody takes: the process could not end', async () => {
+  // Its kernel takes two that nobody accepts, and no more.
+  const full = spawn(
+    process.execPath,
+    [
+      '--eval',
+      `require('node:net').createServer().listen({ host: '${HOST}', port: 0, backlog: 1 }, function () { console.log(this.address().port); })`,
+    ],
+    { stdio: ['ignore', 'pipe', 'inherit'] },
+  );
+  const [line] = (await once(full.stdout, 'data')) as [Buffer];
+  const port = Number(line.toString());
+  full.kill('SIGSTOP');
+  const others = [connectTcp(port, HOST), connectTcp(port, HOST)];
+  try {
+    await Promise.all(others.map((socket) => once(socket, 'connect')));
+    const client = new GrpcHealthClient([HOST], port);
+    expect(await client.check({}, 200)).toMatchObject({ kind: 'silent' });
+    const asked = client.check({}, 60_000);
+    client[Symbol.dispose]();
+    expect((await asked).kind).not.toBe('serving');
+    await expect
+      .poll(() => process.getActiveResourcesInfo().filter((kind) => kind === 'ConnectWrap'))
+      .toEqual([]);
+  } finally {
+    for (const socket of others) socket.destroy();
+    full.kill('SIGKILL');
+  }
 });

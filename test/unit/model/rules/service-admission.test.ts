@@ -391,14 +391,14 @@ describe('what one service may cost', () => {
 
   test('of more endpoints than there may be the first by address take the connections', () => {
     const pods = Array.from({ length: 120 }, (_, n) => `10.244.1.${n + 10} on ovn-worker`);
-    const cluster = new Cluster({ serviceLimits: { entries: 1024, targets: 100, slices: 1000 } })
+    const cluster = new Cluster({ serviceLimits: { entries: 1024, targets: 400, slices: 1000 } })
       .take(serviceOf('a/new', { clusterIPs: ['10.96.7.2'] }))
       .take(slice('a/new', pods))
       .round();
     const [port] = cluster.facts.backends.peek('default', 'a/new')?.ports ?? [];
     expect(port?.all.v4.split(',')).toHaveLength(100);
     expect(port?.surplus).toBe(20);
-    const again = new Cluster({ serviceLimits: { entries: 1024, targets: 100, slices: 1000 } })
+    const again = new Cluster({ serviceLimits: { entries: 1024, targets: 400, slices: 1000 } })
       .take(slice('a/new', pods.toReversed()))
       .take(serviceOf('a/new', { clusterIPs: ['10.96.7.2'] }))
       .round();
@@ -416,7 +416,8 @@ describe('what one service may cost', () => {
       made('b', 1, ['10.244.1.11']),
       made('c', 0, ['10.244.1.10']),
     ];
-    const limits = { entries: 1024, targets: 2, slices: 2 };
+    // A quarter for the only address and port.
+    const limits = { entries: 1024, targets: 8, slices: 2 };
     const targetsOf = (serviceLimits: ServiceLimits, of: readonly EndpointSlice[]): unknown => {
       const cluster = new Cluster({ serviceLimits }).take(
         serviceOf('a/new', { clusterIPs: ['10.96.7.2'] }),

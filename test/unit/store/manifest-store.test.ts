@@ -364,7 +364,8 @@ describe('manifests store', () => {
   test('editors that write through another file, and files that move, remove nothing', async () => {
     await write('blue.yaml', network('blue'));
     await write('old/red.yaml', network('red'));
-    const store = await start();
+    // Longer than a busy machine takes to write again.
+    const store = await start({ timing: { debounce: 5, removalGrace: 2000, poll: 60_000 } });
     const seen = follow(store, userDefinedNetworks);
     // Away, written anew, backup removed.
     await rename(join(manifests, 'blue.yaml'), join(manifests, 'blue.yaml~'));

@@ -33,6 +33,8 @@ const LONG_INTEGRATION = [
   'ovsdb/cluster-crashes',
   'zone/limits',
 ].map((name) => `test/integration/${name}.test.ts`);
+/** The installation on Kubernetes, which has the machine for itself. */
+const ALONE = 'test/e2e/kubernetes/install.test.ts';
 /** Suites that need the nodes' root file system, which holds the servers that they run. */
 const NEED_ROOT_FILE_SYSTEM = ['integration', 'e2e'];
 
@@ -213,7 +215,7 @@ function add(report: Report, count: Count): void {
   }
 }
 
-for (const file of [...SHORT_E2E, ...LONG_INTEGRATION])
+for (const file of [...SHORT_E2E, ...LONG_INTEGRATION, ALONE])
   if (!existsSync(join(checkout, file))) throw new Error(`test/all.ts names ${file}: no such file`);
 
 const { asked, isAll } = readArguments();
@@ -271,8 +273,13 @@ async function onRealServers(): Promise<void> {
   if (wanted('integration')) await suite('integration', choiceOf('integration'), count);
 }
 
+/** What is rolled there under traffic counts every packet, and floods take what there is of processors: no lab is beside it. */
+async function aloneOnKubernetes(): Promise<void> {
+  await suite('kubernetes', [ALONE], count);
+}
+
 async function onKubernetes(): Promise<void> {
-  await suite('kubernetes', [], count);
+  await suite('kubernetes', [`--exclude=${ALONE}`], count);
   await inMachine();
 }
 
@@ -293,6 +300,7 @@ async function inLabs(): Promise<void> {
   try {
     const held = join(folder, 'attacks');
     process.env[HELD_FILE] = held;
+    if (!isShort) await aloneOnKubernetes();
     // A lab beside another: of those on Kubernetes and in the virtual machine, one at a time.
     await Promise.all([suite('e2e', choiceOf('e2e'), count), ...(isShort ? [] : [onKubernetes()])]);
     if (existsSync(held)) attacksOfRun = heldOfRun(readFileSync(held, 'utf8'));

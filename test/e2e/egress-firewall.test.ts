@@ -411,13 +411,16 @@ describe.skipIf(whyNoLab !== undefined)(
         const asked = ['www.example.org', 'a.apps.example.org'];
         const near = end('plain', 'near');
         // Each is asked once.
-        expect(await connectedByName(lab.record, near, DNS_SERVICE, asked, SERVER_PORT, 1)).toEqual(
-          {
-            'www.example.org': { [first]: true },
-            'a.apps.example.org': { [second]: false },
-          },
-        );
-        await tenants.start();
+        let found: unknown;
+        try {
+          found = await connectedByName(lab.record, near, DNS_SERVICE, asked, SERVER_PORT, 1);
+        } finally {
+          await tenants.start();
+        }
+        expect(found).toEqual({
+          'www.example.org': { [first]: true },
+          'a.apps.example.org': { [second]: false },
+        });
         await expect
           .poll(() => reached('www.example.org', 'a.apps.example.org'), SOON)
           .toEqual({

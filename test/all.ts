@@ -221,7 +221,7 @@ for (const file of [...SHORT_E2E, ...LONG_INTEGRATION, ALONE])
 const { asked, isAll } = readArguments();
 const isShort = asked.length === 0 && !isAll;
 const wanted = (name: string): boolean => asked.length === 0 || asked.includes(name);
-/** Unit tests run beside those on real servers. */
+/** Unit tests run beside others, and give way to these. */
 const isBeside = wanted('unit') && wanted('integration');
 
 function readArguments(): { readonly asked: readonly string[]; readonly isAll: boolean } {
@@ -300,7 +300,8 @@ async function inLabs(): Promise<void> {
   try {
     const held = join(folder, 'attacks');
     process.env[HELD_FILE] = held;
-    if (!isShort) await aloneOnKubernetes();
+    // What needs nothing but processors is over, or gives way, when it counts packets.
+    if (!isShort) await Promise.all([aloneOnKubernetes(), ...(isAll ? [checksAndUnit()] : [])]);
     // A lab beside another: of those on Kubernetes and in the virtual machine, one at a time.
     await Promise.all([suite('e2e', choiceOf('e2e'), count), ...(isShort ? [] : [onKubernetes()])]);
     if (existsSync(held)) attacksOfRun = heldOfRun(readFileSync(held, 'utf8'));
@@ -311,7 +312,7 @@ async function inLabs(): Promise<void> {
 
 const began = performance.now();
 // Labs come after all others: they have enough to do for two processors, and leases and packets do not wait.
-await Promise.all([checksAndUnit(), onRealServers()]);
+await Promise.all([...(isAll ? [] : [checksAndUnit()]), onRealServers()]);
 await inLabs();
 
 if (costs.length > 0) sayCosts();

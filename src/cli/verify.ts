@@ -60,9 +60,17 @@ export function register(program: Command): void {
   ).action(async (options: VerifyOptions, command: Command) => {
     if (options.check === undefined)
       await proveNode(needed(configurationOf(command), 'node', 'nb'), options);
-    else if (options.certify === undefined && options.network === undefined)
+    else if (
+      [options.certify, options.network, options.witnesses, options.seed].every(
+        (one) => one === undefined,
+      )
+    )
       await checkCertificate(options.check, options.json === true);
-    else throw new ConfigurationError('--check', 'goes neither with --certify nor with --network');
+    else
+      throw new ConfigurationError(
+        '--check',
+        'goes with none of --certify, --network, --witnesses and --seed',
+      );
   });
 }
 

@@ -253,7 +253,8 @@ describe.skipIf(whyNoLab !== undefined)(
       write('network', networkQos({ egress: [{ dscp: 22, classifier: { to: [{}] } }] }));
       const status = async (): Promise<string> => {
         const config = ['--config', settingsFile(lab.record.name)];
-        const words = heddleCommand(lab.record, ['status', ...config]);
+        // For people, objects with the same words are one line.
+        const words = heddleCommand(lab.record, ['status', '--json', ...config]);
         return (await runInside(lab.record, words)).stdout;
       };
       for (const space of spaces)

@@ -55,7 +55,10 @@ export function numbersFrom(seed: number): () => number {
   };
 }
 
-/** Packets for `count` pairs, two of three of them to another network; fewer where a pod has no address. */
+/**
+ * Packets for `count` pairs, two of three of them to another network; fewer where a pod has no address. Chosen from sorted lists: a database
+ * keeps its rows in no order, and a seed has to mean the same packets again.
+ */
 export function chosenWitnesses(
   snapshot: Snapshot,
   proof: Proof,
@@ -64,8 +67,10 @@ export function chosenWitnesses(
 ): readonly Witness[] {
   const next = numbersFrom(seed);
   const pick = <T>(all: readonly T[]): T | undefined => all[Math.floor(next() * all.length)];
-  const sources = sourcesOf(snapshot, proof);
-  const targets = targetsOf(snapshot, proof);
+  const sources = sourcesOf(snapshot, proof).toSorted(by(({ port }) => port));
+  const targets = targetsOf(snapshot, proof).toSorted(
+    by(({ network, address, mac }) => [network, address, mac].join(' ')),
+  );
   const byFamily = new Map(
     [...Map.groupBy(targets, ({ address }) => familyOf(address))].map(([family, all]) => [
       family,
@@ -78,7 +83,7 @@ export function chosenWitnesses(
     const address = source && pick(source.addresses);
     if (source === undefined || address === undefined) continue;
     const known = byFamily.get(familyOf(address)) ?? new Map<string, readonly Target[]>();
-    const others = [...known.keys()].filter((name) => name !== source.network);
+    const others = [...known.keys()].filter((name) => name !== source.network).toSorted();
     const network = turn % 3 === 2 ? source.network : (pick(others) ?? source.network);
     const to = pick(known.get(network) ?? []);
     if (to === undefined) continue;
@@ -99,6 +104,11 @@ export function chosenWitnesses(
   }
   return witnesses;
 }
+
+const by =
+  <T>(keyOf: (one: T) => string) =>
+  (a: T, b: T): number =>
+    keyOf(a) < keyOf(b) ? -1 : Number(keyOf(a) > keyOf(b));
 
 /** Pods of this node by their ports; those with names or addresses that are none are left out. */
 function sourcesOf({ node, northbound }: Snapshot, proof: Proof): readonly Source[] {

@@ -1,5 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import type { Snapshot } from '../../../src/verify/snapshot.ts';
 import { prove } from '../../../src/verify/verify.ts';
 import {
   chosenWitnesses,
@@ -45,6 +46,18 @@ describe('packets that are asked about', () => {
     const all = Array.from({ length: 1000 }, numbers);
     expect(Math.min(...all)).toBeGreaterThanOrEqual(0);
     expect(Math.max(...all)).toBeLessThan(1);
+  });
+
+  test('are the same in whatever order a database has its rows', () => {
+    const turned: Snapshot = {
+      ...SNAPSHOT,
+      northbound: new Map(
+        [...SNAPSHOT.northbound].map(([table, rows]) => [table, rows.toReversed()]),
+      ),
+    };
+    expect(chosenWitnesses(turned, prove(turned), 30, 1)).toEqual(
+      chosenWitnesses(SNAPSHOT, PROOF, 30, 1),
+    );
   });
 
   test('come from pods of this node, with their addresses, and go to their network and others', () => {

@@ -14,6 +14,7 @@ interface CommandModule {
 /** Loaded on demand, so that a command starts without the modules of the others. */
 const COMMANDS: Readonly<Record<string, () => Promise<CommandModule>>> = {
   apply: () => import('./apply.ts'),
+  bundle: () => import('./bundle.ts'),
   check: () => import('./check.ts'),
   cleanup: () => import('./cleanup.ts'),
   cluster: () => import('./cluster.ts'),

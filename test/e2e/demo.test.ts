@@ -1,11 +1,13 @@
 /** What `./dev up` does: the two tenants of the example as containers, told apart by packets. */
-import { rmSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { demo } from '../../src/lab/demo.ts';
-import { outputInside, runInside } from '../../src/lab/exec.ts';
+import type { Gathered } from '../../src/bundle/gather.ts';
+import { heddleCommand, outputInside, runInside } from '../../src/lab/exec.ts';
 import { manifestsFolder } from '../../src/lab/node-facts.ts';
-import { readObjects } from '../../src/lab/objects.ts';
+import { readObjects, settingsFile } from '../../src/lab/objects.ts';
 import { attachContainers } from '../../src/lab/runtime/container-pods.ts';
 import { openRuntime } from '../../src/lab/runtime/containerd.ts';
 import { stateFolder } from '../../src/lab/paths.ts';
@@ -91,6 +93,40 @@ describe.skipIf(whyNoLab !== undefined)(
           },
         },
       ]);
+    });
+
+    test('`heddle bundle` has all that a node says, and its objects give the rows of the node elsewhere', async () => {
+      const folder = join(stateFolder(NAME), 'bundle');
+      mkdirSync(folder);
+      const file = join(folder, 'one.tar.gz');
+      const where = ['--config', settingsFile(NAME), '--node', 'n1'];
+      const ovs = ['--ovs', 'unix:/run/openvswitch/db.sock'];
+      const argv = heddleCommand(lab.record, [
+        'bundle',
+        ...where,
+        ...ovs,
+        '--json',
+        '--output',
+        file,
+      ]);
+      const { code, stdout, stderr } = await runInside(lab.record, argv, { node: 'n1' });
+      expect([code, stderr]).toEqual([0, expect.not.stringContaining('missing') as unknown]);
+      const { gathered } = JSON.parse(stdout) as { gathered: readonly Gathered[] };
+      const files = gathered.map((one) => one.file);
+      for (const each of [
+        'heddle/verify.json',
+        'databases/southbound.json',
+        'openflow/br-int-flows.txt',
+        'openflow/breth0-flows.txt',
+        'daemons/ovn-controller-inc-engine-show-stats.txt',
+        'host/nftables.txt',
+        'logs/ovn/ovn-northd.log',
+      ])
+        expect(files).toContain(each);
+      execFileSync('tar', ['-C', folder, '--strip-components=1', '-xzf', file]);
+      const rows = async (manifests: string): Promise<string> =>
+        (await heddle('render', '--manifests', manifests, '--node', 'n1')).stdout;
+      expect(await rows(join(folder, 'objects'))).toBe((await heddle('render', ...where)).stdout);
     });
 
     test('done again it starts nothing and ends nothing', async () => {

@@ -72,6 +72,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'ovsdb',
   ],
   packets: ['views', 'process', 'api', 'allocators'],
+  bundle: ['api'],
   'cluster-daemon': ['settings', 'cluster', 'process', 'store', 'api'],
   zone: [
     'cluster-daemon',
@@ -98,6 +99,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   cli: [
     'lab',
     'verify',
+    'bundle',
     'zone',
     'cluster-daemon',
     'packets',

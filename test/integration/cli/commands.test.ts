@@ -6,11 +6,13 @@ import {
   readFileSync,
   renameSync,
   rmSync,
+  statSync,
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import type { Gathered } from '../../../src/bundle/gather.ts';
 import { zoneStatuses } from '../../../src/api/kinds.ts';
 import {
   heartbeatOf,
@@ -708,6 +710,50 @@ describe('heddle node and its database server', () => {
     await until('the refilled database', async () => (await switches()).length > 0, 30_000);
     expect(await switches()).toEqual(before);
     expect(daemon.log).toMatch(/disconnected/);
+  });
+});
+
+describe('heddle bundle', () => {
+  test('is one file with what was said, names what is missing, and writes over nothing', async () => {
+    await using bed = await zone();
+    const SECRET = 'hunter2-hunter2';
+    const spec = {
+      nodeName: 'ovn-worker',
+      containers: [{ name: 'main', image: 'box', env: [{ name: 'KEY', value: SECRET }] }],
+    };
+    const metadata = { namespace: 'blue', name: 'keeps-a-secret' };
+    bed.heddle.write(
+      'pod.json.yaml',
+      JSON.stringify({ apiVersion: 'v1', kind: 'Pod', metadata, spec }),
+    );
+    ended(await bed.heddle.run('apply', '--no-wait'), 0);
+    const file = join(bed.heddle.folder, 'one.tar.gz');
+    const bundle = (): Promise<CommandResult> =>
+      bed.heddle.run('bundle', '--json', '--output', file);
+    const first = await bundle();
+    const { gathered, missing } = JSON.parse(first.stdout) as {
+      readonly gathered: readonly Gathered[];
+      readonly missing: readonly { readonly file: string; readonly why: string }[];
+    };
+    // Which of OVN's programs are installed here is not ours to say; each that is not is named.
+    ended(first, missing.length > 0 ? 1 : 0);
+    for (const { file: name, why } of missing)
+      expect(first.stderr).toContain(`missing: ${name}: ${why}`);
+    expect(gathered.map((one) => one.file)).toEqual(
+      expect.arrayContaining([
+        'heddle/status.json',
+        'heddle/plan.json',
+        'databases/northbound.json',
+      ]),
+    );
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    const unpacked = execFileSync('tar', ['-xzOf', file], { encoding: 'utf8' });
+    expect(unpacked).toContain('keeps-a-secret');
+    expect(unpacked).not.toContain(SECRET);
+    const again = await bundle();
+    ended(again, 64);
+    expect(again.stderr).toContain(`--output: ${file} is there already: name another file`);
+    expect(readdirSync(bed.heddle.folder).filter((name) => name.startsWith('.heddle'))).toEqual([]);
   });
 });
 

@@ -23,6 +23,8 @@ const errnoOf = (error: unknown): unknown =>
 export function exitCodeOf(error: unknown): number | undefined {
   if (error instanceof CommanderError || error instanceof ConfigurationError) return EXIT.usage;
   if (!(error instanceof Error) || errnoOf(error) === undefined) return undefined;
+  // A ControlError: the daemon says that it can't be asked for.
+  if ('isOfRequest' in error && error.isOfRequest === true) return EXIT.usage;
   if (error instanceof StoreError && error.code === 'invalid') return EXIT.data;
   const isOfPath = 'path' in error || errnoOf(error) === 'EISDIR';
   if (OF_PATHS.has(errnoOf(error)) && isOfPath && !isSocket(error)) return EXIT.usage;

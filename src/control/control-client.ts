@@ -1,6 +1,11 @@
 /** Asks a running daemon on its control socket. */
 import { connect, type Socket } from 'node:net';
-import { JSONRPCClient, type JSONRPCResponse } from 'json-rpc-2.0';
+import {
+  JSONRPCClient,
+  JSONRPCErrorCode,
+  JSONRPCErrorException,
+  type JSONRPCResponse,
+} from 'json-rpc-2.0';
 import { isPlainObject } from '../api/plain-object.ts';
 import { jsonLine, linesOf } from './control-protocol.ts';
 import { orGiveUp } from '../process/waiting.ts';
@@ -12,6 +17,13 @@ const LONGEST_ANSWER = 256 * 1024 * 1024;
 /** What the daemon refused or could not do, in its words, or a connection that broke. */
 export class ControlError extends Error {
   readonly code = 'CONTROL';
+  /** What was asked for can't be: who asked has to ask for something else. */
+  readonly isOfRequest: boolean;
+
+  constructor(message: string, { isOfRequest = false }: { readonly isOfRequest?: boolean } = {}) {
+    super(message);
+    this.isOfRequest = isOfRequest;
+  }
 }
 
 /** A connection to a daemon. */
@@ -81,7 +93,10 @@ function clientOn(socket: Socket, path: string): ControlClient {
     async call(method, params, signal) {
       if (broken !== undefined) throw new ControlError(broken);
       const answered = Promise.resolve(rpc.request(method, params)).catch((error: unknown) => {
-        throw new ControlError(errorText(error));
+        throw new ControlError(errorText(error), {
+          isOfRequest:
+            error instanceof JSONRPCErrorException && error.code === JSONRPCErrorCode.InvalidParams,
+        });
       });
       return orGiveUp<unknown>(answered, signal, `the daemon on ${path} to answer "${method}"`);
     },

@@ -14,6 +14,7 @@ import { limitConnections } from '../process/connection-limit.ts';
 import type { Logger } from '../process/logger.ts';
 import { listenPrivately } from './private-socket.ts';
 import { errorText, faultStack } from '../api/error-text.ts';
+import { ConfigurationError } from '../process/configuration-error.ts';
 
 /** Answers a request; `signal` aborts when the daemon stops, or the connection breaks. */
 export type ControlMethod = (params: unknown, signal: AbortSignal) => Promise<unknown>;
@@ -87,7 +88,11 @@ function rpcServer(
   rpc.mapErrorToJSONRPCErrorResponse = (id, error: unknown) =>
     error instanceof JSONRPCErrorException
       ? createJSONRPCErrorResponse(id, error.code, error.message)
-      : createJSONRPCErrorResponse(id, METHOD_FAILED, errorText(error));
+      : createJSONRPCErrorResponse(
+          id,
+          error instanceof ConfigurationError ? JSONRPCErrorCode.InvalidParams : METHOD_FAILED,
+          errorText(error),
+        );
   for (const [name, method] of Object.entries(methods))
     rpc.addMethod(name, (params: unknown, signal) => method(params, signal));
   return rpc;

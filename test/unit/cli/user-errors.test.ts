@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { exitCodeOf } from '../../../src/cli/user-errors.ts';
+import { ControlError } from '../../../src/control/control-client.ts';
 import { ConfigurationError } from '../../../src/process/configuration-error.ts';
 import { TimedOutError } from '../../../src/process/waiting.ts';
 import { StoreError } from '../../../src/store/store.ts';
@@ -30,6 +31,8 @@ test.each([
   ['a kubeconfig that is none', new StoreError('invalid', 'x'), 65],
   ['an API server that is away', new StoreError('unavailable', 'x'), 69],
   ['a socket that is not there yet', refused, 69],
+  ['a pod that the daemon knows not', new ControlError('x', { isOfRequest: true }), 64],
+  ['what the daemon could not do', new ControlError('x'), 69],
   ['a wait that ended', new TimedOutError('x'), 69],
   ['a fault of ours', new TypeError('x is not a function'), undefined],
 ])('the exit code of %s', (_what, error, code) => {

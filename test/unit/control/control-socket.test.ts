@@ -12,13 +12,18 @@ import { spawnSync } from 'node:child_process';
 import { connect, createServer, type Server } from 'node:net';
 import { dirname, join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import { connectControl, type ControlClient } from '../../../src/control/control-client.ts';
+import {
+  connectControl,
+  ControlError,
+  type ControlClient,
+} from '../../../src/control/control-client.ts';
 import { defaultSocket, linesOf } from '../../../src/control/control-protocol.ts';
 import {
   invalidParams,
   serveControl,
   type ControlMethod,
 } from '../../../src/control/control-socket.ts';
+import { ConfigurationError } from '../../../src/process/configuration-error.ts';
 import { ownFolder } from '../../support/run/left-behind.ts';
 
 const root = ownFolder('heddle-control');
@@ -31,6 +36,7 @@ const methods: Readonly<Record<string, ControlMethod>> = {
   echo: async (params) => Promise.resolve(params ?? null),
   rows: async () => Promise.resolve({ map: new Map([['a', 2n ** 60n]]) }),
   fail: async () => Promise.reject(new Error('no zone yet')),
+  nobody: async () => Promise.reject(new ConfigurationError('POD', 'there is no pod blue/x')),
   strict: async () => Promise.reject(invalidParams('params.details must be true or false')),
 };
 const serve = (path: string, more = methods): Promise<AsyncDisposable> =>
@@ -56,6 +62,20 @@ async function raw(path: string, bytes: string | Buffer): Promise<unknown[]> {
 }
 
 describe('a control socket', () => {
+  test('says whether what it was asked for can not be, or it could not do it', async () => {
+    const path = freshPath();
+    await using _server = await serve(path);
+    using asking = await client(path);
+    for (const [method, message, isOfRequest] of [
+      ['nobody', 'POD: there is no pod blue/x', true],
+      ['strict', 'params.details must be true or false', true],
+      ['fail', 'no zone yet', false],
+    ] as const)
+      await expect(asking.call(method, {}, signal())).rejects.toEqual(
+        new ControlError(message, { isOfRequest }),
+      );
+  });
+
   test('warns of a fault of ours with where it is, and of nothing that it could not do', async () => {
     const path = freshPath();
     const warned: object[] = [];

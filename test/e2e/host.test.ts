@@ -221,6 +221,61 @@ print(s.recv(512).decode().split()[0])
       }
     });
 
+    test('node ports of the own node are reached between the default network and each primary one, both ways', async () => {
+      const owners = ['blue/web', 'green/web', DNS.pod] as const;
+      const nodePort = (owner: (typeof owners)[number]): number => 30_070 + owners.indexOf(owner);
+      const objects = owners.flatMap((owner, index) => {
+        const [tenant] = owner.split('/');
+        const { node = '', addresses = [] } = onDefault.get(owner) ?? {};
+        const port = { name: 'web', port: SERVER_PORT, protocol: 'TCP' };
+        const clusterIP = `172.16.1.${90 + index}`;
+        const [slice] = sliceObjects(`${tenant}/reached`, [{ pod: owner, node, addresses }]);
+        return [
+          {
+            apiVersion: 'v1',
+            kind: 'Service',
+            metadata: { namespace: tenant, name: 'reached' },
+            spec: {
+              type: 'NodePort',
+              clusterIP,
+              clusterIPs: [clusterIP],
+              ports: [{ ...port, nodePort: nodePort(owner) }],
+            },
+          },
+          { ...slice, ports: [port] },
+        ];
+      });
+      const from = (pod: string): string =>
+        (pod === DNS.pod ? onDefault : ends).get(pod)?.namespace ?? '';
+      const [to] = nodeAddresses(NODE);
+      const reached = async (): Promise<string[]> => {
+        const pairs = ['blue/web', 'blue/second', 'green/web'].flatMap((pod) => [
+          [pod, DNS.pod] as const,
+          ...(pod === 'blue/second' ? [] : [[DNS.pod, pod] as const]),
+        ]);
+        const ways = pairs.map(([client, owner]) => ({
+          from: from(client),
+          to,
+          port: nodePort(owner as (typeof owners)[number]),
+          ping: false,
+        }));
+        const results = await probe(lab.record, ways, 10);
+        return pairs.map(([client], n) => `${client} → ${results[n]?.answer?.server ?? 'nobody'}`);
+      };
+      const all = [
+        `blue/web → ${DNS.pod}`,
+        `${DNS.pod} → blue/web`,
+        `blue/second → ${DNS.pod}`,
+        `green/web → ${DNS.pod}`,
+        `${DNS.pod} → green/web`,
+      ];
+      write('reached.yaml', objects);
+      await expect.poll(reached, { timeout: LIMIT, interval: 500 }).toEqual(all);
+      write('reached.yaml', []);
+      const nobody = all.map((line) => line.replace(/→ .*/, '→ nobody'));
+      await expect.poll(reached, { timeout: LIMIT, interval: 500 }).toEqual(nobody);
+    });
+
     test("a pod on the host's network reaches services of its namespace's networks, and of no other primary network", async () => {
       const services = (['blue/web', 'green/web'] as const).flatMap((name, n) => {
         const { node = '', addresses = [] } = onDefault.get(name) ?? {};

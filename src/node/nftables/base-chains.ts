@@ -31,7 +31,7 @@ export const baseChains: Feature<ZoneFacts> = {
       source: 'reference/node.md §3.1, §3.3',
     },
     marks: {
-      text: "What is sent to a node port or an external address of a network's service is marked for the network before that; pods of the default network can't get there through their management port.",
+      text: "What is sent to a node port or an external address of a network's service is marked for the network before that; of what comes by their management port from pods of the default network, node ports of this node alone.",
       source: 'reference/node.md §3.1, §3.4',
     },
     sources: {

@@ -2,7 +2,7 @@
  * The way from pods of the default network to services of primary networks, on the host (decisions/default-network-access.md): what comes by its port on
  * the default network is marked for the network of the service, as what its own processes send is, and goes on as that does.
  */
-import { familyOf, formatAddress, parsePrefix } from '../../allocators/addresses.ts';
+import { familyOf, formatAddress, parsePrefix, type Family } from '../../allocators/addresses.ts';
 import { networkMasquerade } from '../../allocators/node-addresses.ts';
 import { feature, type Feature } from '../../desired/features.ts';
 import { SETTINGS } from '../../desired/rows.ts';
@@ -33,14 +33,17 @@ export const accessConnections = (settings: ClusterSettings): readonly string[] 
         return `ct original ${ip} saddr @${ofFamily(PODS, family)} ct original ${ip} daddr . ct protocol . ct original proto-dst @${ofFamily(ACCESS_SERVICES, family)}`;
       });
 
+/** The masquerade addresses of all primary networks, as nft writes a range; undefined where the masquerade subnet has room for none. */
+export function networkRange(settings: ClusterSettings, family: Family): string | undefined {
+  const subnet = parsePrefix(settings.masqueradeSubnets[family] ?? '');
+  return subnet && networkMasquerade(subnet)?.map(formatAddress).join('-');
+}
+
 /** What matches packets of connections that have an address of some primary network, by family. */
 export const networkConnections = (settings: ClusterSettings): readonly string[] =>
   clusterFamilies(settings).flatMap((family) => {
-    const subnet = parsePrefix(settings.masqueradeSubnets[family] ?? '');
-    const ends = subnet === undefined ? undefined : networkMasquerade(subnet);
-    return ends === undefined
-      ? []
-      : [`ct reply ${ipWord(family)} daddr ${ends.map(formatAddress).join('-')}`];
+    const range = networkRange(settings, family);
+    return range === undefined ? [] : [`ct reply ${ipWord(family)} daddr ${range}`];
   });
 
 export const defaultAccess: Feature<ZoneFacts> = {

@@ -19,6 +19,7 @@ import { clusterFamilies, hasGateway } from '../../model/rules/network-addresses
 import { MANAGEMENT_DEVICES, managementDevice } from '../names.ts';
 import { forwardedDns } from '../networks/dns-forwarder.ts';
 import { accessConnections, networkConnections } from './default-access.ts';
+import { nodePortConnections } from './node-port-access.ts';
 import { concatenated, ipWord, NftRows, quoted } from './nft-rows.ts';
 import { OTHER_ADDRESSES } from './node-addresses.ts';
 import { ofFamily } from './ruleset.ts';
@@ -101,8 +102,12 @@ export const managementPortForward: Feature<ZoneFacts> = {
       text: 'From the default network, and back, the host forwards what pods of the namespaces of default-network-access have with services of primary networks that let it in.',
       source: 'reference/node.md §3.10',
     },
+    'node-ports': {
+      text: 'From the default network, and back, the host forwards what pods have with services of primary networks by node ports of their own node.',
+      source: 'reference/node.md §3.4; ovn-kubernetes #5410',
+    },
     'networks-addresses': {
-      text: "Nothing else between the default network and others has a primary network's address: a connection ends with the setting, the label, the pod or the service that it was let in by.",
+      text: "Nothing else between the default network and others has a primary network's address: a connection ends with the setting, the label, the pod, the service or the node port that it was let in by.",
       source: 'reference/node.md §3.10',
     },
     'egress-services': {
@@ -150,10 +155,13 @@ export const managementPortForward: Feature<ZoneFacts> = {
       add(networks, `meta sdifname . ${ipWord(family)} saddr @${own(family)} accept`);
     add(networks, `${FROM_NETWORKS} drop`);
     const access = new NftRows(out, SETTINGS, 'default-access');
+    const ports = new NftRows(out, SETTINGS, 'node-ports');
     const ends = new NftRows(out, SETTINGS, 'networks-addresses');
     for (const way of [FROM_DEFAULT, TO_DEFAULT]) {
       for (const allowed of accessConnections(facts.settings))
         add(access, `${way} ${allowed} accept`);
+      for (const allowed of nodePortConnections(facts.settings))
+        add(ports, `${way} ${allowed} accept`);
       for (const translated of networkConnections(facts.settings))
         add(ends, `${way} ${translated} drop`);
     }

@@ -17,6 +17,7 @@ import { managementPortForward, networkForward } from './management-port-forward
 import { managementPortSnat } from './management-port-snat.ts';
 import { masqueradeChains } from './local-gateway-masquerade.ts';
 import { networkMark } from './network-mark.ts';
+import { nodePortAccess } from './node-port-access.ts';
 import { ownNodeAddresses, remoteNodeAddresses } from './node-addresses.ts';
 import { serviceElements } from './services.ts';
 import { tunnelChains, tunnelPeers } from './tunnels.ts';
@@ -39,6 +40,7 @@ export const nftFeatures: readonly Feature<ZoneFacts>[] = [
   hostNetworkPods,
   defaultAccess,
   defaultAccessPods,
+  nodePortAccess,
   serviceElements,
   hostPortElements,
   egressChains,

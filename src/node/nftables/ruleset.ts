@@ -306,6 +306,10 @@ export const SETS = {
     value: ['verdict'],
     meaning: 'node port to the chain that marks for its network',
   },
+  'udn-node-ports': {
+    type: PORT,
+    meaning: 'those node ports, which pods of the default network reach at their own node',
+  },
   'udn-mark-external-ips': {
     type: SOCKET,
     value: ['verdict'],

@@ -13,6 +13,7 @@ import { checkDefaultAccess } from './default-access.ts';
 import type { Intent } from '../intent/intent.ts';
 import { FIRST_PACKET_MARK, type VerifiedNetwork } from '../intent/networks.ts';
 import type { VerifiedServices } from '../intent/services.ts';
+import { DEFAULT_NETWORK } from '../../api/nad/network-name.ts';
 import type { Snapshot } from '../snapshot.ts';
 
 /** Chains in which an accept lets something past what keeps networks apart. */
@@ -47,6 +48,7 @@ export function checkNftables(
   checkForwarding(own, context);
   checkIsolation(snapshot, own, context);
   checkMaps(own, context);
+  checkNodePorts(own, context);
   checkDefaultAccess(snapshot, own, intent, services, findings);
 }
 
@@ -224,6 +226,50 @@ function checkOpened(
         ['default', ...(pod === undefined ? [] : networksOfPod(pod, intent))],
       );
     }
+}
+
+const NODE_PORTS = 'udn-node-ports';
+const NODE_ADDRESSES = /^@local-node-ips-v[46]$/;
+
+/** Pods of the default network reach services of others by node ports of this node: those of an object, and nothing else that is sent to the node. */
+function checkNodePorts(own: NftTable, { services, findings }: Context): void {
+  const reached = new Map<string, { readonly where: string; readonly object: string }>();
+  for (const { key } of elementsOf(own.sets.get(NODE_PORTS))) {
+    const where = `${key.join(' . ')} of ${NODE_PORTS}`;
+    const user = services
+      .usersOf(undefined, Number(key.at(-1)))
+      .find(({ networks }) => !networks.has(DEFAULT_NETWORK));
+    if (user === undefined)
+      findings.wrong(
+        'nftables',
+        where,
+        'is reached from the default network, and is of no service of a primary network',
+        'no object',
+        [DEFAULT_NETWORK],
+      );
+    else
+      for (const network of user.networks)
+        if (!reached.has(network)) reached.set(network, { where, object: user.object });
+  }
+  for (const [network, { where, object }] of reached)
+    findings.edge({ from: DEFAULT_NETWORK, to: network, kind: 'service', where, object });
+  for (const rule of own.rules)
+    if (
+      rule.chain === 'mgmtport-forward' &&
+      rule.accepts &&
+      mentions(
+        rule.expressions,
+        (value) => typeof value === 'string' && NODE_ADDRESSES.test(value),
+      ) &&
+      !mentions(rule.expressions, (value) => value === `@${NODE_PORTS}`)
+    )
+      findings.wrong(
+        'nftables',
+        ruleText(OWN_TABLE, rule),
+        `lets pass what is sent to this node, and asks not for ${NODE_PORTS}`,
+        'cluster',
+        [DEFAULT_NETWORK],
+      );
 }
 
 /** Maps and sets that choose a network: each member leads where the network of its key is. */

@@ -395,18 +395,26 @@ export function describeMatrix(mode: MatrixMode): void {
         );
       });
 
-      test('between the default network and primary ones a node port is answered at other nodes, and not at the own', async () => {
+      test('between the default network and primary ones a node port is answered at every node, from a primary network at the own where the kernel has VRFs', async () => {
         const [onDefault] = TENANTS.filter(({ topology }) => topology === undefined);
+        const isWithVrfs = await hasVrfs(matrix.record);
         await matrix.prove(
-          'node port, of others at other nodes alone',
+          'node port, of others',
           withNetwork.flatMap((tenant) =>
             [
               [onDefault, tenant],
               [tenant, onDefault],
             ].flatMap(([client = tenant, owner = tenant]) =>
               NODES.flatMap((node) =>
-                fromOutside(tenant, nodeAddresses(node), nodePort(owner), () =>
-                  node === PODS['on-n1'] ? NOBODY : podKey(owner, 'on-n2'),
+                fromOutside(
+                  tenant,
+                  nodeAddresses(node),
+                  nodePort(owner),
+                  () =>
+                    node !== PODS['on-n1'] || client === onDefault || isWithVrfs
+                      ? podKey(owner, 'on-n2')
+                      : NOBODY,
+                  ['tcp', 'udp'],
                 ).map((way) => ({ ...way, from: matrix.endOf(client, 'on-n1').namespace })),
               ),
             ),

@@ -32,6 +32,11 @@ const hooks = (of: readonly DesiredRow[]): string[] =>
     .map(({ name, type, hook, priority }) => `${name}: ${type} ${hook} ${priority}`);
 
 /** Connections of pods of the default network with services of primary networks (reference/node.md §3.10). */
+/** Connections of pods of the default network by node ports of this node that are of primary networks. */
+const NODE_PORTS = ['v4', 'v6'].map(
+  (family) =>
+    `ct status dnat ct original ${family === 'v4' ? 'ip' : 'ip6'} daddr @local-node-ips-${family} ct protocol . ct original proto-dst @udn-node-ports`,
+);
 const ACCESS = [
   'ct original ip saddr @default-access-pods-v4 ct original ip daddr . ct protocol . ct original proto-dst @default-access-services-v4',
   'ct original ip6 saddr @default-access-pods-v6 ct original ip6 daddr . ct protocol . ct original proto-dst @default-access-services-v6',
@@ -89,7 +94,7 @@ test('chains come in where the contract says, and masquerade in local gateway mo
 
 test('egress services and egress addresses find their chains and maps (reference/node.md §3.7)', () => {
   expect(chain('egress-services')).toEqual([
-    ...ACCESS.map((connection) => `${connection} return`),
+    ...[...ACCESS, ...NODE_PORTS].map((connection) => `${connection} return`),
     'meta mark 1008 return',
     'snat ip to ip saddr map @egress-service-snat-v4',
     'snat ip6 to ip6 saddr map @egress-service-snat-v6',
@@ -97,7 +102,7 @@ test('egress services and egress addresses find their chains and maps (reference
     'ip6 saddr @egress-service-networks-v6 masquerade',
   ]);
   expect(chain('egress-service-filter')).toEqual([
-    ...ACCESS.map((connection) => `${connection} accept`),
+    ...[...ACCESS, ...NODE_PORTS].map((connection) => `${connection} accept`),
     'meta mark 1008 accept',
     ...['ip', 'ip6'].flatMap((ip) => {
       const set = (name: string): string => `@egress-service-${name}-${ip === 'ip' ? 'v4' : 'v6'}`;
@@ -147,7 +152,8 @@ describe('what leaves the node (reference/node.md §3.2)', () => {
   });
 
   test('has the address of the management port, through which it goes, unless the host forwards it', () => {
-    expect(chain('mgmtport-snat').slice(2)).toEqual([
+    const own = chain('mgmtport-snat').filter((text) => !text.startsWith('oifname "breth0"'));
+    expect(own).toEqual([
       'oifname != "ovn-k8s-mp0" return',
       'meta iif != 0 return',
       'meta l4proto . th dport @mgmtport-no-snat-nodeports return',
@@ -165,7 +171,7 @@ describe("the host's ports on networks", () => {
   const networks = 'meta sdifname "ovn-k8s-mp*"';
   const FROM_DEFAULT_AND_BACK = ['iifname "ovn-k8s-mp0"', 'oifname "ovn-k8s-mp0"'].flatMap(
     (way) => [
-      ...ACCESS.map((connection) => `${way} ${connection} accept`),
+      ...[...ACCESS, ...NODE_PORTS].map((connection) => `${way} ${connection} accept`),
       `${way} ct reply ip daddr 169.254.0.11-169.254.32.8 drop`,
       `${way} ct reply ip6 daddr fd69::b-fd69::2008 drop`,
     ],
@@ -377,6 +383,8 @@ test('what is for a primary network is marked for it before that (reference/node
     'iifname != "ovn-k8s-mp0" jump udn-service-mark',
     'iifname "ovn-k8s-mp0" ip saddr @default-access-pods-v4 ip daddr . meta l4proto . th dport @default-access-services-v4 ip daddr vmap @udn-mark-cluster-ips-v4',
     'iifname "ovn-k8s-mp0" ip6 saddr @default-access-pods-v6 ip6 daddr . meta l4proto . th dport @default-access-services-v6 ip6 daddr vmap @udn-mark-cluster-ips-v6',
+    'iifname "ovn-k8s-mp0" ip daddr @local-node-ips-v4 meta l4proto . th dport vmap @udn-mark-nodeports',
+    'iifname "ovn-k8s-mp0" ip6 daddr @local-node-ips-v6 meta l4proto . th dport vmap @udn-mark-nodeports',
   ]);
   expect(chain('udn-service-output')).toEqual([
     'jump udn-service-mark',
@@ -392,9 +400,15 @@ test('what is for a primary network is marked for it before that (reference/node
     'ip daddr . meta l4proto . th dport vmap @udn-mark-external-ips-v4',
     'ip6 daddr . meta l4proto . th dport vmap @udn-mark-external-ips-v6',
   ]);
+  expect(chain('mgmtport-snat').filter((text) => text.includes('ct status dnat'))).toEqual([
+    'oifname "breth0" meta mark 0 ct status dnat ct original ip daddr @local-node-ips-v4 ip saddr 169.254.0.11-169.254.32.8 ip daddr 10.96.0.0/16 snat ip to 169.254.0.2',
+    'oifname "breth0" meta mark 0 ct status dnat ct original ip6 daddr @local-node-ips-v6 ip6 saddr fd69::b-fd69::2008 ip6 daddr fd00:10:96::/112 snat ip6 to fd69::2',
+  ]);
   const marked = elements('udn-mark-nodeports');
   expect(marked).toContain('tcp . 30080 : jump udn-mark-0x1001');
   expect(marked.join()).not.toContain('30090');
+  // From the default network by these; into it with the host's address.
+  expect(elements('udn-node-ports')).toEqual(marked.map((one) => one.split(' : ')[0]));
   expect(elements('udn-mark-external-ips-v6')).toEqual([
     'fd05::5 . tcp . 80 : jump udn-mark-0x1001',
   ]);

@@ -655,6 +655,26 @@ describe('a running daemon', () => {
     expect(stopped.stdout).toMatch(/Node ovn-worker: no daemon: its daemon was stopped at /);
   }, 180_000);
 
+  test('asked of a pod that is not there says so as a command that asks nobody does, and exits as for any mistake', async () => {
+    await using bed = await zone();
+    await using daemon = bed.heddle.daemon();
+    await until(
+      'a plan',
+      async () => (await bed.heddle.run('plan')).stdout.includes('Nothing to do.'),
+      30_000,
+    );
+    const asked = ['blue/pod11', '103.103.0.4'] as const;
+    const refused = /^heddle: POD: there is no pod blue\/pod11; did you mean "blue\/pod1"\?$/m;
+    const answered = await bed.heddle.run('explain', ...asked);
+    ended(answered, 64);
+    expect(answered.stderr).toMatch(refused);
+    expect(answered.stderr).not.toContain('not from a daemon');
+    expect(await daemon.end('SIGTERM')).toBe(0);
+    const alone = await bed.heddle.run('explain', ...asked);
+    ended(alone, 64);
+    expect(alone.stderr).toMatch(refused);
+  });
+
   test('whose database is away says that nobody knows what would change', async () => {
     await using bed = await zone();
     await using _daemon = bed.heddle.daemon();

@@ -6,7 +6,7 @@ import { nodeArguments } from '../../../src/lab/paths.ts';
 import { bound, ownFolder } from './left-behind.ts';
 
 /** Commands that have a control socket or ask on it. */
-const ASKING = ['node', 'status', 'plan', 'diff'];
+const ASKING = ['node', 'status', 'plan', 'diff', 'explain'];
 
 export interface CommandResult {
   readonly code: number | null;

@@ -33,6 +33,15 @@ const interfaceAddressAt = (prefix: Prefix, index: number): InterfaceAddress => 
 export const nodeAddress = (subnet: Prefix, nodeId: number): InterfaceAddress =>
   interfaceAddressAt(subnet, nodeId);
 
+/** The node id that `nodeAddress` made an address of; undefined for an address that is not of the subnet, or has another length. */
+export function nodeIdOfAddress(subnet: Prefix, address: InterfaceAddress): number | undefined {
+  const { family, length, value } = address;
+  const isOfSubnet = family === subnet.family && length === subnet.length;
+  return isOfSubnet && value >= subnet.base && value <= lastOf(subnet)
+    ? Number(value - subnet.base)
+    : undefined;
+}
+
 /** Offsets in a pod subnet: gateway (the router) and management port (the host) (reference/topology.md §2). */
 export const POD_SUBNET_OFFSETS = { gateway: 1, managementPort: 2 } as const;
 

@@ -1,8 +1,12 @@
 /** Node ids, transit addresses and node subnets, written to each Node at once (reference/api.md §6.3, §6.4). */
 import { AllocationError } from '../../allocators/allocation-error.ts';
-import { formatInterfaceAddress, parsePrefix } from '../../allocators/addresses.ts';
+import {
+  formatInterfaceAddress,
+  parseInterfaceAddress,
+  parsePrefix,
+} from '../../allocators/addresses.ts';
 import { FIRST_NODE_ID, IdAllocator, MAX_NODE_ID } from '../../allocators/ids.ts';
-import { nodeAddress } from '../../allocators/node-addresses.ts';
+import { nodeAddress, nodeIdOfAddress } from '../../allocators/node-addresses.ts';
 import { familyCidrsJson, type AnnotationError } from '../../api/annotations/annotations.ts';
 import {
   HOST_CIDRS,
@@ -10,6 +14,7 @@ import {
   NODE_SUBNETS,
   NODE_TRANSIT_ADDRESSES,
   nodeId,
+  nodeTransitAddresses,
 } from '../../api/annotations/node-annotations.ts';
 import { nodes as nodeKind } from '../../api/kinds.ts';
 import type { FamilyCidrs } from '../../api/nad/network-config.ts';
@@ -64,6 +69,8 @@ export class NodeController {
   readonly #nearlyFull = new Set<string>();
   /** Nodes for which no id was left. */
   readonly #withoutId = new Set<string>();
+  /** Ids of annotations that can't be read, as they were told of, by node. */
+  readonly #tornIds = new Map<string, string>();
   /** What is wrong with the addresses that nodes say of themselves. */
   readonly #hostProblems = new Map<string, string>();
   /** Nodes with subnets, oldest first; undefined = to be listed anew. */
@@ -102,10 +109,13 @@ export class NodeController {
   /** Adopts what the nodes carry, then allocates what is missing, before anything is written. */
   adopt(): void {
     for (const network of this.#options.registry.networks()) this.#setNetwork(network.name);
+    const all = oldestFirst(this.#options.nodes.list());
+    // An id that a node carries counts before one that only follows from its addresses.
+    for (const node of all) if (nodeId(node).value !== undefined) this.#adoptId(node);
+    for (const node of all) this.#adoptId(node);
     for (const name of this.#servedNodes()) {
       const node = this.#options.nodes.get(name);
       if (node === undefined) continue;
-      this.#adoptId(node);
       const record = this.#recordOf(name);
       record.read(node);
       this.subnets.adopt(name, record.carried);
@@ -251,6 +261,7 @@ export class NodeController {
     const node = this.#options.nodes.get(name);
     if (node === undefined) {
       this.#withoutId.delete(name);
+      this.#tornIds.delete(name);
       if (this.#ids.release(name) !== undefined) this.batch.add(this.#withoutId);
       this.#hostProblems.delete(name);
       this.#forgetNode(name);
@@ -268,8 +279,11 @@ export class NodeController {
       }
     }
     this.#adoptId(node);
+    const isIdKnown = this.#ids.idOf(name) !== undefined;
+    const id = await this.#allocateId(node);
     await this.#reportErrors(node, record.takeErrors());
-    await this.#write(node, record, await this.#allocateId(node), signal);
+    await this.#reportTornId(node, id, isIdKnown);
+    await this.#write(node, record, id, signal);
     await this.#reportUsage(node, record);
     await this.#reportHostAddresses(node);
   }
@@ -334,8 +348,8 @@ export class NodeController {
 
   #adoptId(node: Node): void {
     if (this.#ids.idOf(node.metadata.name) !== undefined) return;
-    // What can't be read is written anew.
-    const id = nodeId(node).value;
+    const { value, errors } = nodeId(node);
+    const id = value ?? (errors.length === 0 ? undefined : this.#idOfTransitAddresses(node));
     if (id === undefined) return;
     try {
       this.#ids.reserve(node.metadata.name, id);
@@ -379,6 +393,46 @@ export class NodeController {
     };
     const [v4, v6] = [address(transitSubnets.v4), address(transitSubnets.v6)];
     return { ...(v4 === undefined ? {} : { v4 }), ...(v6 === undefined ? {} : { v6 }) };
+  }
+
+  /** The id that the transit addresses of a node were made of; undefined where they are none of ours, or don't agree. */
+  #idOfTransitAddresses(node: Node): number | undefined {
+    const { transitSubnets } = this.#options.settings.cluster;
+    const { value = {} } = nodeTransitAddresses(node);
+    const ids = (['v4', 'v6'] as const).flatMap((family) => {
+      const [cidr, text] = [transitSubnets[family], value[family]];
+      if (text === undefined) return [];
+      const subnet = cidr === undefined ? undefined : parsePrefix(cidr);
+      const address = parseInterfaceAddress(text);
+      return subnet === undefined || address === undefined
+        ? [undefined]
+        : [nodeIdOfAddress(subnet, address)];
+    });
+    return new Set(ids).size === 1 ? ids[0] : undefined;
+  }
+
+  /** A node id that can't be read is told of once; all that follows from the id depends on whether it is kept. */
+  async #reportTornId(node: Node, id: number | undefined, isKept: boolean): Promise<void> {
+    const { name } = node.metadata;
+    const [error] = nodeId(node).errors;
+    if (error === undefined) {
+      this.#tornIds.delete(name);
+      return;
+    }
+    if (this.#tornIds.get(name) === error.message) return;
+    this.#tornIds.set(name, error.message);
+    const { log, store } = this.#options;
+    log.warn({ node: name, error: error.message, id }, 'annotation can’t be read');
+    const given = id === undefined ? 'no id is left' : `the node gets id ${id}`;
+    const outcome = isKept
+      ? `it is written again as it was: ${id}`
+      : `what it was is not known, ${given}`;
+    await store.event({
+      regarding: node,
+      type: 'Warning',
+      reason: 'InvalidAnnotation',
+      message: `${error.message}; ${outcome}`,
+    });
   }
 
   /** An annotation that can't be read is written anew from what the node was given; somebody should know who breaks it. */

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import {
   formatAddress,
   formatInterfaceAddress,
+  parseInterfaceAddress,
   parsePrefix,
   type Prefix,
 } from '../../../src/allocators/addresses.ts';
@@ -14,6 +15,7 @@ import {
   masqueradeAddresses,
   maxMasqueradeNetworkId,
   nodeAddress,
+  nodeIdOfAddress,
 } from '../../../src/allocators/node-addresses.ts';
 
 const prefix = (text: string): Prefix => {
@@ -29,6 +31,20 @@ test.each([
   ['fd97::/64', 2, 'fd97::2/64'],
 ])('in %s node %i has %s', (subnet, node, address) => {
   expect(formatInterfaceAddress(nodeAddress(prefix(subnet), node))).toBe(address);
+});
+
+test.each([
+  ['100.88.0.0/16', '100.88.0.2/16', 2],
+  ['100.88.0.0/16', '100.88.19.136/16', 5000],
+  ['fd97::/64', 'fd97::2/64', 2],
+  ['100.88.0.0/16', '100.88.0.2/24', undefined],
+  ['100.88.0.0/16', '100.89.0.2/16', undefined],
+  ['100.88.0.0/16', '100.87.255.255/16', undefined],
+  ['100.88.0.0/16', 'fd97::2/16', undefined],
+])('in %s the address %s is of node %s', (subnet, text, node) => {
+  const address = parseInterfaceAddress(text);
+  if (address === undefined) throw new Error(`no address: ${text}`);
+  expect(nodeIdOfAddress(prefix(subnet), address)).toBe(node);
 });
 
 test('an id beyond the subnet is an error with numbers', () => {

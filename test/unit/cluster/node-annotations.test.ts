@@ -17,6 +17,8 @@ import {
 } from '../../support/cluster/cluster.ts';
 import { MemoryStore } from '../../support/cluster/memory-store.ts';
 
+const ID = 'k8s.ovn.org/node-id';
+const TRANSIT = 'k8s.ovn.org/node-transit-switch-port-ifaddr';
 const SUBNETS = 'k8s.ovn.org/node-subnets';
 const USER = { fieldManager: 'user' };
 
@@ -108,6 +110,101 @@ describe('a node’s annotation', () => {
       ),
     ]);
   });
+});
+
+describe('a node id that somebody tears', () => {
+  /** What a manager leaves of three nodes that came in the order of their names. */
+  async function served(): Promise<{ store: MemoryStore; before: readonly string[] }> {
+    const store = new MemoryStore();
+    const running = startManager(store);
+    for (const name of ['n1', 'n2', 'n3']) {
+      await apply(store, node(name));
+      await running.settled();
+    }
+    const before = await nodeLines(store);
+    expect(before.map((line) => line.split(' ')[1])).toEqual(['id=2', 'id=3', 'id=4']);
+    await running.stop();
+    return { store, before };
+  }
+  const tear = (store: MemoryStore, name: string, annotations: object): Promise<unknown> =>
+    store.patchStatus(nodes, name, { metadata: { annotations } }, USER);
+  const told = (store: MemoryStore): readonly string[] =>
+    store.events.map(
+      ({ regarding, reason, message }) => `${regarding.metadata.name} ${reason} ${message}`,
+    );
+
+  test('is written again by a manager that knows it, and the node says so, once', async () => {
+    const { store, before } = await served();
+    await using running = startManager(store);
+    await running.settled();
+    await tear(store, 'n2', { [ID]: '3x' });
+    await running.settled();
+    await store.patchStatus(nodes, 'n2', { metadata: { annotations: { other: 'x' } } }, USER);
+    await running.settled();
+    expect(await nodeLines(store)).toEqual(before);
+    expect(told(store)).toEqual([
+      'n2 InvalidAnnotation Node n2: annotation k8s.ovn.org/node-id: must be a whole number from 2 to 5000, is "3x"; the cluster manager writes it again: see that it runs; it is written again as it was: 3',
+    ]);
+  });
+
+  test('follows from the transit addresses for a manager that starts, also while other nodes come', async () => {
+    const { store, before } = await served();
+    // Id 2 is free: whoever is given one anew gets it.
+    await remove.node(store, 'n1');
+    await tear(store, 'n2', { [ID]: '' });
+    await tear(store, 'n3', { [ID]: '{"id":' });
+    await apply(store, node('n0'));
+    await using running = startManager(store);
+    await running.settled();
+    expect((await nodeLines(store)).slice(1)).toEqual(before.slice(1));
+    expect(told(store).toSorted()).toEqual([
+      expect.stringMatching(/^n2 InvalidAnnotation .*is ""; .*; it is written again as it was: 3$/),
+      expect.stringMatching(/^n3 InvalidAnnotation .*; it is written again as it was: 4$/),
+    ]);
+  });
+
+  test.each([
+    ['torn, too', '{"ipv4":'],
+    ['of another subnet', '{"ipv4":"192.0.2.2/16"}'],
+    ['of another length', '{"ipv4":"100.88.0.2/24"}'],
+    ['of no node', '{"ipv4":"100.88.0.1/16"}'],
+    ['those of a node with an id', '{"ipv4":"100.88.0.3/16"}'],
+  ])(
+    'is another one where the transit addresses are %s; who has an id keeps it',
+    async (_, transit) => {
+      const { store, before } = await served();
+      await tear(store, 'n1', { [ID]: 'x', [TRANSIT]: transit });
+      await using running = startManager(store);
+      await running.settled();
+      const [first, ...others] = await nodeLines(store);
+      expect(others).toEqual(before.slice(1));
+      const id = /id=(\d+)/.exec(first ?? '')?.[1];
+      expect(['3', '4']).not.toContain(id);
+      expect(told(store)).toEqual([
+        expect.stringMatching(
+          new RegExp(
+            `^n1 InvalidAnnotation .*is "x"; .*; what it was is not known, the node gets id ${id}$`,
+          ),
+        ),
+      ]);
+    },
+  );
+});
+
+test('a node without subnets keeps its id when a manager starts while another node comes', async () => {
+  const store = new MemoryStore();
+  const settings = { noHostSubnetNodes: { matchLabels: { outside: 'yes' } } };
+  const other = { ...node('n2'), metadata: { name: 'n2', labels: { outside: 'yes' } } };
+  const running = startManager(store, settings);
+  await apply(store, other);
+  await running.settled();
+  const before = await nodeLines(store);
+  expect(before).toEqual([expect.stringContaining('n2 id=2 ')]);
+  await running.stop();
+  await apply(store, node('n1'));
+  await using again = startManager(store, settings);
+  await again.settled();
+  expect((await nodeLines(store)).slice(1)).toEqual(before);
 });
 
 test('heartbeats, and labels that nobody reads, are no work', async () => {

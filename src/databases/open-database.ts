@@ -12,6 +12,7 @@ import {
   type TlsOptions,
 } from 'ovsdb-client-ts';
 import type { ZoneDatabase } from './zone-database.ts';
+import { isClosing, refusedConnection } from './refused-connection.ts';
 import { errorText } from '../api/error-text.ts';
 import { withoutErrno } from '../api/without-errno.ts';
 
@@ -86,10 +87,22 @@ const isFinal = ({ cause }: OvsdbError): boolean =>
   cause instanceof Error && 'code' in cause && FINAL_CAUSES.has(cause.code);
 
 /** The cause stays the same from try to try, so that it is one line of the log. */
-const notConnected = (database: string, status: string, lost: OvsdbError | undefined): string =>
-  `${database} is not connected ${
-    lost === undefined ? `yet (${status})` : `(${withoutErrno(explain(lost))})`
-  }: what was programmed goes on, and no change gets there; see whether its ovsdb-server runs, and its log`;
+function notConnected(
+  database: string,
+  flag: string,
+  status: string,
+  lost: OvsdbError | undefined,
+): string {
+  const { why, remedy } =
+    (lost && refusedConnection(lost, flag)) ??
+    ({
+      why: lost && withoutErrno(explain(lost)),
+      remedy: 'see whether its ovsdb-server runs, and its log',
+    } as const);
+  return `${database} is not connected ${
+    why === undefined ? `yet (${status})` : `(${why})`
+  }: what was programmed goes on, and no change gets there; ${remedy}`;
+}
 
 /** Begins to connect. Throws ConfigurationError for a remote or TLS file that can't be used. */
 export function openDatabase(options: DatabaseOptions): OpenDatabase {
@@ -109,7 +122,9 @@ export function openDatabase(options: DatabaseOptions): OpenDatabase {
     },
     (remote, error) => {
       if (lost === undefined && isLoaded) lossTimer = setTimeout(() => onLost?.(), LOSS_GRACE);
-      lost = error;
+      // A server that refuses us closes the connection, too: its reason counts, whichever is seen.
+      const isRefused = lost !== undefined && refusedConnection(lost, flag) !== undefined;
+      if (!isRefused || !isClosing(error)) lost = error;
       if (isFinal(error)) hopeless.add(remote);
       else hopeless.delete(remote);
       if (hopeless.size === remotes.split(',').length) gaveUp.abort(error);
@@ -118,7 +133,7 @@ export function openDatabase(options: DatabaseOptions): OpenDatabase {
   const lock = lockName === undefined ? undefined : client.lock(lockName);
   const unavailable = (): string | undefined => {
     if (client.status !== 'ready')
-      return notConnected(`${name} (${flag} ${remotes})`, client.status, lost);
+      return notConnected(`${name} (${flag} ${remotes})`, flag, client.status, lost);
     if (lock !== undefined && !lock.isHeld)
       return `another Heddle process holds the lock "${lock.name}" of ${name} (${flag} ${remotes})`;
     return undefined;
@@ -153,10 +168,16 @@ export function openDatabase(options: DatabaseOptions): OpenDatabase {
             `start its server, or correct ${flag}`,
             error,
           );
+        const tried = 'it was tried again until the limit (--timeout)';
+        const refused =
+          client.status === 'ready' || lost === undefined
+            ? undefined
+            : refusedConnection(lost, flag);
+        if (refused !== undefined)
+          throw new UnreachableError(database, refused.why, `${refused.remedy}; ${tried}`, error);
         const why = client.status === 'ready' ? unavailable() : explain(error);
         // What is known of the cause comes first: that it was waited for is no cause.
         const known = /\(last error: (?:disconnected: )?(.+)\)$/.exec(why ?? '')?.[1];
-        const tried = 'it was tried again until the limit (--timeout)';
         if (known !== undefined) throw new UnreachableError(database, known, tried, error);
         throw new OvsdbError('timed out', `${database}: ${why ?? 'not ready'}`, {
           cause: error,

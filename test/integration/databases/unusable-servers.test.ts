@@ -1,0 +1,146 @@
+/** What is said of servers that answer, and that can't be used as they are: another database, certificates that don't fit. */
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import {
+  openDatabase,
+  type OpenDatabase,
+  type TlsFiles,
+} from '../../../src/databases/open-database.ts';
+import { createLogger } from '../../../src/process/logger.ts';
+import { northboundTables } from '../../../src/zone/monitored-columns.ts';
+import { Authority, type Identity } from '../../support/run/certificates.ts';
+import { freePort } from '../../support/ovsdb/ovsdb-cluster.ts';
+import { OvsdbServer, SCHEMAS, temporaryFolder } from '../../support/ovsdb/ovsdb-server.ts';
+import { until } from '../../support/run/until.ts';
+
+const folder = temporaryFolder();
+const foreign = temporaryFolder();
+let identities: Readonly<Record<'server' | 'expired' | 'client' | 'stranger', Identity>>;
+
+beforeAll(() => {
+  const [ours, theirs] = [
+    new Authority(folder.path, 'ours'),
+    new Authority(foreign.path, 'theirs'),
+  ];
+  identities = {
+    server: ours.issue('server'),
+    expired: ours.issue('expired', -1),
+    client: ours.issue('client'),
+    stranger: theirs.issue('stranger'),
+  };
+});
+afterAll(() => {
+  folder[Symbol.dispose]();
+  foreign[Symbol.dispose]();
+});
+
+const opened = (remotes: string, tls: TlsFiles = {}): OpenDatabase =>
+  openDatabase({
+    name: 'OVN_Northbound',
+    flag: '--nb',
+    remotes,
+    tls,
+    tables: northboundTables,
+    log: createLogger('silent'),
+  });
+
+const filesOf = ({ privateKey, certificate, caCertificate }: Identity): TlsFiles => ({
+  privateKey,
+  certificate,
+  caCert: caCertificate,
+});
+
+const secured = (identity: Identity, name: string, port: number): Promise<OvsdbServer> =>
+  OvsdbServer.start({
+    folder: folder.path,
+    name,
+    remotes: [`pssl:${port}:127.0.0.1`],
+    args: [
+      `--private-key=${identity.privateKey}`,
+      `--certificate=${identity.certificate}`,
+      `--ca-cert=${identities.server.caCertificate}`,
+    ],
+  });
+
+/** What a command ends with, and what a daemon says as long as it lasts, at each of several tries. */
+async function said(
+  database: OpenDatabase,
+): Promise<{ ended: string; goingOn: readonly string[] }> {
+  const ended = await database.ready(AbortSignal.timeout(4000)).then(
+    () => 'ready',
+    (error: unknown) => String(error),
+  );
+  const goingOn = new Set<string>();
+  for (
+    const end = Date.now() + 3000;
+    Date.now() < end;
+    await new Promise((go) => setTimeout(go, 50))
+  )
+    goingOn.add(database.unavailable() ?? 'available');
+  return { ended, goingOn: [...goingOn] };
+}
+
+test('a server of another database is no server that has ended: the flag is to be corrected', async () => {
+  await using server = await OvsdbServer.start({ schema: join(SCHEMAS, 'ovn-sb.ovsschema') });
+  await using database = opened(server.remote);
+  const { ended, goingOn } = await said(database);
+  expect(ended).toMatch(
+    /the server has no database OVN_Northbound \(it has .*OVN_Southbound\); correct --nb: it leads to the server of another database/,
+  );
+  expect(goingOn).toEqual([
+    expect.stringMatching(
+      /what was programmed goes on, and no change gets there; correct --nb: it leads/,
+    ),
+  ]);
+});
+
+test('of certificates that don’t fit it is said whose, why and what to give, in the same words at each try', async () => {
+  const [port, old] = [await freePort(), await freePort()];
+  await using _server = await secured(identities.server, 'good', port);
+  await using _expired = await secured(identities.expired, 'old', old);
+  for (const [to, files, why, remedy] of [
+    [
+      old,
+      filesOf(identities.client),
+      'the certificate of the server has expired',
+      'renew it, or set the clock of this machine if that is wrong',
+    ],
+    [
+      port,
+      { ...filesOf(identities.client), caCert: identities.stranger.caCertificate },
+      'the certificate of the server is of an authority that is not in --ca-cert',
+      'give that of the authority that signed it',
+    ],
+    [
+      port,
+      { ...filesOf(identities.stranger), caCert: identities.server.caCertificate },
+      'the server does not know the authority of our certificate',
+      'give a --certificate and its --private-key that the authority of the server signed',
+    ],
+    [
+      port,
+      filesOf({ ...identities.expired }),
+      'the server says that our certificate has expired',
+      'renew --certificate, or set the clock of this machine or the server’s if that is wrong',
+    ],
+  ] as const) {
+    await using database = opened(`ssl:127.0.0.1:${to}`, files);
+    const { ended, goingOn } = await said(database);
+    expect(ended).toContain(
+      `OVN_Northbound (--nb ssl:127.0.0.1:${to}) can't be reached: ${why}; ${remedy}`,
+    );
+    expect(goingOn).toEqual([
+      `OVN_Northbound (--nb ssl:127.0.0.1:${to}) is not connected (${why}): what was programmed goes on, and no change gets there; ${remedy}`,
+    ]);
+  }
+}, 60_000);
+
+test('a certificate that is renewed is taken without a restart', async () => {
+  const port = await freePort();
+  const expired = await secured(identities.expired, 'renewed', port);
+  await using database = opened(`ssl:127.0.0.1:${port}`, filesOf(identities.client));
+  await until('the refusal', () => /has expired/.test(database.unavailable() ?? ''));
+  await expired[Symbol.asyncDispose]();
+  await using _renewed = await secured(identities.server, 'renewed', port);
+  await until('the connection', () => database.unavailable() === undefined, 30_000);
+});

@@ -14,6 +14,9 @@ import { errorText } from '../api/error-text.ts';
 /** Bytes of one answer; a plan of a whole large zone has some ten million. */
 const LONGEST_ANSWER = 256 * 1024 * 1024;
 
+/** A number, as errors have it. */
+const UNUSABLE_PARAMS: number = JSONRPCErrorCode.InvalidParams;
+
 /** What the daemon refused or could not do, in its words, or a connection that broke. */
 export class ControlError extends Error {
   readonly code = 'CONTROL';
@@ -94,8 +97,7 @@ function clientOn(socket: Socket, path: string): ControlClient {
       if (broken !== undefined) throw new ControlError(broken);
       const answered = Promise.resolve(rpc.request(method, params)).catch((error: unknown) => {
         throw new ControlError(errorText(error), {
-          isOfRequest:
-            error instanceof JSONRPCErrorException && error.code === JSONRPCErrorCode.InvalidParams,
+          isOfRequest: error instanceof JSONRPCErrorException && error.code === UNUSABLE_PARAMS,
         });
       });
       return orGiveUp<unknown>(answered, signal, `the daemon on ${path} to answer "${method}"`);

@@ -104,7 +104,7 @@ export const managementPortForward: Feature<ZoneFacts> = {
     },
     'node-ports': {
       text: 'From the default network, and back, the host forwards what pods have with services of primary networks by node ports of their own node.',
-      source: 'reference/node.md §3.4; ovn-kubernetes #5410',
+      source: 'reference/node.md §3.4',
     },
     'networks-addresses': {
       text: "Nothing else between the default network and others has a primary network's address: a connection ends with the setting, the label, the pod, the service or the node port that it was let in by.",

@@ -310,6 +310,10 @@ export const SETS = {
     type: PORT,
     meaning: 'those node ports, which pods of the default network reach at their own node',
   },
+  'default-node-ports': {
+    type: PORT,
+    meaning: 'node ports of the default network, which pods of primary networks reach there',
+  },
   'udn-mark-external-ips': {
     type: SOCKET,
     value: ['verdict'],

@@ -11,7 +11,7 @@ import { ofFamily } from './ruleset.ts';
 import { ACCESS_SERVICES } from './default-access.ts';
 import { hostPodChain, SERVICE_ADDRESSES } from './host-network-pods.ts';
 import { markChain } from './network-mark.ts';
-import { NETWORK_NODE_PORTS } from './node-port-access.ts';
+import { DEFAULT_NODE_PORTS, NETWORK_NODE_PORTS } from './node-port-access.ts';
 
 /** What the elements of a service's port depend on. */
 interface Context {
@@ -46,8 +46,8 @@ export const serviceElements = feature({
       source: 'reference/node.md §3.4',
     },
     'node-port': {
-      text: 'Pods of the default network reach its node ports at their own node.',
-      source: 'reference/node.md §3.4; ovn-kubernetes #5410',
+      text: 'Pods of the default network reach node ports of primary networks at their own node, and pods of primary networks those of the default network.',
+      source: 'reference/node.md §3.4',
     },
     'default-access': {
       text: 'Pods of the namespaces of default-network-access reach it, if its network lets the default network in.',
@@ -139,10 +139,12 @@ function buildPort(context: Context, port: ExposedPort): void {
         element,
         value: concatenated(address, port.port),
       });
-    if (mark !== undefined) {
+    if (mark !== undefined)
       by('mark').element({ set: 'udn-mark-nodeports', element, value: `jump ${mark}` });
-      by('node-port').element({ set: NETWORK_NODE_PORTS, element });
-    }
+    by('node-port').element({
+      set: isDefaultNetwork ? DEFAULT_NODE_PORTS : NETWORK_NODE_PORTS,
+      element,
+    });
   }
   for (const { family, address: external } of externalIps) {
     const clusterIp = clusterIps.findLast((one) => one.family === family)?.address;

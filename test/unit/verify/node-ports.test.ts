@@ -9,20 +9,22 @@ const ADDRESSES = '@local-node-ips-v4';
 const PORTS = '@udn-node-ports';
 
 const match = (left: unknown, right: unknown): object => ({ match: { op: '==', left, right } });
-const accept = (...sets: readonly string[]): object => ({
-  rule: {
-    ...TABLE,
-    chain: 'mgmtport-forward',
-    handle: 7,
-    expr: [
-      match({ meta: { key: 'iifname' } }, 'ovn-k8s-mp0'),
-      ...sets.map((set) => match({ ct: { key: 'ip daddr', dir: 'original' } }, set)),
-      { accept: null },
-    ],
-  },
+const rule = (chain: string, ...expr: readonly object[]): object => ({
+  rule: { ...TABLE, chain, handle: 7, expr },
 });
-const ports = (...numbers: readonly number[]): object => ({
-  set: { ...TABLE, name: 'udn-node-ports', elem: numbers.map((one) => ({ concat: ['tcp', one] })) },
+const STATUS = match({ ct: { key: 'status' } }, 'dnat');
+const original = (...sets: readonly string[]): readonly object[] =>
+  sets.map((set) => match({ ct: { key: 'ip daddr', dir: 'original' } }, set));
+const accept = (...asked: readonly object[]): object =>
+  rule('mgmtport-forward', match({ meta: { key: 'iifname' } }, 'ovn-k8s-mp0'), ...asked, {
+    accept: null,
+  });
+const source = (...asked: readonly object[]): object =>
+  rule('mgmtport-snat', match({ meta: { key: 'oifname' } }, 'breth0'), ...asked, {
+    snat: { family: 'ip', addr: '169.254.0.2' },
+  });
+const ports = (name: string, ...numbers: readonly number[]): object => ({
+  set: { ...TABLE, name, elem: numbers.map((one) => ({ concat: ['tcp', one] })) },
 });
 const service = (namespace: string, nodePort: number): Service => ({
   apiVersion: 'v1',
@@ -48,24 +50,39 @@ const told = ({ violations }: Verdict, where: RegExp): readonly string[] =>
   violations.filter((one) => where.test(one.where)).map(({ what }) => what);
 
 test('a node port of a network is an edge from the default network, of its service', () => {
-  const verdict = verdictOf(ports(30_080), accept(ADDRESSES, PORTS));
+  const verdict = verdictOf(
+    ports('udn-node-ports', 30_080),
+    ports('default-node-ports', 30_090),
+    accept(STATUS, ...original(ADDRESSES, PORTS)),
+    source(STATUS, ...original(ADDRESSES, '@default-node-ports')),
+  );
   expect(verdict.edges).toContainEqual(
     expect.objectContaining({ from: 'default', to: 'blue_net', object: 'Service blue/web' }),
   );
-  expect(told(verdict, /udn-node-ports|rule 7/)).toEqual([]);
+  expect(told(verdict, /node-ports|rule 7/)).toEqual([]);
 });
 
 test.each([
-  ['nobody', 31_000],
-  ['a service of the default network', 30_090],
-])('a port of %s in the set is a violation', (_, port) => {
-  expect(told(verdictOf(ports(port)), /udn-node-ports/)).toEqual([
-    'is reached from the default network, and is of no service of a primary network',
-  ]);
+  ['udn-node-ports', 'nobody', 31_000, 'of no service of a primary network'],
+  ['udn-node-ports', 'the default network', 30_090, 'of no service of a primary network'],
+  ['default-node-ports', 'nobody', 31_000, 'of no service of the default network'],
+  ['default-node-ports', 'a primary network', 30_080, 'of no service of the default network'],
+])('in set %s a port of %s is a violation', (set, _, port, what) => {
+  expect(told(verdictOf(ports(set, port)), /node-ports/)).toEqual([expect.stringContaining(what)]);
 });
 
-test('a rule that lets pass whatever is sent to the node is a violation', () => {
-  expect(told(verdictOf(ports(30_080), accept(ADDRESSES)), /rule 7/)).toEqual([
-    'lets pass what is sent to this node, and asks not for udn-node-ports',
+test.each([
+  ['lets pass what is sent to the node', accept(STATUS, ...original(ADDRESSES))],
+  ['lets pass what is sent to the port, wherever', accept(STATUS, ...original(PORTS))],
+  ['lets pass what the host has not led', accept(...original(ADDRESSES, PORTS))],
+  ["gives the host's address to whatever it led", source(STATUS)],
+  ["gives the host's address to all", source()],
+  [
+    "gives the host's address to what was sent to a network's port",
+    source(STATUS, ...original(ADDRESSES, PORTS)),
+  ],
+])('a rule that %s is a violation', (_, planted) => {
+  expect(told(verdictOf(ports('udn-node-ports', 30_080), planted), /rule 7/)).toEqual([
+    expect.stringContaining('what need not have been sent to a node port'),
   ]);
 });

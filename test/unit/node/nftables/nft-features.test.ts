@@ -401,14 +401,15 @@ test('what is for a primary network is marked for it before that (reference/node
     'ip6 daddr . meta l4proto . th dport vmap @udn-mark-external-ips-v6',
   ]);
   expect(chain('mgmtport-snat').filter((text) => text.includes('ct status dnat'))).toEqual([
-    'oifname "breth0" meta mark 0 ct status dnat ct original ip daddr @local-node-ips-v4 ip saddr 169.254.0.11-169.254.32.8 ip daddr 10.96.0.0/16 snat ip to 169.254.0.2',
-    'oifname "breth0" meta mark 0 ct status dnat ct original ip6 daddr @local-node-ips-v6 ip6 saddr fd69::b-fd69::2008 ip6 daddr fd00:10:96::/112 snat ip6 to fd69::2',
+    'oifname "breth0" meta mark 0 ct status dnat ct original ip daddr @local-node-ips-v4 ct protocol . ct original proto-dst @default-node-ports ip saddr 169.254.0.11-169.254.32.8 ip daddr 10.96.0.0/16 snat ip to 169.254.0.2',
+    'oifname "breth0" meta mark 0 ct status dnat ct original ip6 daddr @local-node-ips-v6 ct protocol . ct original proto-dst @default-node-ports ip6 saddr fd69::b-fd69::2008 ip6 daddr fd00:10:96::/112 snat ip6 to fd69::2',
   ]);
   const marked = elements('udn-mark-nodeports');
   expect(marked).toContain('tcp . 30080 : jump udn-mark-0x1001');
   expect(marked.join()).not.toContain('30090');
   // From the default network by these; into it with the host's address.
   expect(elements('udn-node-ports')).toEqual(marked.map((one) => one.split(' : ')[0]));
+  expect(elements('default-node-ports').join()).toContain('tcp . 30090');
   expect(elements('udn-mark-external-ips-v6')).toEqual([
     'fd05::5 . tcp . 80 : jump udn-mark-0x1001',
   ]);

@@ -7,10 +7,20 @@ import { promisify } from 'node:util';
 import type { Command } from 'commander';
 import { stringify } from 'yaml';
 import { errorText } from '../api/error-text.ts';
-import { isOptionalKind, leases, resourceKinds } from '../api/kinds.ts';
+import {
+  events,
+  ipamClaims,
+  isOptionalKind,
+  leases,
+  networkConnects,
+  resourceKinds,
+} from '../api/kinds.ts';
 import { endOfLog, OWN_COMMANDS, programsOf } from '../bundle/contents.ts';
+import { hostNetwork } from '../bundle/host-network.ts';
 import { gather, logsOf, type Gathered } from '../bundle/gather.ts';
 import { objectWithoutSecrets } from '../bundle/secrets.ts';
+import type { ResourceKind } from '../api/objects.ts';
+import { plainValue } from '../control/control-protocol.ts';
 import { ConfigurationError } from '../process/configuration-error.ts';
 import { VERSION } from '../process/version.ts';
 import { within } from '../process/waiting.ts';
@@ -24,6 +34,8 @@ import { EXIT, print, printJson, report, tone } from './output.ts';
 const run = promisify(execFile);
 /** Where Debian's packages write logs, and the image's containers. */
 const LOGS = { ovn: '/var/log/ovn', openvswitch: '/var/log/openvswitch' };
+/** What no node decides by, and the account of its daemon may not read. */
+const NOT_OF_NODES: readonly ResourceKind[] = [leases, events, ipamClaims, networkConnects];
 /** Asked for the bridges of Open vSwitch; without an answer there is OVN's own. */
 const INTEGRATION_BRIDGE = 'br-int';
 
@@ -67,7 +79,7 @@ async function bundle(configuration: Placed, { output, json }: BundleOptions): P
   const { node } = configuration;
   const time = new Date();
   const stamp = time.toISOString().slice(0, 19).replaceAll(':', '-');
-  const name = `heddle-bundle-${node}-${stamp}`;
+  const name = `heddle-bundle-${node.replaceAll(/[^\w.-]/g, '_')}-${stamp}`;
   const target = output === '-' ? undefined : resolve(output ?? `${name}.tar.gz`);
   if (target !== undefined) await assertFree(target);
   const signal = stopSignal();
@@ -147,6 +159,7 @@ async function gatherAll(
     signal.throwIfAborted();
     keep(await gather(wanted, { folder, signal }));
   }
+  if (ovs !== undefined) for (const one of await gatherHostNetwork(folder)) keep(one);
   step('logs of OVN and Open vSwitch');
   for (const [of, where] of Object.entries(LOGS))
     for (const path of await logsOf(where))
@@ -168,6 +181,25 @@ async function bridgesOf(ovs: string, tls: readonly string[]): Promise<readonly 
   }
 }
 
+/** Links, addresses, neighbours, rules and routes, each a file of JSON. */
+async function gatherHostNetwork(folder: string): Promise<readonly Gathered[]> {
+  const began = performance.now();
+  const of = { command: 'netlink', seconds: 0, bytes: 0 };
+  try {
+    const gathered: Gathered[] = [];
+    for (const [file, rows] of hostNetwork()) {
+      const text = `${JSON.stringify(rows, plainValue, 1)}\n`;
+      await mkdir(join(folder, dirname(file)), { recursive: true });
+      await writeFile(join(folder, file), text);
+      const seconds = Math.round(performance.now() - began) / 1000;
+      gathered.push({ ...of, file, seconds, bytes: Buffer.byteLength(text) });
+    }
+    return gathered;
+  } catch (error) {
+    return [{ ...of, file: 'host/*.json', missing: errorText(error) }];
+  }
+}
+
 /** A file for each kind, in the form of a directory of manifests. */
 async function gatherObjects(configuration: Placed, folder: string): Promise<Gathered> {
   const began = performance.now();
@@ -179,7 +211,7 @@ async function gatherObjects(configuration: Placed, folder: string): Promise<Gat
       dryRun: true,
     });
     for (const kind of resourceKinds) {
-      if (kind === leases) continue;
+      if (NOT_OF_NODES.includes(kind)) continue;
       try {
         const objects = await within(configuration.timeout, (signal) =>
           opened.objects.list(kind, signal),

@@ -120,6 +120,7 @@ describe.skipIf(whyNoLab !== undefined)(
         'openflow/breth0-flows.txt',
         'daemons/ovn-controller-inc-engine-show-stats.txt',
         'host/nftables.txt',
+        'host/routes.json',
         'logs/ovn/ovn-northd.log',
       ])
         expect(files).toContain(each);

@@ -72,7 +72,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'ovsdb',
   ],
   packets: ['views', 'process', 'api', 'allocators'],
-  bundle: ['api'],
+  bundle: ['api', 'netlink'],
   'cluster-daemon': ['settings', 'cluster', 'process', 'store', 'api'],
   zone: [
     'cluster-daemon',

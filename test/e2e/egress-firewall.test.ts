@@ -10,6 +10,17 @@ import { nodeNames, stateFolder } from '../../src/lab/paths.ts';
 import { settingsFile } from '../../src/lab/objects.ts';
 import { SERVER_PORT } from '../../src/lab/pods.ts';
 import { connectedByName, connectedByNameFor } from '../support/lab/asked-names.ts';
+import {
+  ALLOWED_NAMES,
+  changeNames,
+  changesTake,
+  DENIED_BLOCK,
+  DENIED_NAMES,
+  MOST_CHANGES,
+  OTHER_BLOCK,
+  OTHER_NAME,
+  zoneAt,
+} from '../support/lab/changing-names.ts';
 import { stopDaemon } from '../support/lab/lab-daemons.ts';
 import { testLab, whyNoLab, type TestLab } from '../support/lab/lab.ts';
 import { nodeAddresses } from '../support/lab/matrix-tenants.ts';
@@ -36,6 +47,10 @@ const SECONDS = 2;
 const SECONDS_OF_CHANGE = 15;
 /** So many addresses that names have a new one each time. */
 const MANY = '172.18.4.0/22';
+/** Changes of names, one every 5 s; HEDDLE_NAME_CHANGES=120 goes on for ten minutes. */
+const NAME_CHANGES = Math.min(MOST_CHANGES, Number(process.env['HEDDLE_NAME_CHANGES'] ?? 6));
+/** From then on addresses of the first change count no longer. */
+const CHANGES_BEFORE_GONE = 72;
 const NODE_PORT = 30_200;
 
 const clusterIp = (space: Space): string => `172.16.1.${201 + spaces.indexOf(space)}`;
@@ -372,6 +387,50 @@ describe.skipIf(whyNoLab !== undefined)(
           });
         }
       });
+
+      test(
+        `is in force for its TTL and five minutes while names change ${NAME_CHANGES} times, for who asks at that moment, too; what rules deny never is`,
+        { timeout: changesTake(NAME_CHANGES) + 120_000 },
+        async () => {
+          for (const block of [DENIED_BLOCK, OTHER_BLOCK])
+            await runInside(lab.record, `ip -n ext route add local ${block} dev eth0`.split(' '));
+          writeFileSync(dnsFile, JSON.stringify(zoneAt(0)));
+          write([
+            rule('Allow', { dnsName: 'www.example.org' }),
+            rule('Allow', { dnsName: '*.apps.example.org' }),
+            rule('Deny', { dnsName: 'bad.example.org' }),
+            rule('Deny', { dnsName: '*.worse.example.org' }),
+            rule('Allow', DENIED_BLOCK),
+            ...DENY_ALL,
+          ]);
+          const names = [...ALLOWED_NAMES, ...DENIED_NAMES, OTHER_NAME];
+          const isReached = async (): Promise<object> =>
+            Object.fromEntries(
+              Object.entries(await reached(...names)).map(([name, one]) => [
+                name,
+                Object.values(one),
+              ]),
+            );
+          const expected = names.map((name) => [name, [ALLOWED_NAMES.includes(name)]]);
+          await expect.poll(isReached, SOON).toEqual(Object.fromEntries(expected));
+          const { counts, wrong, faults, questions, unanswered } = await changeNames(lab.record, {
+            namespace: end('plain', 'near').namespace,
+            server: DNS_SERVICE,
+            file: dnsFile,
+            port: SERVER_PORT,
+            changes: NAME_CHANGES,
+          });
+          process.stdout.write(`${JSON.stringify({ counts, questions, unanswered })}\n`);
+          expect({ wrong, faults }).toEqual({ wrong: [], faults: [] });
+          const kinds = ['told allowed', 'told denied', 'moment allowed', 'moment denied'];
+          kinds.push('old allowed', 'old denied', 'open allowed');
+          if (NAME_CHANGES > CHANGES_BEFORE_GONE) kinds.push('gone denied', 'ended denied');
+          // Of each kind some at each change, but for what counts no longer, and for questions without an answer.
+          for (const kind of kinds)
+            expect(counts[kind]?.[0], kind).toBeGreaterThanOrEqual(NAME_CHANGES / 2);
+          expect(unanswered).toBeLessThan(questions / 10);
+        },
+      );
 
       test('is in force while it changes every 200 ms, and what no rule has never is', async () => {
         write(RULES);

@@ -3,9 +3,9 @@ import type { Endpoint } from '../../../src/lab/connectivity.ts';
 import { outputInside } from '../../../src/lab/exec.ts';
 import type { LabRecord } from '../../../src/lab/state-file.ts';
 
-const PROGRAM = `
+/** How a pod asks and connects, in Python: for programs that say `server`, `port` and `tries`. */
+export const ASKS_AND_CONNECTS = `
 import json, os, socket, struct, sys, time
-server, names, port, tries, seconds = sys.argv[1], sys.argv[2].split(','), int(sys.argv[3]), int(sys.argv[4]), float(sys.argv[5])
 
 def ask(name, kind):
     query = os.urandom(2) + b'\\1\\0\\0\\1\\0\\0\\0\\0\\0\\0'
@@ -45,6 +45,11 @@ def connects(address):
             return True
         except OSError:
             return False
+`;
+
+const PROGRAM = `
+${ASKS_AND_CONNECTS}
+server, names, port, tries, seconds = sys.argv[1], sys.argv[2].split(','), int(sys.argv[3]), int(sys.argv[4]), float(sys.argv[5])
 
 def reached():
     found = {}

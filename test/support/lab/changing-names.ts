@@ -199,8 +199,8 @@ print(json.dumps({'counts': counts, 'wrong': wrong, 'faults': faults, 'questions
 export interface NameChanges {
   /** By kind and what rules say (`told allowed`): connections tried, and those of which the first packet was answered. */
   readonly counts: Readonly<Record<string, readonly [tried: number, reached: number]>>;
-  /** The first of those that went otherwise than rules say. */
-  readonly wrong: readonly object[];
+  /** The first 50 of those that went otherwise than rules say. */
+  readonly wrong: readonly { readonly kind: string; readonly isAllowed: boolean }[];
   /** Of the program itself. */
   readonly faults: readonly string[];
   readonly questions: number;

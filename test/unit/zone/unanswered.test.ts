@@ -63,6 +63,6 @@ test('the text names the program, since when, what it has reached, and what to l
     "ovn-northd has not answered since 2026-01-02T03:04:05Z: nb_cfg of NB_Global is 6, and sb_cfg, which ovn-northd raises, 5; changes don't leave the Northbound database. See whether it runs (ovn-appctl -t ovn-northd status), and its log",
   );
   expect(unansweredText(controller, 'c1')).toBe(
-    "ovn-controller of chassis c1 has not confirmed since 2026-01-02T03:04:05Z: sb_cfg of NB_Global is 6, and hv_cfg, which the chassis raises, 5; changes don't reach packets. See whether it runs and is connected (ovn-appctl -t ovn-controller connection-status), and its log: it may be at work on very many flows",
+    "ovn-controller of chassis c1 has not confirmed since 2026-01-02T03:04:05Z: sb_cfg of NB_Global is 6, and hv_cfg, which the chassis raises, 5; changes don't reach packets. See whether ovs-vswitchd runs, without which it confirms nothing, whether it runs itself and is connected (ovn-appctl -t ovn-controller connection-status), and its log: it may be at work on very many flows",
   );
 });

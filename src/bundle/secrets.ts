@@ -3,7 +3,7 @@ import type { KubeObject } from '../api/objects.ts';
 import { isPlainObject } from '../api/plain-object.ts';
 
 /** Stands where something was taken out. */
-export const TAKEN_OUT = '(taken out)';
+const TAKEN_OUT = '(taken out)';
 
 /** Keys of a map and columns of which the value may be a secret, such as `psk` of an IPsec tunnel. */
 const SECRET_KEY = /psk|pass(?:word|phrase|wd)|secret|token|credential|api[-_]?key/i;

@@ -90,11 +90,12 @@ const isFinal = ({ cause }: OvsdbError): boolean =>
 function notConnected(
   database: string,
   flag: string,
+  remotes: string,
   status: string,
   lost: OvsdbError | undefined,
 ): string {
   const { why, remedy } =
-    (lost && refusedConnection(lost, flag)) ??
+    (lost && refusedConnection(lost, flag, remotes)) ??
     ({
       why: lost && withoutErrno(explain(lost)),
       remedy: 'see whether its ovsdb-server runs, and its log',
@@ -123,7 +124,7 @@ export function openDatabase(options: DatabaseOptions): OpenDatabase {
     (remote, error) => {
       if (lost === undefined && isLoaded) lossTimer = setTimeout(() => onLost?.(), LOSS_GRACE);
       // A server that refuses us closes the connection, too: its reason counts, whichever is seen.
-      const isRefused = lost !== undefined && refusedConnection(lost, flag) !== undefined;
+      const isRefused = lost !== undefined && refusedConnection(lost, flag, remotes) !== undefined;
       if (!isRefused || !isClosing(error)) lost = error;
       if (isFinal(error)) hopeless.add(remote);
       else hopeless.delete(remote);
@@ -133,7 +134,7 @@ export function openDatabase(options: DatabaseOptions): OpenDatabase {
   const lock = lockName === undefined ? undefined : client.lock(lockName);
   const unavailable = (): string | undefined => {
     if (client.status !== 'ready')
-      return notConnected(`${name} (${flag} ${remotes})`, flag, client.status, lost);
+      return notConnected(`${name} (${flag} ${remotes})`, flag, remotes, client.status, lost);
     if (lock !== undefined && !lock.isHeld)
       return `another Heddle process holds the lock "${lock.name}" of ${name} (${flag} ${remotes})`;
     return undefined;
@@ -172,7 +173,7 @@ export function openDatabase(options: DatabaseOptions): OpenDatabase {
         const refused =
           client.status === 'ready' || lost === undefined
             ? undefined
-            : refusedConnection(lost, flag);
+            : refusedConnection(lost, flag, remotes);
         if (refused !== undefined)
           throw new UnreachableError(database, refused.why, `${refused.remedy}; ${tried}`, error);
         const why = client.status === 'ready' ? unavailable() : explain(error);

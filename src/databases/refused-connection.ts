@@ -48,11 +48,20 @@ const OF_US: readonly (readonly [RegExp, RefusedConnection])[] = [
   ],
 ];
 
-/** What is known of a connection that failed; undefined where the server may just be away. */
+/** Over TLS 1.3 a server that refuses our certificate closes the connection: whether its alert is read first is chance. */
+const CLOSED: RefusedConnection = {
+  why: 'the server closes the connection',
+  remedy:
+    'see in the log of its ovsdb-server whether it refuses our --certificate: its authority, or its end',
+};
+
+/** What is known of a connection that failed, to the remotes of that flag; undefined where the server may just be away. */
 export function refusedConnection(
-  { details, cause }: OvsdbError,
+  error: OvsdbError,
   flag: string,
+  remotes: string,
 ): RefusedConnection | undefined {
+  const { details, cause } = error;
   if (details.startsWith('the server has no database '))
     return {
       why: details,
@@ -60,7 +69,8 @@ export function refusedConnection(
     };
   const code = cause instanceof Error && 'code' in cause ? String(cause.code) : '';
   if (Object.hasOwn(OF_SERVER, code)) return OF_SERVER[code];
-  return OF_US.find(([text]) => text.test(details))?.[1];
+  const ofUs = OF_US.find(([text]) => text.test(details))?.[1];
+  return ofUs ?? (isClosing(error) && remotes.includes('ssl:') ? CLOSED : undefined);
 }
 
 /** A connection that the other end closed: what is left of a refusal where the alert comes too late to be read. */

@@ -62,6 +62,11 @@ const secured = (identity: Identity, name: string, port: number): Promise<OvsdbS
     ],
   });
 
+const CLOSED = [
+  'the server closes the connection',
+  'see in the log of its ovsdb-server whether it refuses our --certificate: its authority, or its end',
+] as const;
+
 /** What a command ends with, and what a daemon says as long as it lasts, at each of several tries. */
 async function said(
   database: OpenDatabase,
@@ -98,42 +103,55 @@ test('of certificates that don’t fit it is said whose, why and what to give, i
   const [port, old] = [await freePort(), await freePort()];
   await using _server = await secured(identities.server, 'good', port);
   await using _expired = await secured(identities.expired, 'old', old);
-  for (const [to, files, why, remedy] of [
+  for (const [to, files, why, remedy, isOfServer] of [
     [
       old,
       filesOf(identities.client),
       'the certificate of the server has expired',
       'renew it, or set the clock of this machine if that is wrong',
+      true,
     ],
     [
       port,
       { ...filesOf(identities.client), caCert: identities.stranger.caCertificate },
       'the certificate of the server is of an authority that is not in --ca-cert',
       'give that of the authority that signed it',
+      true,
     ],
     [
       port,
       { ...filesOf(identities.stranger), caCert: identities.server.caCertificate },
       'the server does not know the authority of our certificate',
       'give a --certificate and its --private-key that the authority of the server signed',
+      false,
     ],
     [
       port,
       filesOf({ ...identities.expired }),
       'the server says that our certificate has expired',
       'renew --certificate, or set the clock of this machine or the server’s if that is wrong',
+      false,
     ],
   ] as const) {
     await using database = opened(`ssl:127.0.0.1:${to}`, files);
     const { ended, goingOn } = await said(database);
-    expect(ended).toContain(
-      `OVN_Northbound (--nb ssl:127.0.0.1:${to}) can't be reached: ${why}; ${remedy}`,
+    // On a busy machine the connection may be seen to be closed each time before the server's alert is.
+    const reasons = [[why, remedy], ...(isOfServer ? [] : [CLOSED])];
+    const where = `OVN_Northbound (--nb ssl:127.0.0.1:${to})`;
+    expect(
+      reasons.filter(([each, remedies]) =>
+        ended.includes(`${where} can't be reached: ${each}; ${remedies}`),
+      ),
+      ended,
+    ).toHaveLength(1);
+    const lines = reasons.map(
+      ([each, remedies]) =>
+        `${where} is not connected (${each}): what was programmed goes on, and no change gets there; ${remedies}`,
     );
-    expect(goingOn).toEqual([
-      `OVN_Northbound (--nb ssl:127.0.0.1:${to}) is not connected (${why}): what was programmed goes on, and no change gets there; ${remedy}`,
-    ]);
+    expect(goingOn.filter((line) => !lines.includes(line))).toEqual([]);
+    expect(goingOn.length).toBeLessThanOrEqual(lines.length);
   }
-}, 60_000);
+}, 120_000);
 
 test('a certificate that is renewed is taken without a restart', async () => {
   const port = await freePort();

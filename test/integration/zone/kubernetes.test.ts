@@ -114,7 +114,8 @@ describe.skipIf(typeof started === 'string')('heddle cluster and heddle node on 
       30_000,
     );
     expect(await nbctl('list', 'Logical_Router')).not.toMatch(/blue_blue/);
-    expect((await api.call('GET', network)).status).toBe(404);
+    // Its finalizer goes when the manager has seen that the network is gone everywhere.
+    await expect.poll(async () => (await api.call('GET', network)).status).toBe(404);
   });
 
   test('a node that is started again beside an OVN that is slow says nothing of networks that it did not say before', async () => {

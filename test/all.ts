@@ -198,7 +198,7 @@ function add(report: Report, count: Count): void {
     for (const test of file.assertionResults)
       if (test.status === 'passed') {
         count.passed += 1;
-        // Only tests on real servers get a second try; what the first one said is never silent.
+        // Tests on real servers, and those that run beside them, get a second try; what the first one said is never silent.
         if (test.failureMessages.length > 0)
           unsteady.push(
             `${relative(checkout, file.name)}: ${test.fullName}\n${test.failureMessages.join('\n')}`,
@@ -248,7 +248,11 @@ function readArguments(): { readonly asked: readonly string[]; readonly isAll: b
 /** Arguments of vitest for a suite: which of its files a run without arguments has, and workers that leave room for the suites beside it. */
 function choiceOf(name: string): readonly string[] {
   if (name === 'unit' && isBeside)
-    return [`--maxWorkers=${Math.max(1, Math.floor(availableParallelism() / 2))}`];
+    return [
+      `--maxWorkers=${Math.max(1, Math.floor(availableParallelism() / 2))}`,
+      // Beside a whole Kubernetes what is waited for may come too late once.
+      '--retry=1',
+    ];
   if (!isShort) return [];
   if (name === 'integration') return LONG_INTEGRATION.map((file) => `--exclude=${file}`);
   return name === 'e2e' ? SHORT_E2E : [];

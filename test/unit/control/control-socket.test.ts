@@ -42,7 +42,7 @@ const methods: Readonly<Record<string, ControlMethod>> = {
 const serve = (path: string, more = methods): Promise<AsyncDisposable> =>
   serveControl({ path, methods: more, log });
 
-const signal = (): AbortSignal => AbortSignal.timeout(5000);
+const signal = (): AbortSignal => AbortSignal.timeout(60_000);
 
 async function client(path: string): Promise<ControlClient> {
   const connected = await connectControl(path);

@@ -118,6 +118,8 @@ describe('updates that never fit', () => {
     const atReconnect = warned();
     await expect.poll(warned).toBeGreaterThan(atReconnect);
     client.close();
+    // What was on its way arrives.
+    await new Promise((resolve) => setTimeout(resolve, 150));
     const before = loads(server);
     await new Promise((resolve) => setTimeout(resolve, 150));
     expect(loads(server)).toBe(before);

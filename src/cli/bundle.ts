@@ -104,17 +104,29 @@ async function bundle(configuration: Placed, { output, json }: BundleOptions): P
     for (const { file, why } of missing)
       report(`${tone('missing:', 'bad', process.stderr)} ${file}: ${why}`);
     process.exitCode = missing.length > 0 ? EXIT.problems : EXIT.success;
+  } catch (error) {
+    if (!signal.aborted) throw error;
+    report('ended before all was gathered: nothing was written');
+    process.exitCode = EXIT.unavailable;
   } finally {
     await rm(parent, { recursive: true, force: true });
   }
 }
 
-async function assertFree(target: string): Promise<void> {
-  const isThere = await access(target).then(
+const isThere = (path: string): Promise<boolean> =>
+  access(path).then(
     () => true,
     () => false,
   );
-  if (isThere)
+
+async function assertFree(target: string): Promise<void> {
+  const folder = dirname(target);
+  if (!(await isThere(folder)))
+    throw new ConfigurationError(
+      '--output',
+      `${target}: there is no folder ${folder}: make it, or name another file`,
+    );
+  if (await isThere(target))
     throw new ConfigurationError('--output', `${target} is there already: name another file`);
 }
 

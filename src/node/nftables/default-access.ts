@@ -46,6 +46,18 @@ export const networkConnections = (settings: ClusterSettings): readonly string[]
     return range === undefined ? [] : [`ct reply ${ipWord(family)} daddr ${range}`];
   });
 
+/** Has EgressServices leave packets of these connections as they are; the first rule of each chain comes at `order`. */
+export function keepFromEgress(rows: NftRows, connections: readonly string[], order: number): void {
+  for (const [index, connection] of connections.entries())
+    for (const [chain, verdict] of [
+      ['egress-services', 'return'],
+      ['egress-service-filter', 'accept'],
+    ] as const) {
+      const text = `${connection} ${verdict}`;
+      rows.rule(text, { chain, text, order: order + index });
+    }
+}
+
 export const defaultAccess: Feature<ZoneFacts> = {
   name: 'nft/default-access',
   over: () => ONE,
@@ -71,14 +83,7 @@ export const defaultAccess: Feature<ZoneFacts> = {
       const text = `${FROM_DEFAULT} ${ip} saddr @${ofFamily(PODS, family)} ${ip} daddr . meta l4proto . th dport @${ofFamily(ACCESS_SERVICES, family)} ${ip} daddr vmap @${ofFamily('udn-mark-cluster-ips', family)}`;
       rows.rule(text, { chain: 'udn-service-prerouting', text, order: 1 + index });
     }
-    for (const [index, connection] of accessConnections(settings).entries())
-      for (const [chain, verdict] of [
-        ['egress-services', 'return'],
-        ['egress-service-filter', 'accept'],
-      ] as const) {
-        const text = `${connection} ${verdict}`;
-        egress.rule(text, { chain, text, order: BEFORE_OTHERS + index });
-      }
+    keepFromEgress(egress, accessConnections(settings), BEFORE_OTHERS);
   },
 };
 

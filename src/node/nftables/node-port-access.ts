@@ -13,7 +13,7 @@ import { clusterFamilies } from '../../model/rules/network-addresses.ts';
 import type { ZoneFacts } from '../../model/zone/zone.ts';
 import { managementDevice } from '../names.ts';
 import { DEFAULT_NETWORK_ID } from '../numbers.ts';
-import { networkRange } from './default-access.ts';
+import { keepFromEgress, networkRange } from './default-access.ts';
 import { OWN_ADDRESSES } from './node-addresses.ts';
 import { ipWord, NftRows } from './nft-rows.ts';
 import { ofFamily, type SetName } from './ruleset.ts';
@@ -67,14 +67,7 @@ export const nodePortAccess: Feature<ZoneFacts> = {
     }
     const bridge = facts.own('gateway')?.bridge;
     if (bridge !== undefined) buildSources(new NftRows(out, SETTINGS, 'source'), settings, bridge);
-    for (const [index, connection] of nodePortConnections(settings).entries())
-      for (const [chain, verdict] of [
-        ['egress-services', 'return'],
-        ['egress-service-filter', 'accept'],
-      ] as const) {
-        const text = `${connection} ${verdict}`;
-        egress.rule(text, { chain, text, order: BEFORE_OTHERS + index });
-      }
+    keepFromEgress(egress, nodePortConnections(settings), BEFORE_OTHERS);
   },
 };
 

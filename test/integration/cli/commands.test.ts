@@ -773,6 +773,10 @@ describe('heddle bundle', () => {
     const again = await bundle();
     ended(again, 64);
     expect(again.stderr).toContain(`--output: ${file} is there already: name another file`);
+    const nowhere = join(bed.heddle.folder, 'none', 'one.tar.gz');
+    const lost = await bed.heddle.run('bundle', '--output', nowhere);
+    ended(lost, 64);
+    expect(lost.stderr).toContain(`--output: ${nowhere}: there is no folder `);
     expect(readdirSync(bed.heddle.folder).filter((name) => name.startsWith('.heddle'))).toEqual([]);
   });
 });

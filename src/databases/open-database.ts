@@ -12,7 +12,7 @@ import {
   type TlsOptions,
 } from 'ovsdb-client-ts';
 import type { ZoneDatabase } from './zone-database.ts';
-import { isClosing, refusedConnection } from './refused-connection.ts';
+import { isClosing, otherDatabases, refusedConnection } from './refused-connection.ts';
 import { errorText } from '../api/error-text.ts';
 import { withoutErrno } from '../api/without-errno.ts';
 
@@ -58,7 +58,7 @@ export interface ReadyOptions {
 export interface OpenDatabase extends ZoneDatabase, AsyncDisposable {
   /** True while another process holds the lock that this one asked for. */
   isHeldByOther(): boolean;
-  /** Resolves when contents (and lock) are there; rejects with what was waited for. */
+  /** Resolves when contents (and lock) are there; rejects with what was waited for, with a ConfigurationError where the flag leads to another database. */
   ready(signal: AbortSignal, how?: ReadyOptions): Promise<void>;
   /** What the server says of the database; undefined while it is not connected, and of a server that says nothing. */
   status(): DatabaseStatus | undefined;
@@ -74,7 +74,7 @@ class UnreachableError extends Error {
   }
 }
 
-/** Of a connection that the next try would not get either: a path that is not there or not ours, a host without a name. */
+/** Of a connection that the next try would not get either: a path that is not there or not ours, a host without a name; or a server of another database. */
 const FINAL_CAUSES: ReadonlySet<unknown> = new Set([
   'EACCES',
   'ENOENT',
@@ -83,8 +83,25 @@ const FINAL_CAUSES: ReadonlySet<unknown> = new Set([
   'EPERM',
 ]);
 
-const isFinal = ({ cause }: OvsdbError): boolean =>
-  cause instanceof Error && 'code' in cause && FINAL_CAUSES.has(cause.code);
+const isFinal = (error: OvsdbError): boolean =>
+  otherDatabases(error).length > 0 ||
+  (error.cause instanceof Error && 'code' in error.cause && FINAL_CAUSES.has(error.cause.code));
+
+/** That a flag leads to the server of another database is its user's mistake; undefined for anything else. */
+function misled(
+  database: string,
+  flag: string,
+  remotes: string,
+  error: unknown,
+): ConfigurationError | undefined {
+  const others = error instanceof OvsdbError ? otherDatabases(error) : [];
+  return others.length === 0
+    ? undefined
+    : new ConfigurationError(
+        flag,
+        `the server at ${remotes} has ${others.join(' and ')}, and no database ${database}, which is needed: give the remote of the server that has it`,
+      );
+}
 
 /** The cause stays the same from try to try, so that it is one line of the log. */
 function notConnected(
@@ -162,6 +179,13 @@ export function openDatabase(options: DatabaseOptions): OpenDatabase {
       } catch (error) {
         if (!signal.aborted) throw error;
         const database = `${name} (${flag} ${remotes})`;
+        const mistake = misled(
+          name,
+          flag,
+          remotes,
+          limit.aborted && client.status !== 'ready' ? lost : gaveUp.signal.reason,
+        );
+        if (mistake !== undefined) throw mistake;
         if (!limit.aborted)
           throw new UnreachableError(
             database,

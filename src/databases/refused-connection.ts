@@ -55,6 +55,14 @@ const CLOSED: RefusedConnection = {
     'see in the log of its ovsdb-server whether it refuses our --certificate: its authority, or its end',
 };
 
+const LACKING = /^the server has no database \w+ \(it has ([^)]*)\)/;
+
+/** The databases that a server has in place of the one that was asked for. None of a server that has but its own `_Server`: the others may be yet to come. */
+export const otherDatabases = ({ details }: OvsdbError): readonly string[] =>
+  (LACKING.exec(details)?.[1] ?? '')
+    .split(', ')
+    .filter((name) => name !== '' && name !== '_Server');
+
 /** What is known of a connection that failed, to the remotes of that flag; undefined where the server may just be away. */
 export function refusedConnection(
   error: OvsdbError,

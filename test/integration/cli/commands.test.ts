@@ -26,7 +26,12 @@ import { VERSION } from '../../../src/process/version.ts';
 import { ManifestStore } from '../../../src/store/manifests/manifest-store.ts';
 import { objectRules } from '../../../src/store/object-rules.ts';
 import { heddle, Installation, type CommandResult } from '../../support/run/heddle.ts';
-import { NORTHBOUND_SCHEMA, OvsdbServer, runOvs } from '../../support/ovsdb/ovsdb-server.ts';
+import {
+  NORTHBOUND_SCHEMA,
+  OvsdbServer,
+  runOvs,
+  SCHEMAS,
+} from '../../support/ovsdb/ovsdb-server.ts';
 import { SaidOfNetworks } from '../../support/cluster/said-of-networks.ts';
 import { until } from '../../support/run/until.ts';
 
@@ -254,7 +259,7 @@ spec: { nodeName: ovn-wroker }
 
   test('an unreachable database and an unknown node end with a message and codes 69 and 64', async () => {
     await using bed = await zone();
-    const lost = await bed.heddle.run('apply', '--nb', 'unix:/nowhere.sock', '--timeout', '1');
+    const lost = await bed.heddle.run('apply', '--nb', 'unix:/nowhere.sock', '--timeout', '600');
     ended(lost, 69);
     expect(lost.stderr).toMatch(
       /OVN_Northbound \(--nb unix:\/nowhere\.sock\).*no such file or directory/,
@@ -264,6 +269,18 @@ spec: { nodeName: ovn-wroker }
     expect(unknown.stderr).toMatch(
       /--node ovn-wroker: no Node of this name in .*; did you mean ovn-worker\?/,
     );
+  });
+
+  test('the socket of another database is a mistake of the command line, which is told at once', async () => {
+    await using bed = await zone();
+    await using other = await OvsdbServer.start({ schema: join(SCHEMAS, 'ovn-sb.ovsschema') });
+    for (const command of ['apply', 'plan']) {
+      const result = await bed.heddle.run(command, '--nb', other.remote, '--timeout', '600');
+      ended(result, 64);
+      expect(result.stderr).toContain(
+        `--nb: the server at ${other.remote} has OVN_Southbound, and no database OVN_Northbound, which is needed`,
+      );
+    }
   });
 
   test('without a data plane the wait ends with what was waited for', async () => {

@@ -6,6 +6,7 @@ import {
   type OpenDatabase,
   type TlsFiles,
 } from '../../../src/databases/open-database.ts';
+import { ConfigurationError } from '../../../src/process/configuration-error.ts';
 import { createLogger } from '../../../src/process/logger.ts';
 import { northboundTables } from '../../../src/zone/monitored-columns.ts';
 import { Authority, type Identity } from '../../support/run/certificates.ts';
@@ -89,14 +90,27 @@ test('a server of another database is no server that has ended: the flag is to b
   await using server = await OvsdbServer.start({ schema: join(SCHEMAS, 'ovn-sb.ovsschema') });
   await using database = opened(server.remote);
   const { ended, goingOn } = await said(database);
-  expect(ended).toMatch(
-    /the server has no database OVN_Northbound \(it has [^)]*\bOVN_Southbound\b[^)]*\); correct --nb: it leads to the server of another database/,
+  expect(ended).toBe(
+    `ConfigurationError: --nb: the server at ${server.remote} has OVN_Southbound, and no database OVN_Northbound, which is needed: give the remote of the server that has it`,
   );
   expect(goingOn).toEqual([
     expect.stringMatching(
       /what was programmed goes on, and no change gets there; correct --nb: it leads/,
     ),
   ]);
+});
+
+test('who asks once is not kept waiting for a database that another server has, nor told so by a server that has none yet', async () => {
+  await using server = await OvsdbServer.start({ schema: join(SCHEMAS, 'ovn-sb.ovsschema') });
+  await using database = opened(server.remote);
+  await expect(
+    database.ready(AbortSignal.timeout(60_000), { isImpatient: true }),
+  ).rejects.toBeInstanceOf(ConfigurationError);
+  await server.control('ovsdb-server/remove-db', 'OVN_Southbound');
+  await using early = opened(server.remote);
+  await expect(early.ready(AbortSignal.timeout(2000), { isImpatient: true })).rejects.toMatchObject(
+    { code: 'UNREACHABLE' },
+  );
 });
 
 test('of certificates that don’t fit it is said whose, why and what to give, in the same words at each try', async () => {

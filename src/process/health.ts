@@ -36,6 +36,7 @@ export type ReadinessCheck =
   | 'allocations'
   | 'zone'
   | 'host'
+  | 'data-plane'
   | 'cni'
   | 'tunnels';
 

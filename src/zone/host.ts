@@ -73,6 +73,8 @@ export interface HostOptions {
   readonly onExternalIds?: () => void;
   /** Called when ovs-vswitchd may have ended. */
   readonly onSwitchLost?: () => void;
+  /** True while that it has ended is told of the node. */
+  readonly isSwitchDown?: () => boolean;
   /** True while the fence of egress addresses may be opened. */
   readonly mayOpenFence?: (isNew: boolean) => boolean;
 }
@@ -104,6 +106,8 @@ export interface OpenHost extends AsyncDisposable {
   ): Promise<void>;
   /** Settings of Open vSwitch and OVN on this node. */
   externalIds(): OpenVswitchIds;
+  /** Whether an ovs-vswitchd ought to answer where `vswitchd` asks. */
+  hasSwitch(): boolean;
   /** Of ovs-vswitchd, once it is known. */
   release(): string | undefined;
   /** Subscribes to changes. Throws when the kernel can't be reached. */
@@ -169,6 +173,7 @@ export function openHost({
   onAvailable = () => undefined,
   onExternalIds = () => undefined,
   onSwitchLost = () => undefined,
+  isSwitchDown = () => false,
   mayOpenFence = () => false,
   onChange = () => undefined,
   onPortsRepaired = () => undefined,
@@ -213,6 +218,7 @@ export function openHost({
     ports: bridgePorts(() => openVswitch.replica),
     onDrift: onWork,
     onSwitchLost,
+    isSwitchDown,
     mayOpenFence,
   });
   const fence = bridgeFence(
@@ -246,6 +252,11 @@ export function openHost({
     onChange,
     onPortsRepaired,
   });
+  const release = (): string | undefined => {
+    if (openVswitch.isLoaded?.() === false) return undefined;
+    const [row] = openVswitch.replica.rows(OPEN_VSWITCH);
+    return row?.column('ovs_version') as string | undefined;
+  };
   return {
     controller,
     openVswitch,
@@ -267,11 +278,9 @@ export function openHost({
       else sendFrameBy(namespace, device, frame);
     },
     externalIds: () => externalIdsOf(openVswitch),
-    release() {
-      if (openVswitch.isLoaded?.() === false) return undefined;
-      const [row] = openVswitch.replica.rows(OPEN_VSWITCH);
-      return row?.column('ovs_version') as string | undefined;
-    },
+    // Who starts Open vSwitch writes its release; a database without one was made for something else.
+    hasSwitch: () => folder !== undefined && release() !== undefined,
+    release,
     start: async () => {
       if (!mayWrite) return;
       flows.start();

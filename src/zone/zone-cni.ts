@@ -55,6 +55,8 @@ export async function serveZoneCni(runtime: ZoneRuntime, log: Logger): Promise<Z
     ...shared,
     statuses,
     connections,
+    switchDown: () => runtime.switchDown,
+    silent: () => runtime.controller.progress.silent(),
     problemsOf: (object) =>
       runtime
         .problems()

@@ -49,6 +49,8 @@ export interface ZoneControllerOptions {
   readonly wallClock?: () => Date;
   /** Rows that an ovn-kubernetes left and that nobody wants are removed, once every unit was built. */
   readonly takeOver?: boolean;
+  /** That Open vSwitch of the node does not run, with what to do; undefined while it may be well. */
+  readonly switchDown?: () => string | undefined;
   /** Objects, `Kind namespace/name`, whose newest version did not get into the facts. */
   readonly unread?: () => Iterable<string>;
   /** Called after each plan that was sent, for metrics. */
@@ -119,6 +121,7 @@ export class ZoneController {
       now: this.#now,
       wallClock: options.wallClock ?? ((): Date => new Date()),
       isStarted: () => this.isStarted,
+      ...(options.switchDown === undefined ? {} : { switchDown: options.switchDown }),
       problems: () => ({
         ofRows: this.#targets.flatMap(({ rowProblems }) => rowProblems),
         ofHost: options.host?.problems() ?? [],

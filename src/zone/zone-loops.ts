@@ -115,13 +115,14 @@ export class ZoneLoops {
     const { blocked, stage } = this.#databasePass;
     if (blocked !== undefined || this.databases.watch.isLate) return stage;
     if (this.#hostPass?.blocked !== undefined || this.host?.watch.isLate === true) return 'host';
+    if (this.#runtime.switchDown !== undefined) return 'data-plane';
     if (this.#conflist?.isShown === false) return 'cni';
     return this.#runtime.chassisReach()?.message === undefined ? undefined : 'tunnels';
   }
 
   /** Why the node is not ready, in words. */
   readonly notReady = (): string | undefined =>
-    this.blocked ?? this.#runtime.chassisReach()?.message;
+    this.blocked ?? this.#runtime.switchDown ?? this.#runtime.chassisReach()?.message;
 
   /** The loop at whose pass nothing will happen any more, if there is one. */
   get hung(): string | undefined {

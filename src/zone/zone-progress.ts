@@ -25,6 +25,8 @@ export interface ZoneProgressOptions {
   /** Milliseconds on a clock that only goes forward, and the time of day. */
   readonly now: () => number;
   readonly wallClock: () => Date;
+  /** That Open vSwitch of the node does not run, with what to do; undefined while it may be well. */
+  readonly switchDown?: () => string | undefined;
   /** What is wrong with rows, and with the host. */
   readonly problems: () => {
     readonly ofRows: readonly UnitProblem[];
@@ -38,7 +40,7 @@ const ENTERING = 'waits until OVN has taken in the networks that came before it'
 interface Causes {
   readonly failed: ReadonlyMap<string, string>;
   readonly waiting: ReadonlyMap<string, string>;
-  /** Which of OVN's programs have not answered for long. */
+  /** Which programs of the data plane have not answered for long. */
   readonly silent: readonly string[];
 }
 
@@ -114,15 +116,20 @@ export class ZoneProgress {
     return Math.max(0, configured - reached);
   }
 
-  /** Which of OVN's programs have not answered for long: what they are, since when, and what to look at. */
+  /** Which programs of the data plane have not answered for long: what they are, since when, and what to look at. */
   silent(): readonly string[] {
-    const { northbound, facts, now, wallClock, isStarted } = this.#options;
+    const { northbound, facts, now, wallClock, isStarted, switchDown } = this.#options;
+    const down = switchDown?.();
     // The database may not be loaded before.
-    if (!isStarted()) return [];
+    if (!isStarted()) return down === undefined ? [] : [down];
     const time = now();
     this.#answers.observe(configurationSequence(northbound.replica), time, wallClock());
     const chassis = facts.self.peek(facts.nodeName)?.chassisId;
-    return this.#answers.silent(time).map((one) => unansweredText(one, chassis));
+    const silent = this.#answers.silent(time);
+    if (down === undefined) return silent.map((one) => unansweredText(one, chassis));
+    // Without Open vSwitch ovn-controller confirms nothing: that is the cause, and said once.
+    const others = silent.filter(({ program }) => program !== 'ovn-controller');
+    return [down, ...others.map((one) => unansweredText(one, chassis))];
   }
 
   /** Who has not reached this `nb_cfg` yet, whether it is silent for long or for a moment. */

@@ -65,6 +65,7 @@ import { explained } from './explained.ts';
 import { explainedPacket } from './packet-explained.ts';
 import { followedObject } from './followed-object.ts';
 import { areNodesAsked, NodeEgressLease } from './node-egress-lease.ts';
+import { SwitchWatch } from '../node/programs/switch-watch.ts';
 import { NodeKeepers } from './node-keepers.ts';
 import { PreparedEgress } from './prepared-egress.ts';
 import { AppliedObjects, type BuiltObjects } from './applied-objects.ts';
@@ -153,6 +154,8 @@ export class ZoneRuntime implements AsyncDisposable {
   readonly #allocations: ZoneAllocations;
   /** Present when the host is known. */
   readonly #keepers: NodeKeepers | undefined;
+  /** Present when the host is kept. */
+  readonly #switch: SwitchWatch | undefined;
   readonly bfdSessions: BfdSessions;
   readonly #sources: readonly FactSource[];
   /** Present where nodes are asked for their health. */
@@ -231,7 +234,11 @@ export class ZoneRuntime implements AsyncDisposable {
             log,
             onAvailable: onWork,
             onWork: () => options.onHostWork?.(),
-            onSwitchLost: () => this.#keepers?.switchLost(),
+            onSwitchLost: () => {
+              this.#keepers?.switchLost();
+              this.#switch?.lost();
+            },
+            isSwitchDown: () => this.switchDown !== undefined,
             mayOpenFence: (isNew) => this.#egressLease?.mayOpenFence(isNew) === true,
             onExternalIds: () => this.#keepers?.externalIdsChanged(),
             onChange: (change) => {
@@ -246,6 +253,7 @@ export class ZoneRuntime implements AsyncDisposable {
       facts: this.facts,
       takeOver: configuration.takeOver,
       unread: () => informers.problems().map(({ object }) => object),
+      switchDown: () => this.switchDown,
       northbound: this.northbound,
       ...(this.southbound === undefined ? {} : { southbound: this.southbound }),
       ...(this.host === undefined ? {} : { host: this.host.controller }),
@@ -283,6 +291,16 @@ export class ZoneRuntime implements AsyncDisposable {
         !host.controller.problems().some(({ kind }) => kind === 'awaited'),
       onChange: () => this.#keepers?.preparedChanged(),
     });
+    if (host !== undefined && mode === 'write')
+      this.#switch = new SwitchWatch({
+        vswitchd: host.vswitchd,
+        isExpected: () => host.hasSwitch(),
+        clock: systemClock,
+        onChange() {
+          onWork();
+          options.onHostWork?.();
+        },
+      });
     if (host !== undefined)
       this.#keepers = new NodeKeepers({
         configuration,
@@ -388,6 +406,7 @@ export class ZoneRuntime implements AsyncDisposable {
       informers.run(signal),
       ...this.#allocations.run(signal),
       ...(this.#keepers?.run() ?? []),
+      ...(this.#switch === undefined ? [] : [this.#switch.run(signal)]),
       ...this.#sources.map((source) => source.start(this.facts, systemClock, signal)),
     ];
     this.#running = Promise.all(
@@ -509,7 +528,11 @@ export class ZoneRuntime implements AsyncDisposable {
       strangers: await host.controller.strangersSeen(
         facts.self.peek(facts.nodeName)?.gateway?.bridge,
       ),
-      missing: missingHolds(plans),
+      // What its flows are is not known meanwhile.
+      missing: [
+        ...(this.switchDown === undefined ? [] : [this.switchDown]),
+        ...missingHolds(plans),
+      ],
     });
   }
 
@@ -612,6 +635,11 @@ export class ZoneRuntime implements AsyncDisposable {
   /** Whether packets can leave for other nodes; undefined where that can't be seen. */
   chassisReach(): ChassisReach | undefined {
     return this.controller.isStarted ? this.#keepers?.reach() : undefined;
+  }
+
+  /** That Open vSwitch of this node does not run, with what to do; undefined while it may be well. */
+  get switchDown(): string | undefined {
+    return this.#switch?.down;
   }
 
   /** Release of the ovn-northd of this zone; undefined before it has worked on the database. */

@@ -39,6 +39,10 @@ export interface CniPluginOptions {
   readonly linkFactsOf: LinkFactsOf;
   /** What is known to be wrong with an object, `Pod <namespace>/<name>`. */
   readonly problemsOf: (object: string) => readonly string[];
+  /** That Open vSwitch of the node does not run, with what to do; undefined while it may be well. */
+  readonly switchDown?: () => string | undefined;
+  /** Which programs of the data plane have not answered for long, with what to look at. */
+  readonly silent?: () => readonly string[];
   readonly turns: ContainerTurns;
   readonly log: Logger;
   /** Milliseconds for one request. */
@@ -118,7 +122,8 @@ export class CniPlugin {
   }
 
   #checkStatus(): void {
-    const why = this.#options.ports.unavailable();
+    const { ports, switchDown } = this.#options;
+    const why = ports.unavailable() ?? switchDown?.();
     if (why !== undefined) throw new CniError(why, CNI_CODE.notAvailable);
   }
 
@@ -144,6 +149,9 @@ export class CniPlugin {
     const { container, netns } = request;
     links.checkNamespace(netns);
     await ports.available(signal);
+    // The runtime tries again by itself: nobody holds a pod's turn for what only its node's administrator can mend.
+    const down = this.#options.switchDown?.();
+    if (down !== undefined) throw new CniError(down, CNI_CODE.tryAgainLater);
     const interfaces = await this.#wanted(request, signal);
     const devices = new Set(interfaces.map(({ device }) => device));
     const present = ports.list(container).find(({ device }) => devices.has(device));
@@ -265,7 +273,7 @@ export class CniPlugin {
       await awaited(
         () => this.#unlessDeleted(key, look),
         (listener) => [ports.onChange(listener), this.#onPod(key, listener)],
-        () => this.#options.problemsOf(`Pod ${key}`),
+        () => [...this.#options.problemsOf(`Pod ${key}`), ...(this.#options.silent?.() ?? [])],
         signal,
       );
     } catch (error) {

@@ -41,6 +41,8 @@ export interface FlowDriverOptions extends Pick<HostEvents, 'onDrift'> {
   readonly takesOver?: boolean;
   /** Called when Open vSwitch may have ended. */
   readonly onSwitchLost?: () => void;
+  /** True while that it has ended is told of the node: what of its bridges can't be read says nothing more. */
+  readonly isSwitchDown?: () => boolean;
   /**
    * True while egress addresses may be used: their fence is open from the moment at which something has to pass it. `isNew`: flows that a release before left have
    * none yet.
@@ -52,6 +54,8 @@ export interface FlowDriverOptions extends Pick<HostEvents, 'onDrift'> {
 const UNANSWERED_REST = 5000;
 /** The units at fault are looked for until this many bundles were refused: what was not tried by then is tried by the next plan. */
 const MOST_REFUSED_BUNDLES = 64;
+/** A bridge that was read before may be that of a switch that is started again; one that is down is told of the node before this. */
+const RESTART_GRACE = 20_000;
 /** Of everything (reference/node.md §4.9). */
 const RESYNC = 15_000;
 
@@ -80,9 +84,21 @@ export interface WantedFlow extends NumberedFlow, Wanted<OpenFlowRow> {
   readonly bridge: string;
 }
 
+interface Unreachable {
+  readonly why: string;
+  readonly problemFrom: number;
+}
+
 interface Unanswered {
   readonly until: number;
   readonly problem: HostProblem;
+}
+
+/** A bridge that is not there is made by somebody else. */
+function missing(bridge: string, [first]: readonly Wanted[]): HostProblem {
+  const whose = first === undefined ? wantedByNobody() : wantedBy(first);
+  const place = { table: 'port', key: bridge };
+  return problemOf('awaited', { ...whose, ...place }, `bridge ${bridge} is not there yet`);
 }
 
 const unitOf = ({ bridge, unit }: FlowChange): string => `${bridge} ${unit}`;
@@ -97,8 +113,8 @@ export class FlowDriver extends HostDriver<OpenFlowRow, FlowChange> {
   readonly #dumps = new Map<string, Dump>();
   /** Bridges that are read again before the next plan. */
   readonly #stale = new Set<string>();
-  /** Why bridges could not be read. */
-  readonly #unreachable = new Map<string, string>();
+  /** Why bridges could not be read, and from when on that is a problem. */
+  readonly #unreachable = new Map<string, Unreachable>();
   /** Bridges that did not answer. */
   readonly #unanswered = new Map<string, Unanswered>();
   readonly #monitors = new Map<string, ProgramMonitor>();
@@ -108,6 +124,8 @@ export class FlowDriver extends HostDriver<OpenFlowRow, FlowChange> {
   #isFollowing = false;
   /** Grows with each change of what was found. */
   #version = 0;
+  /** When the state was looked at last. */
+  #readAt = 0;
   #portsAt = -1;
   /** Flows name ports by numbers: with other ones others are wanted. */
   #portsVersion = 0;
@@ -127,6 +145,11 @@ export class FlowDriver extends HostDriver<OpenFlowRow, FlowChange> {
     clearInterval(this.#timer);
     this.#timer = setInterval(() => this.#options.onDrift?.(), RESYNC);
     this.#timer.unref();
+  }
+
+  override async refresh(now: number): Promise<void> {
+    this.#readAt = now;
+    await super.refresh(now);
   }
 
   protected staleAll(): void {
@@ -166,7 +189,7 @@ export class FlowDriver extends HostDriver<OpenFlowRow, FlowChange> {
       if (until <= now) this.#unanswered.delete(bridge);
     const plan = super.plan(now, mayBeWanted);
     const unanswered = [...this.#unanswered.values()].map(({ problem }) => problem);
-    return { ...plan, problems: [...plan.problems, ...unanswered] };
+    return { ...plan, problems: [...plan.problems, ...this.#unread(now), ...unanswered] };
   }
 
   protected override possible(
@@ -294,13 +317,12 @@ export class FlowDriver extends HostDriver<OpenFlowRow, FlowChange> {
     const wanted = this.#wantedBridges();
     const changes: FlowChange[] = [];
     const problems: HostProblem[] = [];
-    // Who wants nothing wants to know that nothing is left.
-    const unread = wanted.size === 0 ? this.#unreachable.keys() : [];
-    for (const bridge of new Set([...wanted, ...this.#dumps.keys(), ...unread])) {
+    for (const bridge of new Set([...wanted, ...this.#dumps.keys()])) {
+      if (this.#unreachable.has(bridge)) continue;
       const rows = [...this.claims.winnersOf(bridge)];
       const dump = this.#dumps.get(bridge);
       if (dump === undefined) {
-        problems.push(...this.#missing(bridge, rows));
+        problems.push(missing(bridge, rows));
         continue;
       }
       const ports = this.#ports.get(bridge);
@@ -328,16 +350,21 @@ export class FlowDriver extends HostDriver<OpenFlowRow, FlowChange> {
     return new Set(this.claims.groups());
   }
 
-  /** A bridge that is not there is made by somebody else; one that can't be read is a problem. */
-  *#missing(bridge: string, [first]: readonly Wanted[]): Iterable<HostProblem> {
-    const why = this.#unreachable.get(bridge);
-    const whose = first === undefined ? wantedByNobody() : wantedBy(first);
-    yield problemOf(
-      why === undefined ? 'awaited' : 'refused',
-      { ...whose, table: 'port', key: bridge },
-      why === undefined
-        ? `bridge ${bridge} is not there yet`
-        : `flows of bridge ${bridge} can't be read: ${why}; see whether ovs-vswitchd runs, and its log`,
+  /** Bridges that can't be read are a problem of the node, not of who wants their first flow. */
+  #unread(now: number): readonly HostProblem[] {
+    if (this.#options.isSwitchDown?.() === true) return [];
+    const wanted = this.#wantedBridges();
+    return [...this.#unreachable].flatMap(([bridge, { why, problemFrom }]) =>
+      // Who wants nothing wants to know that nothing is left.
+      now < problemFrom || (wanted.size > 0 && !wanted.has(bridge))
+        ? []
+        : [
+            problemOf(
+              'refused',
+              { ...wantedByNobody(), table: 'port', key: bridge },
+              `flows of bridge ${bridge} can't be read: ${why}; see whether ovs-vswitchd runs, and its log`,
+            ),
+          ],
     );
   }
 
@@ -364,8 +391,10 @@ export class FlowDriver extends HostDriver<OpenFlowRow, FlowChange> {
     } catch (error) {
       // Open vSwitch has not made it, or is not there: another look comes with the next event.
       if (!(error instanceof OfctlError)) throw error;
-      this.#dumps.delete(bridge);
-      this.#unreachable.set(bridge, error.message);
+      const problemFrom = this.#dumps.delete(bridge)
+        ? this.#readAt + RESTART_GRACE
+        : (this.#unreachable.get(bridge)?.problemFrom ?? this.#readAt);
+      this.#unreachable.set(bridge, { why: error.message, problemFrom });
     }
   }
 

@@ -48,10 +48,14 @@ interface BedOptions extends RenderingOptions {
   /** Taken over from another bed. */
   readonly database?: MemoryDatabase;
   readonly takeOver?: boolean;
+  readonly switchDown?: () => string | undefined;
 }
 
 /** A controller that knows `zone` and has built nothing yet. */
-function bed(zone: Zone, { database: taken, takeOver = false, ...options }: BedOptions = {}): Bed {
+function bed(
+  zone: Zone,
+  { database: taken, takeOver = false, switchDown = () => undefined, ...options }: BedOptions = {},
+): Bed {
   const database = taken ?? new MemoryDatabase(NORTHBOUND);
   const clock = { now: 0 };
   const lost: { reason: string | undefined } = { reason: undefined };
@@ -60,6 +64,7 @@ function bed(zone: Zone, { database: taken, takeOver = false, ...options }: BedO
   const controller = new ZoneController({
     facts,
     takeOver,
+    switchDown,
     northbound: { replica: database, transactor: database, unavailable: () => lost.reason },
     log: createLogger('silent'),
     now: () => clock.now,
@@ -305,6 +310,33 @@ describe('zone controller', () => {
     expect(controller.problems()).toEqual([]);
     await controller.flush(signal);
     expect(controller.progress.behind).toBe(1);
+  });
+
+  test('that Open vSwitch does not run is said once, of the node, in place of ovn-controller that can confirm nothing without it', async () => {
+    let switchDown: string | undefined;
+    const { database, controller, clock } = bed(exampleZone, { switchDown: () => switchDown });
+    await controller.flush(signal);
+    await confirm(database, 1);
+    switchDown = 'ovs-vswitchd has not answered since noon';
+    const [problem, ...more] = controller.problems();
+    expect(problem).toEqual({
+      object: expect.stringMatching(/^Node /) as string,
+      message: switchDown,
+    });
+    expect(more).toEqual([]);
+    expect(states(controller)).toEqual({ default: 'Programmed', blue_blue: 'Programmed' });
+    clock.now = 60_000;
+    await controller.flush(signal);
+    await database.transact([{ op: 'update', table: 'NB_Global', where: [], row: { sb_cfg: 2 } }]);
+    controller.problems();
+    clock.now = 150_000;
+    expect(controller.problems().map(({ message }) => message)).toEqual([switchDown]);
+    switchDown = undefined;
+    expect(controller.problems().map(({ message }) => message)).toEqual([
+      expect.stringMatching(/^ovn-controller of chassis .* has not confirmed since /),
+    ]);
+    await confirm(database, 2);
+    expect(controller.problems()).toEqual([]);
   });
 
   test('while the database is away nothing is sent, and the reason is given', async () => {

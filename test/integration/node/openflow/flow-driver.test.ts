@@ -43,7 +43,7 @@ describe('a change of very many flows', () => {
       };
     });
 
-  const make = (timeout?: number): FlowDriver => {
+  const make = (timeout?: number, isSwitchDown = (): boolean => false): FlowDriver => {
     const { command, args } = ovsProgram('ovs-ofctl');
     const ofctl = new OfctlProgram({
       program: [command, ...args],
@@ -57,6 +57,7 @@ describe('a change of very many flows', () => {
     };
     return new FlowDriver({
       ofctl,
+      isSwitchDown,
       ports: { sequence: 1, read: () => PORTS, follow: () => () => undefined },
     });
   };
@@ -161,6 +162,44 @@ describe('a change of very many flows', () => {
     now = 20_000;
     await pass();
     expect(await vswitchd.flows(BRIDGE)).toHaveLength(1001);
+  });
+
+  test('a switch that is started again is no problem; one that stays away is one of the node, until the node says so itself', async () => {
+    const [one] = owners;
+    let isToldOfNode = false;
+    driver[Symbol.dispose]();
+    driver = make(undefined, () => isToldOfNode);
+    if (one !== undefined) driver.set(one, flows(1, 10));
+    await pass();
+    await vswitchd.kill();
+    now += 15_000;
+    expect(await pass()).toEqual({ isEmpty: true, refused: [], problems: [] });
+    now += 15_000;
+    await pass();
+    now += 15_000;
+    await driver.refresh(now);
+    const { problems } = driver.plan(now);
+    expect(problems).toEqual([
+      expect.objectContaining({
+        kind: 'refused',
+        object: undefined,
+        unit: '["unwanted",""]',
+        message: expect.stringMatching(
+          /^flows of bridge breth0 can't be read: .*ovs-vswitchd runs/,
+        ),
+      }),
+    ]);
+    isToldOfNode = true;
+    expect(driver.plan(now).problems).toEqual([]);
+    await vswitchd.launch();
+    now += 15_000;
+    await until('its flows', async () => {
+      await pass();
+      now += 15_000;
+      return (await vswitchd.flows(BRIDGE).catch(() => [])).length === 11;
+    });
+    isToldOfNode = false;
+    expect((await pass()).problems).toEqual([]);
   });
 
   test('ends between two pieces when the daemon stops', async () => {

@@ -25,6 +25,56 @@ const ADD = joinRequest(
   '{"cniVersion":"1.0.0","name":"ovn-kubernetes","type":"heddle-cni"}',
 );
 
+test('while Open vSwitch does not run a node takes no pods: STATUS and ADD say why, and begin nothing', async () => {
+  const began: string[] = [];
+  const state = { down: undefined as string | undefined };
+  const store = new MemoryStore();
+  const informers = new Informers({ store, log: silent });
+  const plugin = new CniPlugin({
+    node: 'n1',
+    pods: informers.of(pods),
+    nads: informers.of(networkAttachmentDefinitions),
+    statuses: { write: () => undefined },
+    ports: {
+      unavailable: () => undefined,
+      available: async () => undefined,
+      list: () => [],
+    } as unknown as CniPluginOptions['ports'],
+    links: {
+      checkNamespace: () => undefined,
+      create: async () => void began.push('links'),
+    } as unknown as CniPluginOptions['links'],
+    connections: { forget: async () => undefined, forgotten: async () => undefined },
+    linkFactsOf: () => ({ mtu: 1400, isOnUnderlay: false }),
+    problemsOf: () => [],
+    switchDown: () => state.down,
+    turns: new ContainerTurns(),
+    log: createLogger('silent'),
+    limit: 100,
+  });
+  const STATUS = joinRequest(
+    (name) => ({ ...VALUES, CNI_COMMAND: 'STATUS' })[name] ?? '',
+    '{"cniVersion":"1.1.0","name":"ovn-kubernetes","type":"heddle-cni"}',
+  );
+  const ask = (request: string) => plugin.answer(request, AbortSignal.timeout(10_000));
+  expect(await ask(STATUS)).toMatchObject({ isError: false });
+  state.down = 'ovs-vswitchd has not answered since noon';
+  for (const [request, code] of [
+    [STATUS, 50],
+    [ADD, 11],
+  ] as const) {
+    const { isError, body } = await ask(request);
+    expect(isError).toBe(true);
+    expect(JSON.parse(body)).toMatchObject({ code, msg: state.down });
+  }
+  expect(began).toEqual([]);
+  state.down = undefined;
+  expect(await ask(STATUS)).toMatchObject({ isError: false });
+  expect(JSON.parse((await ask(ADD)).body)).toMatchObject({
+    msg: 'gave up waiting: there is no pod blue/web on this node',
+  });
+});
+
 test('an ADD reads its own pod, however many pods and NADs there are', async () => {
   const others = Array.from({ length: 50 }, (_, index) => index);
   const store = new MemoryStore();

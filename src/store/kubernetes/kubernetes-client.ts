@@ -5,7 +5,7 @@ import { createHash } from 'node:crypto';
 import { isJsonObject, type JsonObject } from '../json.ts';
 import type { Credentials, KubernetesConnection, TlsIdentity } from './kubernetes-connection.ts';
 import { StoreError, type StoreErrorCode } from '../store.ts';
-import { errorText } from '../../api/error-text.ts';
+import { unknownCredentials, whyUnanswered } from './refused-server.ts';
 
 export interface ApiRequest {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
@@ -148,11 +148,21 @@ export class KubernetesClient {
   async #open(request: ApiRequest): Promise<IncomingMessage> {
     const first = await this.#credentials(false);
     const response = await this.#once(request, first);
-    if (response.statusCode !== 401) return checked(request, response);
+    if (response.statusCode !== 401) return this.#checked(request, response);
     response.resume();
     // A token that was replaced since, or credentials that a plugin must renew.
     const renewed = await this.#credentials(true);
-    return checked(request, await this.#once(request, renewed));
+    return this.#checked(request, await this.#once(request, renewed));
+  }
+
+  async #checked(request: ApiRequest, response: IncomingMessage): Promise<IncomingMessage> {
+    const status = response.statusCode ?? 0;
+    if (status >= 200 && status < 300) return response;
+    const text = await textOf(response);
+    throw refusal(request.about, status, text, {
+      retryAfter: response.headers['retry-after'],
+      source: this.#connection.source,
+    });
   }
 
   /** Reading the files of the credentials for each request would be much of its cost. */
@@ -240,7 +250,7 @@ export class KubernetesClient {
     const aborted = request.signal?.aborted === true && limit?.aborted !== true;
     if (aborted) return request.signal?.reason ?? error;
     const why =
-      limit?.aborted === true ? `no answer within ${ANSWER_LIMIT / 1000} s` : errorText(error);
+      limit?.aborted === true ? `no answer within ${ANSWER_LIMIT / 1000} s` : whyUnanswered(error);
     return new StoreError(
       'unavailable',
       `${request.about}: ${this.#connection.server} (${this.#connection.source}): ${why}`,
@@ -255,18 +265,12 @@ async function textOf(response: IncomingMessage): Promise<string> {
   return Buffer.concat(chunks).toString('utf8');
 }
 
-async function checked(request: ApiRequest, response: IncomingMessage): Promise<IncomingMessage> {
-  const status = response.statusCode ?? 0;
-  if (status >= 200 && status < 300) return response;
-  throw refusal(request.about, status, await textOf(response), response.headers['retry-after']);
-}
-
-/** The error for an answer or for a watch's ERROR event. */
+/** The error for an answer or for a watch's ERROR event; `source`: where the credentials come from. */
 export function refusal(
   about: string,
   status: number,
   text: string,
-  retryAfter?: string,
+  { retryAfter, source = 'this client' }: { retryAfter?: string | undefined; source?: string } = {},
 ): ApiError {
   let body: unknown;
   try {
@@ -292,7 +296,9 @@ export function refusal(
         ? '; the API server takes no write there while its admission looks for that namespace: create it again, and what is left in it can go'
         : status === 403
           ? '; grant it to this service account or user'
-          : '';
+          : status === 401
+            ? unknownCredentials(source)
+            : '';
   return new ApiError(code, `${about}: ${explanation}${remedy}`, answer);
 }
 

@@ -295,7 +295,9 @@ describe.skipIf(typeof started === 'string')('Kubernetes store', () => {
       await until(() => seen.at(-1)).toEqual('stalled unavailable');
       const refused = await direct.get(widgets, `${namespace}/a`).catch((error: unknown) => error);
       expect((refused as StoreError).code).toBe('unavailable');
-      expect((refused as StoreError).message).toMatch(/Widget .*\/a: https:.*ECONNREFUSED/);
+      expect((refused as StoreError).message).toMatch(
+        /Widget .*\/a: https:.*connect .*: nobody listens there/,
+      );
       await api.start();
       await until(() => seen.at(-1)).toEqual('synced');
       await resize('a', 4);

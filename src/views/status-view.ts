@@ -66,6 +66,9 @@ export function statusView(overview: Overview, broken = 0): StatusView {
   const absent = new Set(
     overview.nodes.filter(({ daemon }) => daemon.message !== undefined).map(({ name }) => name),
   );
+  const running = new Set(
+    overview.nodes.filter(({ daemon }) => daemon.state === 'running').map(({ name }) => name),
+  );
   const onNodes = overview.networks.flatMap((network) => networkLines(network, absent));
   const stated = new Set(onNodes.map(({ object, message }) => `${object} ${message}`));
   const pending = new Set(
@@ -73,7 +76,8 @@ export function statusView(overview: Overview, broken = 0): StatusView {
   );
   const ofObjects = overview.problems.filter(
     (problem) =>
-      !stated.has(`${problem.object} ${problem.message}`) && !isOfAbsence(problem, absent),
+      !stated.has(`${problem.object} ${problem.message}`) &&
+      !isOfAbsence(problem, absent.union(running)),
   );
   const isPending = ({ object }: ZoneProblem): boolean => pending.has(object);
   const found = distinctProblems([
@@ -170,9 +174,12 @@ const nodeLines = ({ name, daemon, message }: Overview['nodes'][number]): readon
       ? []
       : [{ object: `Node ${name}`, message }];
 
-/** What the cluster manager says of a node whose daemon is gone, which the lease of the node says, too. */
-const isOfAbsence = ({ object, message }: ZoneProblem, absent: ReadonlySet<string>): boolean =>
-  object.startsWith('Node ') && absent.has(object.slice(5)) && message.endsWith(ABSENCE_MEANS);
+/**
+ * What the cluster manager reports of a node whose daemon is gone: its lease says it, too. Of a daemon that answers it is not so: its heartbeats may not get
+ * into a state directory that is full.
+ */
+const isOfAbsence = ({ object, message }: ZoneProblem, known: ReadonlySet<string>): boolean =>
+  object.startsWith('Node ') && known.has(object.slice(5)) && message.endsWith(ABSENCE_MEANS);
 
 /** As many objects with the same words are one problem: a disk that is full is not one of every network. */
 const COMMON = 3;

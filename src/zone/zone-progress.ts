@@ -127,7 +127,7 @@ export class ZoneProgress {
     const chassis = facts.self.peek(facts.nodeName)?.chassisId;
     const silent = this.#answers.silent(time);
     if (down === undefined) return silent.map((one) => unansweredText(one, chassis));
-    // Without Open vSwitch ovn-controller confirms nothing: that is the cause, and said once.
+    // Without Open vSwitch ovn-controller confirms nothing: that is the cause, and named once.
     const others = silent.filter(({ program }) => program !== 'ovn-controller');
     return [down, ...others.map((one) => unansweredText(one, chassis))];
   }

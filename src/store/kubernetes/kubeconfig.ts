@@ -157,10 +157,34 @@ function parseYaml(file: string, text: string): unknown {
   }
 }
 
-/** The connection that a context of kubeconfig files describes. */
+/** The connection that a context of kubeconfig files describes; credentials are those that the files have when they are asked for. */
 export async function kubeconfigConnection(
   options: KubeconfigOptions,
 ): Promise<KubernetesConnection> {
+  const files = options.files.map((path) => new WatchedFile(path));
+  // As in kubectl: of several files some may be missing.
+  const texts = async (): Promise<string> =>
+    JSON.stringify(await Promise.all(files.map((file) => file.text().catch(() => undefined))));
+  let read = await texts();
+  let known = await connectionNow(options);
+  const { server, namespace, source } = known;
+  return {
+    server,
+    namespace,
+    source,
+    async credentials(how) {
+      const text = await texts();
+      if (text !== read) {
+        // A file that is gone, or half written, takes away nothing; and what is for another server does not go to this one.
+        const again = await connectionNow(options).catch(() => undefined);
+        if (again?.server === server) [known, read] = [again, text];
+      }
+      return known.credentials(how);
+    },
+  };
+}
+
+async function connectionNow(options: KubeconfigOptions): Promise<KubernetesConnection> {
   const { named, currentContext } = await readEntries(options.files);
   const contextName = options.context ?? currentContext;
   if (contextName === undefined)

@@ -72,6 +72,23 @@ describe('kubeconfig', () => {
     expect((await connection.credentials(FRESH)).authorization).toBe('Bearer two');
   });
 
+  test('a token that is written into the file anew is taken; a file that is gone, half written or for another server takes nothing away', async () => {
+    const connection = await connect({ token: 'one' });
+    const authorization = async (): Promise<string | undefined> =>
+      (await connection.credentials(FRESH)).authorization;
+    expect(await authorization()).toBe('Bearer one');
+    await connect({ token: 'two' });
+    expect(await authorization()).toBe('Bearer two');
+    await writeFile(join(folder, 'config'), 'users: [{ name: u, user');
+    expect(await authorization()).toBe('Bearer two');
+    await rm(join(folder, 'config'));
+    expect(await authorization()).toBe('Bearer two');
+    await connect({ token: 'of another' }, { cluster: { server: 'https://elsewhere:6443' } });
+    expect(await authorization()).toBe('Bearer two');
+    await connect({ token: 'three' });
+    expect(await authorization()).toBe('Bearer three');
+  });
+
   test('client certificates, passwords, and no credentials at all', async () => {
     const certificate = { 'client-certificate-data': base64(PEM), 'client-key-data': base64(PEM) };
     const byCertificate = await connect(certificate);

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { ABSENCE_MEANS } from '../../../src/api/node-lease.ts';
 import type { Condition } from '../../../src/api/objects.ts';
 import type { NetworkOverview, Overview } from '../../../src/views/overview.ts';
 import {
@@ -94,6 +95,23 @@ test('a node whose daemon is gone is a problem once, though the cluster manager 
     `Node n1: Stale: ${gone}, 90 s ago by the clock of this machine: its networks stay as they are, and nobody keeps them true; does "heddle node" run there?`,
     'Node n1: something else',
   ]);
+});
+
+test('a daemon that answers is not missed for heartbeats that could not be written', () => {
+  const full = { object: 'ZoneStatus n1', message: "can't be written: its file system is full" };
+  const { problems } = statusView(
+    overview({
+      nodes: [{ name: 'n1', daemon: { state: 'running' } }],
+      problems: [
+        {
+          object: 'Node n1',
+          message: `no heartbeat of its daemon since noon: ${ABSENCE_MEANS}`,
+        },
+        full,
+      ],
+    }),
+  );
+  expect(problems).toEqual([full]);
 });
 
 test('what three objects and more say alike is one problem', () => {

@@ -270,7 +270,9 @@ export class ZoneRuntime implements AsyncDisposable {
     const mayWrite = mode === 'write' || (mode === 'dry-run' && store.isEmbedded);
     const { host, northbound, southbound } = this;
     const heeded =
-      host === undefined ? {} : { revalidated: revalidation(host.vswitchd, log, systemClock) };
+      host === undefined
+        ? {}
+        : { revalidated: revalidation(host.vswitchd, log, systemClock, signal) };
     this.#applied = new AppliedObjects({
       ...heeded,
       informers,

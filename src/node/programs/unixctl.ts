@@ -13,6 +13,9 @@ export class UnixctlError extends Error {
 /** The daemon answered that it can't do it; what it says of that may be nothing. */
 export class UnixctlRefused extends UnixctlError {}
 
+/** The daemon took the question, or is there to take it, and has not answered in time. */
+export class UnixctlSilent extends UnixctlError {}
+
 export interface UnixctlOptions {
   /** Folder with the process id and the control socket of the daemon. */
   readonly folder: string;
@@ -47,8 +50,11 @@ export class Unixctl {
       throw new UnixctlRefused(`${daemon} ${command}: ${refusal || 'refused'}`);
     } catch (error) {
       if (error instanceof UnixctlRefused) throw error;
-      const reason = late.aborted ? `no answer within ${timeout / 1000} s` : errorText(error);
-      throw new UnixctlError(`${daemon} ${command}: ${reason}`, { cause: error });
+      if (late.aborted && !signal.aborted)
+        throw new UnixctlSilent(`${daemon} ${command}: no answer within ${timeout / 1000} s`, {
+          cause: error,
+        });
+      throw new UnixctlError(`${daemon} ${command}: ${errorText(error)}`, { cause: error });
     }
   }
 }

@@ -5,7 +5,7 @@ import type { LabRecord } from '../../../src/lab/state-file.ts';
 
 /** How a pod asks and connects, in Python: for programs that say `server`, `port` and `tries`. */
 export const ASKS_AND_CONNECTS = `
-import json, os, socket, struct, sys, time
+import json, os, select, socket, struct, sys, time
 
 def ask(name, kind):
     query = os.urandom(2) + b'\\1\\0\\0\\1\\0\\0\\0\\0\\0\\0'
@@ -36,13 +36,20 @@ def told(name):
         at += 12 + length
     return found
 
-def connects(address):
+def connects(address, late=None):
     # Shorter than the second after which the first packet is sent again.
     with socket.socket() as tcp:
         tcp.settimeout(0.8)
+        began = time.monotonic()
         try:
             tcp.connect((address, port))
             return True
+        except TimeoutError:
+            # What was lost is answered when it was sent again; what was late may be before.
+            if late is not None and select.select([], [tcp], [], 2.5)[1]:
+                again = struct.unpack_from('I', tcp.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 104), 100)[0]
+                late.update(after=round(time.monotonic() - began, 3), sentAgain=again)
+            return False
         except OSError:
             return False
 `;

@@ -75,18 +75,24 @@ def asked(name):
         unanswered[1] += not found
     return found
 
+def connected(kind, name, address):
+    late = {}
+    is_allowed = name in allowed
+    reached = connects(address, late if is_allowed else None)
+    count(kind, is_allowed, reached, name=name, address=address, **late)
+
 def resolver(name):
     while not over.is_set():
         addresses, end = asked(name), time.monotonic() + ttl
         while addresses and time.monotonic() < end and not over.is_set():
             for address in addresses:
-                count('told', name in allowed, connects(address), name=name, address=address)
+                connected('told', name, address)
             time.sleep(0.2)
 
 def at_moment(name, moment):
     time.sleep(max(0, moment - time.monotonic()))
     for address in asked(name):
-        count('moment', name in allowed, connects(address), name=name, address=address)
+        connected('moment', name, address)
 
 def address_of(name, change):
     return zones[change][name]['addresses'][0]

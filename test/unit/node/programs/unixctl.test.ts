@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
-import { Unixctl, UnixctlRefused } from '../../../../src/node/programs/unixctl.ts';
+import { Unixctl, UnixctlRefused, UnixctlSilent } from '../../../../src/node/programs/unixctl.ts';
 import { ownFolder } from '../../../support/run/left-behind.ts';
 
 const ends: (() => void)[] = [];
@@ -75,7 +75,9 @@ test('one whose answer has no end', async () => {
 
 test('one that is silent', async () => {
   const unixctl = await daemon(() => undefined, 100);
-  await expect(run(unixctl)).rejects.toThrow('no answer within 0.1 s');
+  const asked = run(unixctl);
+  await expect(asked).rejects.toThrow('no answer within 0.1 s');
+  await expect(asked).rejects.toThrow(UnixctlSilent);
 });
 
 test('one that is not there', async () => {
@@ -86,5 +88,7 @@ test('one that is not there', async () => {
 test('who asks can end it', async () => {
   const asked = new AbortController();
   const unixctl = await daemon(() => asked.abort());
-  await expect(run(unixctl, asked.signal)).rejects.toMatchObject({ code: 'UNIXCTL_FAILED' });
+  const asking = run(unixctl, asked.signal);
+  await expect(asking).rejects.toMatchObject({ code: 'UNIXCTL_FAILED' });
+  await expect(asking).rejects.not.toThrow(UnixctlSilent);
 });

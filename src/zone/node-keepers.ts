@@ -10,6 +10,8 @@ import {
   type ChassisContext,
 } from '../node/chassis/chassis-keeper.ts';
 import { ChassisWatch, type ChassisReach } from '../node/chassis/chassis-watch.ts';
+import { TunnelMtuWatch } from '../node/chassis/tunnel-mtu.ts';
+import { readUnderlayDevices } from '../node/chassis/underlay-state.ts';
 import { UplinkKeeper, uplinkSteps } from '../node/uplink/uplink-keeper.ts';
 import type { Logger } from '../process/logger.ts';
 import { orGiveUp } from '../process/waiting.ts';
@@ -45,6 +47,7 @@ export class NodeKeepers {
   readonly #chassis: ChassisKeeper | undefined;
   /** Present when what ovn-controller did can be seen. */
   readonly #watch: ChassisWatch | undefined;
+  readonly #tunnelMtu: TunnelMtuWatch;
   /** Present when the external bridge is ours to set up. */
   readonly #uplink: UplinkKeeper | undefined;
   readonly #announcer: NodeAnnouncer | undefined;
@@ -62,6 +65,10 @@ export class NodeKeepers {
       nodes: informers.of(nodes),
       namespace: host.namespace,
     };
+    this.#tunnelMtu = new TunnelMtuWatch({
+      facts,
+      devices: () => readUnderlayDevices(host.namespace),
+    });
     if (southbound !== undefined)
       this.#watch = new ChassisWatch({
         facts,
@@ -183,13 +190,13 @@ export class NodeKeepers {
     return this.#options.southbound?.isLoaded?.() === false ? undefined : this.#watch?.look();
   }
 
-  /** What somebody else set on this node, and stays. */
+  /** What somebody set that stays, and is worth knowing: on this node, or of a network that does not fit into its tunnels. */
   notes(): readonly ZoneProblem[] {
-    return this.#chassis?.notes() ?? [];
+    return [...(this.#chassis?.notes() ?? []), ...this.#tunnelMtu.notes()];
   }
 
   problems(): readonly ZoneProblem[] {
-    return [this.#chassis, this.#uplink, this.#announcer].flatMap(
+    return [this.#chassis, this.#uplink, this.#announcer, this.#tunnelMtu].flatMap(
       (keeper) => keeper?.problems() ?? [],
     );
   }

@@ -1,7 +1,7 @@
 /** What `heddle check` shows: whether the network below is as clean as this node can tell. Pure, and plain data. */
-import { familyOf } from '../../allocators/addresses.ts';
 import type { ZoneFacts } from '../../model/zone/zone.ts';
 import type { Network } from '../../model/model.ts';
+import { inTunnel, isInTunnels, tooSmall } from './tunnel-mtu.ts';
 import { unreachedNodes, type TunnelPort } from './tunnels.ts';
 import type { UnderlayDevice } from './underlay-state.ts';
 import { GENEVE_PORT } from '../numbers.ts';
@@ -61,9 +61,6 @@ export interface UnderlayState {
   readonly missing: readonly string[];
 }
 
-/** IP, UDP and Geneve with OVN's option (ovn-architecture(7), "Tunnel Encapsulations"), and the frame's header in it. */
-const OVERHEAD = { v4: 20 + 8 + 16 + 14, v6: 40 + 8 + 16 + 14 } as const;
-
 export function underlayReport(facts: ZoneFacts, state: UnderlayState): UnderlayReport {
   const { nodeName, settings } = facts;
   const { devices, strangers, missing } = state;
@@ -75,14 +72,11 @@ export function underlayReport(facts: ZoneFacts, state: UnderlayState): Underlay
   const ends = (facts.self.peek(nodeName)?.encapIps ?? []).map((address): TunnelEndReport => {
     const plain = plainAddress(address) ?? address;
     const device = devices.find(({ addresses }) => addresses.includes(plain));
-    const neededMtu = mtu + OVERHEAD[familyOf(plain)];
+    const small = device && tooSmall(device, plain, mtu);
     const sharing = device === undefined ? [] : networksAt(device, networks, state.bridges);
     if (device === undefined)
       problems.push(`this host has no address ${plain}, where tunnels to it are to end`);
-    else if (device.mtu < neededMtu)
-      problems.push(
-        `${device.name}, where tunnels to ${plain} end, has an MTU of ${device.mtu}; packets of pods need ${neededMtu} there: raise it, or set --mtu and the networks' mtu to at most ${device.mtu - OVERHEAD[familyOf(plain)]}`,
-      );
+    else if (small !== undefined) problems.push(small);
     for (const network of sharing) {
       const where = `network ${network.name} is on the wire of ${plain}, where tunnels end, in the same VLAN`;
       if (network.subnets.length > 0) notes.push(where);
@@ -95,7 +89,7 @@ export function underlayReport(facts: ZoneFacts, state: UnderlayState): Underlay
       address: plain,
       device: device?.name,
       mtu: device?.mtu,
-      neededMtu,
+      neededMtu: inTunnel(mtu, plain),
       sharedWith: sharing.map(({ name }) => name),
     };
   });
@@ -167,9 +161,6 @@ export function missingHolds({
   }
   return missing;
 }
-
-/** Pods of it on other nodes are reached by tunnels. */
-const isInTunnels = ({ topology }: Network): boolean => topology !== 'localnet';
 
 /** Networks that are the physical one on which a device is, in its VLAN. */
 function networksAt(

@@ -91,9 +91,20 @@ describe('the lease of the cluster managers', () => {
     expect(found(stored)).toEqual([
       {
         object: 'Lease heddle/heddle-cluster-manager',
-        message: `no cluster manager leads: ${last}; what is new (networks, pods, nodes) gets no ids, subnets and addresses, and what is there goes on: see whether its pods run, and their logs (kubectl -n heddle get pods -l app.kubernetes.io/component=cluster)`,
+        message: `no cluster manager leads: ${last}; what is new (networks, pods, nodes) gets no ids, subnets and addresses, and what is there goes on: see whether its pods run, and their logs (kubectl -n heddle get pods -l app.kubernetes.io/component=cluster), and whether the clocks of its node and of this machine agree`,
       },
     ]);
+  });
+
+  test('that is renewed in an hour says that a clock is off, not that all is well', () => {
+    expect(found(lease('2026-01-01T01:10:00.000000Z', 'manager-1'))).toEqual([
+      {
+        object: 'Lease heddle/heddle-cluster-manager',
+        message:
+          "whether a cluster manager leads can't be told: it was renewed at 2026-01-01T01:10:00Z, which is in 3600 s by the clock of this machine; set the clock of this machine, or that of the node where manager-1 runs",
+      },
+    ]);
+    expect(found(lease('2026-01-01T00:10:30.000000Z', 'manager-1'))).toEqual([]);
   });
 });
 

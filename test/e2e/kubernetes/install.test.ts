@@ -737,10 +737,12 @@ describe.skipIf(whyNoRealKubernetes !== undefined)(
         seconds: LIMIT / 1000 - 120,
       });
       const ended = outcomes(report).filter(({ state }) => state !== 'not run');
-      expect(
-        ended.filter(({ state }) => state !== 'passed'),
-        log,
-      ).toEqual([]);
+      const others = ended.filter(({ state }) => state !== 'passed');
+      const told = others.map(
+        ({ name, state, seconds, message }) =>
+          `${name}: ${state} after ${seconds.toFixed(0)} s: ${message}`,
+      );
+      expect(others, `${told.join('\n')}\nsee ${log}`).toEqual([]);
       expect(ended).toHaveLength(SPECS.length);
     });
 

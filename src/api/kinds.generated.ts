@@ -651,6 +651,7 @@ export interface ZoneStatusFields {
       readonly name: string;
       readonly state: 'Pending' | 'Committed' | 'Programmed' | 'Failed' | 'Unused';
       readonly message?: string;
+      readonly violations?: number;
     }[];
     readonly used?: readonly string[];
     readonly ready?: boolean;

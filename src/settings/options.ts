@@ -490,6 +490,13 @@ export const OPTIONS = [
   option('gateway-vlanid', 'behaviour', 'NUMBER', 'VLAN of the gateway; 0: untagged', '0'),
   option('timeout', 'behaviour', 'SECONDS', 'limit of every wait of a command', '30'),
   option(
+    'verify-interval',
+    'behaviour',
+    'SECONDS',
+    'heddle node has its networks proved apart this often (heddle verify), and reports what no object wants; 0: never',
+    '0',
+  ),
+  option(
     'metrics-bind-address',
     'behaviour',
     'HOST:PORT',

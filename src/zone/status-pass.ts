@@ -21,6 +21,8 @@ export interface StatusPassOptions {
   readonly log: Logger;
   /** Why not everything can be written, if so. */
   readonly blocked: () => string | undefined;
+  /** How many ways or numbers that no object wants were found, by network; undefined where nobody looks. */
+  readonly violations: () => ReadonlyMap<string, number> | undefined;
 }
 
 export class StatusPass {
@@ -70,7 +72,7 @@ export class StatusPass {
 
   /** `early`: nothing is known yet that is worth a report. */
   async #report(signal: AbortSignal): Promise<'written' | 'early' | 'failed'> {
-    const { runtime, blocked: blockedNow } = this.#options;
+    const { runtime, blocked: blockedNow, violations } = this.#options;
     const { controller } = runtime;
     const problems = runtime.problems();
     this.#logProblems(problems);
@@ -88,6 +90,7 @@ export class StatusPass {
       ovnVersion: runtime.ovnVersion,
       message,
       reach: runtime.chassisReach(),
+      violations: violations(),
     });
     this.#measure(
       countOf(problems, justWaiting),

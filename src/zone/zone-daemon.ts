@@ -14,6 +14,7 @@ import { objectSource } from '../settings/object-store.ts';
 import { registerBfdSessions } from './bfd-metrics.ts';
 import { registerConnections } from './connection-metrics.ts';
 import { dnsMetrics } from './dns-metrics.ts';
+import { proofByProcess } from './proof-process.ts';
 import { serveZone } from './daemon-view.ts';
 import { serveZoneCni } from './zone-cni.ts';
 import { ZoneLoops } from './zone-loops.ts';
@@ -68,7 +69,13 @@ export async function runZone(
   registerBfdSessions(metrics.registry, () => runtime.bfdSessions.all);
   registerConnections(metrics.registry, () => runtime.connectionTables?.usages ?? []);
   await using cni = await serveZoneCni(runtime, log);
-  const zone = new ZoneLoops({ runtime, metrics, log, conflist: cni.conflist });
+  const zone = new ZoneLoops({
+    runtime,
+    metrics,
+    log,
+    conflist: cni.conflist,
+    prove: (passSignal) => proofByProcess(configuration.given, passSignal),
+  });
   loops = zone;
   registerLoops(metrics.registry, zone.all);
   await using _control = await serveZone(runtime, zone, log);

@@ -10,6 +10,7 @@ import { Loop, type PassEnd } from '../process/loop.ts';
 import { LONGEST_PASS } from '../process/pass-watch.ts';
 import { DatabasePass, REVISIT } from './database-pass.ts';
 import { HostPass } from './host-pass.ts';
+import { ProofPass, type ProvedZone } from './proof-pass.ts';
 import { StatusPass } from './status-pass.ts';
 import type { ZoneMetrics } from './zone-metrics.ts';
 import type { ZoneRuntime } from './zone-runtime.ts';
@@ -31,6 +32,8 @@ export interface ZoneLoopsOptions {
   readonly log: Logger;
   /** Shown as soon as pods can be served. */
   readonly conflist: ShownConflist | undefined;
+  /** Proves that the networks of the node are apart; it is asked as often as `verify-interval` says. */
+  readonly prove: (signal: AbortSignal) => Promise<ProvedZone>;
 }
 
 export class ZoneLoops {
@@ -39,14 +42,17 @@ export class ZoneLoops {
   readonly host: Loop | undefined;
   readonly #connections: Loop | undefined;
   readonly #statuses: Loop;
+  /** Absent where nobody asked for proofs. */
+  readonly #proofs: Loop | undefined;
   readonly #runtime: ZoneRuntime;
   readonly #databasePass: DatabasePass;
   readonly #hostPass: HostPass | undefined;
   readonly #statusPass: StatusPass;
+  readonly #proofPass: ProofPass | undefined;
   readonly #conflist: ShownConflist | undefined;
   #hasPassed = false;
 
-  constructor({ runtime, metrics, log, conflist }: ZoneLoopsOptions) {
+  constructor({ runtime, metrics, log, conflist, prove }: ZoneLoopsOptions) {
     const { host, controller } = runtime;
     this.#runtime = runtime;
     this.#conflist = conflist;
@@ -58,7 +64,25 @@ export class ZoneLoops {
     });
     this.#hostPass =
       host && new HostPass({ host, controller, log, onRows: () => this.host?.notify() });
-    this.#statusPass = new StatusPass({ runtime, metrics, log, blocked: () => this.blocked });
+    const { node, verifyInterval } = runtime.configuration;
+    this.#proofPass =
+      verifyInterval === 0
+        ? undefined
+        : new ProofPass({
+            node,
+            prove,
+            interval: verifyInterval,
+            metrics,
+            log,
+            onChange: () => this.#statuses.notify(),
+          });
+    this.#statusPass = new StatusPass({
+      runtime,
+      metrics,
+      log,
+      blocked: () => this.blocked,
+      violations: () => this.#proofPass?.violations,
+    });
     const common = { debounce: DEBOUNCE, backoff: BACKOFF, limit: LIMIT };
     this.databases = new Loop({
       ...common,
@@ -97,10 +121,19 @@ export class ZoneLoops {
       pass: async (signal) =>
         this.#hasPassed ? this.#statusPass.run(signal) : { wait: REVISIT, isBlocked: false },
     });
+    const proofPass = this.#proofPass;
+    this.#proofs =
+      proofPass &&
+      new Loop({
+        ...common,
+        name: 'verify',
+        pass: async (signal) =>
+          this.#hasPassed ? proofPass.run(signal) : { wait: REVISIT, isBlocked: false },
+      });
   }
 
   get all(): readonly Loop[] {
-    return [this.databases, this.host, this.#connections, this.#statuses].filter(
+    return [this.databases, this.host, this.#connections, this.#statuses, this.#proofs].filter(
       (loop) => loop !== undefined,
     );
   }
@@ -136,6 +169,7 @@ export class ZoneLoops {
     const hidden = this.#conflist?.problem;
     return [
       ...this.#statusPass.problems(),
+      ...(this.#proofPass?.problems() ?? []),
       ...(hidden === undefined
         ? []
         : [{ object, message: `container runtimes are not told of the plugin: ${hidden}` }]),

@@ -27,6 +27,11 @@ export class ZoneMetrics {
   readonly #problems: Gauge;
   readonly #failedFacts: Gauge;
   readonly #waiting: Gauge<'kind'>;
+  readonly #violations: Gauge;
+  readonly #undecided: Gauge;
+  readonly #provedAt: Gauge;
+  readonly #proofDuration: Gauge;
+  readonly #failedProofs: Counter;
   readonly #connected: Gauge<'database'>;
   readonly #behind: Gauge;
   readonly #statusRefused: Counter<'part'>;
@@ -105,6 +110,31 @@ export class ZoneMetrics {
       name: 'heddle_zone_waiting_objects',
       help: 'Objects of this node, pods above all, that wait for what the cluster manager or a node hands out (heddle status says for what).',
       labelNames: ['kind'],
+      registers,
+    });
+    this.#violations = new Gauge({
+      name: 'heddle_verify_violations',
+      help: 'Ways between networks, or numbers of two of them, that no object wants, as the last proof found (--verify-interval; heddle verify shows them).',
+      registers,
+    });
+    this.#undecided = new Gauge({
+      name: 'heddle_verify_undecided',
+      help: 'What the last proof could not read.',
+      registers,
+    });
+    this.#provedAt = new Gauge({
+      name: 'heddle_verify_last_timestamp_seconds',
+      help: 'When the last proof was made, in seconds since 1970; 0 before the first one, and where none are made.',
+      registers,
+    });
+    this.#proofDuration = new Gauge({
+      name: 'heddle_verify_last_duration_seconds',
+      help: 'What the last proof took.',
+      registers,
+    });
+    this.#failedProofs = new Counter({
+      name: 'heddle_verify_failures_total',
+      help: 'Proofs that came to no verdict (the log says why).',
       registers,
     });
     this.#connected = new Gauge({
@@ -239,6 +269,23 @@ export class ZoneMetrics {
 
   eventDropped(limit: DropLimit): void {
     this.#eventsDropped.inc({ limit });
+  }
+
+  /** A proof that came to a verdict. */
+  proved(proof: {
+    readonly violations: number;
+    readonly undecided: number;
+    readonly seconds: number;
+  }): void {
+    this.#violations.set(proof.violations);
+    this.#undecided.set(proof.undecided);
+    this.#proofDuration.set(proof.seconds);
+    this.#provedAt.setToCurrentTime();
+  }
+
+  /** A proof that came to none: what the last one found stays. */
+  notProved(): void {
+    this.#failedProofs.inc();
   }
 
   available(database: string, isAvailable: boolean): void {

@@ -56,6 +56,8 @@ export interface ZoneSources {
   readonly applied?: readonly ZoneAppliedObject[] | undefined;
   /** Whether packets can leave for other nodes, where that can be seen. */
   readonly reach?: ChassisReach | undefined;
+  /** How many ways or numbers that no object wants a proof found, by network. */
+  readonly violations?: ReadonlyMap<string, number> | undefined;
 }
 
 /** How many of the problems are none of `others`. */
@@ -68,7 +70,13 @@ export function countOf(
 }
 
 /** What is known of the zone, for the cluster manager and for people. */
-export function zoneReport({ controller, reach, ovnVersion, ...sources }: ZoneSources): ZoneReport {
+export function zoneReport({
+  controller,
+  reach,
+  ovnVersion,
+  violations,
+  ...sources
+}: ZoneSources): ZoneReport {
   const message = sources.message === undefined ? undefined : visibleText(sources.message);
   const visible = (problem: ZoneProblem): ZoneProblem => ({
     ...problem,
@@ -78,7 +86,13 @@ export function zoneReport({ controller, reach, ovnVersion, ...sources }: ZoneSo
   const problems = sources.problems.map(visible);
   const notes = (sources.notes ?? []).map(visible);
   const waiting = (sources.waiting ?? []).map(visible);
-  const networks = controller.progress.networks().map(withVisibleMessage);
+  const networks = controller.progress.networks().map((network) => {
+    const found = violations?.get(network.name);
+    return {
+      ...withVisibleMessage(network),
+      ...(found === undefined ? {} : { violations: found }),
+    };
+  });
   const connects = controller.progress.connects().map(withVisibleMessage);
   const used = networks.filter(({ state }) => state !== 'Unused');
   const programmed = used.filter(({ state }) => state === 'Programmed');

@@ -75,6 +75,8 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   bundle: ['api', 'netlink'],
   'cluster-daemon': ['settings', 'cluster', 'process', 'store', 'api'],
   zone: [
+    // What a proof says, which another program makes.
+    'verify',
     'cluster-daemon',
     'packets',
     'views',

@@ -120,6 +120,8 @@ export interface ZoneReport {
   readonly node: string;
   readonly state?: ZoneNetworkStatus['state'] | DaemonAbsence;
   readonly message?: string;
+  /** What a proof found there that no object wants. */
+  readonly violations?: number;
 }
 
 /** `2/3`: nodes whose data plane has the network, of those that use it; undefined while no node has reported it. */
@@ -173,5 +175,21 @@ export function networkReady(reports: readonly ZoneReport[]): StatedCondition | 
     status: 'False',
     reason: 'NetworkNotInDataPlane',
     message: `${lines.join('\n')}${andMore(waiting.length)}`,
+  };
+}
+
+/**
+ * Condition `NetworkIsolated`: false while a node's proof (heddle verify) finds a way into the network or out of it that no object wants; undefined
+ * otherwise, as not every node need look. Names of others are in the ZoneStatus alone: tenants read this.
+ */
+export function networkIsolated(reports: readonly ZoneReport[]): StatedCondition | undefined {
+  const found = reports.filter(({ violations = 0 }) => violations > 0).map(({ node }) => node);
+  if (found.length === 0) return undefined;
+  const named = found.toSorted().slice(0, NODES_NAMED).join(', ');
+  return {
+    type: 'NetworkIsolated',
+    status: 'False',
+    reason: 'IsolationViolated',
+    message: `something leads into the network, or out of it, that no object wants, on: [${named}]${andMore(found.length)}; the administrator finds what in the ZoneStatus of these nodes`,
   };
 }

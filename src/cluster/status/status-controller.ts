@@ -21,6 +21,7 @@ import type { ClusterInformers } from '../informers.ts';
 import {
   networkAllocationSucceeded,
   networkCreated,
+  networkIsolated,
   networkReady,
   nodesText,
   reasonOf,
@@ -66,6 +67,8 @@ export class StatusController {
   readonly #reported = new Map<string, Set<string>>();
   /** Networks that are not ready, by object: since when (a monotonic clock), and whether their owners were told. */
   readonly #notReady = new Map<string, { readonly since: number; readonly isTold: boolean }>();
+  /** What owners were told of networks that are not apart from others, by object. */
+  readonly #violated = new Map<string, string>();
   /** The last event's text for each object that is refused something. */
   readonly #told = new Map<string, string>();
 
@@ -159,18 +162,21 @@ export class StatusController {
     if (object === undefined) {
       this.#told.delete(key);
       this.#notReady.delete(key);
+      this.#violated.delete(key);
     }
     if (object === undefined || outcome === undefined) return;
     const created = networkCreated(object.kind, outcome);
     const network = networkOf(object);
     const reported = this.#reportsOf(network);
     const ready = networkReady(reported);
+    const isolated = networkIsolated(reported);
     const conditions = [
       created,
       transportAccepted(object),
       primaryNetworkConflict(this.#conflictingNads(object, outcome)),
       this.#allocation(object, outcome),
       ready,
+      isolated,
     ].filter((condition) => condition !== undefined);
     const isCluster = object.kind === 'ClusterUserDefinedNetwork';
     try {
@@ -185,6 +191,7 @@ export class StatusController {
             'PrimaryNetworkConflict',
             'NetworkAllocationSucceeded',
             'NetworkReady',
+            'NetworkIsolated',
           ],
           fields: {
             ...(isCluster ? { activeNamespaces: outcome.ready } : {}),
@@ -206,6 +213,31 @@ export class StatusController {
     if (outcome.problems.length > 0) await this.#tell(key, object, created);
     else this.#told.delete(key);
     await this.#tellReady(key, object, ready);
+    await this.#tellIsolated(key, object, isolated);
+  }
+
+  /** The owner is told at once, and once more when it is over. */
+  async #tellIsolated(
+    key: string,
+    regarding: NetworkObject,
+    condition: StatedCondition | undefined,
+  ): Promise<void> {
+    const { store } = this.#options;
+    const before = this.#violated.get(key);
+    if (condition?.message === before) return;
+    if (condition === undefined) {
+      this.#violated.delete(key);
+      await store.event({
+        regarding,
+        type: 'Normal',
+        reason: 'NetworkIsolated',
+        message: 'nothing leads into the network, or out of it, any more that no object wants',
+      });
+      return;
+    }
+    this.#violated.set(key, condition.message);
+    const { reason, message } = condition;
+    await store.event({ regarding, type: 'Warning', reason, message });
   }
 
   /** The owner of a network that waits for long is told once, and once more when it is ready. */
@@ -295,7 +327,7 @@ export class StatusController {
     const { zones, nodes } = this.#options.informers;
     return nodesWithZone(nodes.list(), zones).map((node) => {
       const zone = zones.get(node);
-      const { state, message } = (zone && reportsIn(zone).get(network)) ?? {};
+      const { state, message, violations } = (zone && reportsIn(zone).get(network)) ?? {};
       const absent = isUsed(state) ? this.#options.absentDaemon(node) : undefined;
       if (absent !== undefined)
         return { node, state: absent.state, message: `${absent.message}; it was ${state}` };
@@ -303,6 +335,7 @@ export class StatusController {
         node,
         ...(state === undefined ? {} : { state }),
         ...(message === undefined ? {} : { message }),
+        ...(violations === undefined ? {} : { violations }),
       };
     });
   }
@@ -373,7 +406,11 @@ function changedReports(
   return new Set(
     names.filter((name) => {
       const [was, is] = [old.get(name), now.get(name)];
-      return was?.state !== is?.state || was?.message !== is?.message;
+      return (
+        was?.state !== is?.state ||
+        was?.message !== is?.message ||
+        was?.violations !== is?.violations
+      );
     }),
   );
 }

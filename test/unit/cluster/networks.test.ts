@@ -365,6 +365,52 @@ describe('a network that is there', () => {
     expect(await conditions(store, 'blue/net')).toEqual([ALLOCATED, CREATED]);
   });
 
+  test('is not isolated while a node finds what no object wants; its owner is told where, and of nobody else', async () => {
+    const store = new MemoryStore();
+    await using running = startManager(store);
+    await apply(store, node('node1'), node('node2'), namespace('blue'));
+    await apply(store, layer3('blue/net', '10.20.0.0/16/24'));
+    await apply(store, zone('node1', 'Programmed'), zone('node2', 'Programmed'));
+    await running.settled();
+    const found = async (violations?: number): Promise<void> => {
+      const networks = [
+        {
+          name: 'blue_net',
+          state: 'Programmed',
+          ...(violations === undefined ? {} : { violations }),
+        },
+      ];
+      await store.patchStatus(
+        zoneStatuses,
+        'node2',
+        { status: { networks } },
+        { fieldManager: 'x' },
+      );
+      await running.settled();
+    };
+    await found(3);
+    const text =
+      'something leads into the network, or out of it, that no object wants, on: [node2]; the administrator finds what in the ZoneStatus of these nodes';
+    expect(await conditions(store, 'blue/net')).toContain(
+      `NetworkIsolated=False IsolationViolated: ${text}`,
+    );
+    expect((await store.get(userDefinedNetworks, 'blue/net'))?.status).toMatchObject({
+      reason: 'IsolationViolated',
+    });
+    // One thing more or less is no news.
+    await found(2);
+    await found();
+    expect((await conditions(store, 'blue/net')).join(' ')).not.toContain('NetworkIsolated');
+    expect(
+      store.events
+        .filter(({ reason }) => /Isol/.test(reason))
+        .map(({ type, reason, message }) => `${type} ${reason}: ${message}`),
+    ).toEqual([
+      `Warning IsolationViolated: ${text}`,
+      'Normal NetworkIsolated: nothing leads into the network, or out of it, any more that no object wants',
+    ]);
+  });
+
   test('is ready when every node that renders it has it in the data plane', async () => {
     const store = new MemoryStore();
     await using running = startManager(store);

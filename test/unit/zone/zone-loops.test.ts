@@ -17,10 +17,11 @@ function loopsOf(
   state: State,
   forget: (signal: AbortSignal) => Promise<void>,
   look: () => Promise<number> = () => Promise.resolve(10_000),
+  interval = 0,
 ): ZoneLoops {
   const runtime = {
     connectionTables: { look },
-    configuration: { node: 'n1' },
+    configuration: { node: 'n1', verifyInterval: interval },
     store: { objects: new MemoryStore() },
     controller: {
       isStarted: true,
@@ -43,7 +44,8 @@ function loopsOf(
     },
   } as unknown as ZoneRuntime;
   const [metrics, log] = [new ZoneMetrics(), createLogger('silent')];
-  return new ZoneLoops({ runtime, metrics, log, conflist: undefined });
+  const prove = (): Promise<never> => Promise.reject(new Error('nobody proves here'));
+  return new ZoneLoops({ runtime, metrics, log, conflist: undefined, prove });
 }
 
 const RIGHT: State = { isAnnounced: true, isBehind: false, reached: 7 };
@@ -55,6 +57,11 @@ afterEach(() => {
 test('databases, host, connections and statuses have a loop each', () => {
   const loops = loopsOf(RIGHT, () => Promise.resolve());
   expect(loops.all.map(({ name }) => name)).toEqual(['databases', 'host', 'conntrack', 'statuses']);
+});
+
+test('proofs have one where they are asked for', () => {
+  const loops = loopsOf(RIGHT, () => Promise.resolve(), undefined, 60_000);
+  expect(loops.all.at(-1)?.name).toBe('verify');
 });
 
 test.each([

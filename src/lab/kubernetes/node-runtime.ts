@@ -30,6 +30,8 @@ const LOOK_EVERY_MS = 1000;
 const TRY_AGAIN_MS = 5000;
 /** As long as calls of the runtime may take. */
 const LIMIT_MS = 300_000;
+/** Kubernetes' default of `periodSeconds`: a container that has answered is asked again after this. */
+const PROBE_PERIOD_SECONDS = 10;
 /** gRPC's numbers: what is not there, and a runtime that does not answer. */
 const NOT_FOUND = 5;
 const UNAVAILABLE = 14;
@@ -52,6 +54,8 @@ interface Run {
   readonly addresses: readonly string[];
   /** Container ids by name. */
   readonly containers: ReadonlyMap<string, string>;
+  /** When a container last answered its probe, by name, in milliseconds of a monotonic clock. */
+  readonly answered: Map<string, number>;
 }
 
 export interface NodeRuntimeOptions {
@@ -188,7 +192,7 @@ class NodeRuntime {
       const isWhole = pod.spec.containers.every(({ name }) => containers.has(name));
       if (metadata.uid === uid && state === 'SANDBOX_READY' && isWhole) {
         const { addresses } = await this.#runtime.status(id);
-        found = { uid, addresses, containers };
+        found = { uid, addresses, containers, answered: new Map() };
       } else await this.#remove(id);
     }
     return found;
@@ -202,7 +206,7 @@ class NodeRuntime {
     for (const container of pod.spec.containers)
       containers.set(container.name, await this.#startContainer(sandbox, config, container));
     const { addresses } = await this.#runtime.status(sandbox);
-    return { uid, addresses, containers };
+    return { uid, addresses, containers, answered: new Map() };
   }
 
   async #startContainer(
@@ -259,8 +263,14 @@ class NodeRuntime {
     const startedAt = timestamp(nanoseconds / 1e6);
     const found = { name, image, id, startedAt };
     if (state === 'CONTAINER_EXITED') return { ...found, exitCode, isReady: false };
-    const isReady =
-      readinessProbe === undefined || (await this.#answers(readinessProbe, id, run, pod));
+    if (readinessProbe === undefined) return { ...found, isReady: true };
+    const { periodSeconds = PROBE_PERIOD_SECONDS } = readinessProbe;
+    const at = run.answered.get(name);
+    if (at !== undefined && performance.now() < at + 1000 * periodSeconds)
+      return { ...found, isReady: true };
+    const isReady = await this.#answers(readinessProbe, id, run, pod);
+    if (isReady) run.answered.set(name, performance.now());
+    else run.answered.delete(name);
     return { ...found, isReady };
   }
 

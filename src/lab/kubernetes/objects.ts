@@ -7,6 +7,7 @@ export interface Probe {
   readonly tcpSocket?: { readonly port: number | string };
   readonly httpGet?: { readonly port: number | string; readonly path?: string };
   readonly timeoutSeconds?: number;
+  readonly periodSeconds?: number;
 }
 
 export interface ContainerSpec {

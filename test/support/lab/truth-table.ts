@@ -80,7 +80,8 @@ export interface Step {
   readonly open: (from: Place, to: Place, via: Via) => boolean;
 }
 
-const SECONDS = 2;
+/** Long enough for a packet that arrives; what is late is asked again. */
+const SECONDS = 1;
 const SOON = { timeout: 30_000, interval: 100 };
 const SUBNETS: Readonly<Record<NetworkName, string>> = {
   default: '10.128.0.0/14',

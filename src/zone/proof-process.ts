@@ -18,7 +18,7 @@ const flagsOf = (given: GivenOptions): readonly string[] =>
   );
 
 /**
- * Proves once, with the least priority that there is: pods and packets come first. Rejects with what the program said when it came to no verdict, and when
+ * Proves once, with the least priority that there is: pods and packets come first. Rejects with what the program reported when it came to no verdict, and when
  * `signal` aborts.
  */
 export function proofByProcess(given: GivenOptions, signal: AbortSignal): Promise<Verdict> {
@@ -31,12 +31,12 @@ export function proofByProcess(given: GivenOptions, signal: AbortSignal): Promis
       { signal, timeout: LONGEST, killSignal: 'SIGKILL', maxBuffer: LARGEST },
       (error, stdout, stderr) => {
         if (error !== null && !VERDICTS.includes(error.code)) {
-          const said = stderr.trim().split('\n').at(-1) ?? '';
+          const reported = stderr.trim().split('\n').at(-1) ?? '';
           reject(
             new Error(
               error.killed === true
                 ? `no verdict within ${LONGEST / 1000} s`
-                : said || error.message,
+                : reported || error.message,
             ),
           );
           return;

@@ -9,9 +9,13 @@ import {
   bluePodDefault,
   exampleZone,
   factsOf,
+  farMorePod,
+  more,
+  morePod,
   yellow,
   yellowPod,
   type Zone,
+  type ZoneNetwork,
 } from '../../../support/zone/zones.ts';
 
 const HERE = { node: 'ovn-worker', address: '172.18.0.200' } as const;
@@ -159,6 +163,53 @@ describe('a pod of another node', () => {
 
   test('has nothing here without one', () => {
     expect(rowsOf(zoneWith(plainPod, [THERE], {}, false))).toEqual([]);
+  });
+});
+
+describe('a namespace with two primary networks, and another one with a subnet of theirs', () => {
+  /** Of namespace yellow, with the subnet of `more`, and so the addresses of its pods. */
+  const equal: ZoneNetwork = { ...yellow, subnets: more.subnets };
+  const equalTo = (one: Attachment): Attachment => {
+    const { namespace, network, nadKey } = yellowPod;
+    return { ...one, namespace, network, nadKey };
+  };
+  const own = [bluePod, morePod, equalTo(morePod)];
+  const remote = [elsewhere({ ...bluePod, pod: 'far1' }), farMorePod, equalTo(farMorePod)];
+  const withItems = (items: readonly EgressAddress[]): Zone => ({
+    ...zoneWith(bluePod, items),
+    networks: [...exampleZone.networks, more, equal],
+    attachments: own,
+    remoteAttachments: remote,
+    pods: [...own, ...remote].map(({ namespace, pod: name, node }) => ({
+      namespace,
+      name,
+      node,
+      labels: {},
+      namedPorts: [],
+    })),
+  });
+
+  test('pods of each leave by its own router, and are marked by its own gateway router', () => {
+    expect(rowsOf(withItems([HERE])).toSorted()).toEqual([
+      'GR_blue_blue_ovn-worker 95 ip4.src == 103.103.0.3 && pkt.mark == 0 allow 50000',
+      'GR_blue_blue_ovn-worker 95 ip4.src == 103.103.1.3 && pkt.mark == 0 allow 50000',
+      'GR_blue_more_ovn-worker 95 ip4.src == 109.109.0.3 && pkt.mark == 0 allow 50000',
+      'GR_blue_more_ovn-worker 95 ip4.src == 109.109.0.4 && pkt.mark == 0 allow 50000',
+      'GR_cluster_udn_yellow.net_ovn-worker 95 ip4.src == 109.109.0.3 && pkt.mark == 0 allow 50000',
+      'GR_cluster_udn_yellow.net_ovn-worker 95 ip4.src == 109.109.0.4 && pkt.mark == 0 allow 50000',
+      'blue_blue_ovn_cluster_router 100 ip4.src == 103.103.0.3 reroute 100.65.0.2',
+      'blue_blue_ovn_cluster_router 98 inport == "blue_blue_rtots-ovn-worker" && ip4.src == 103.103.1.3 allow',
+      'blue_more_transit_router 100 ip4.src == 109.109.0.3 reroute 100.88.0.5',
+      'cluster_udn_yellow.net_transit_router 100 ip4.src == 109.109.0.3 reroute 100.88.0.5',
+    ]);
+  });
+
+  test('without an address pods of each send nothing out', () => {
+    expect(rowsOf(withItems([])).toSorted()).toEqual([
+      'blue_blue_ovn_cluster_router 100 ip4.src == 103.103.0.3 drop',
+      'blue_more_transit_router 100 ip4.src == 109.109.0.3 drop',
+      'cluster_udn_yellow.net_transit_router 100 ip4.src == 109.109.0.3 drop',
+    ]);
   });
 });
 

@@ -246,7 +246,7 @@ export class ClusterManager {
    * lost. Allocations are read back first, so nothing is given out twice whenever a manager was stopped.
    */
   async run(): Promise<string | undefined> {
-    const { store, settings, signal } = this.#options;
+    const { store, settings, signal, log } = this.#options;
     let leading: AbortSignal | undefined;
     // Asked before it is given up, which aborts it too.
     const lost = (): string | undefined =>
@@ -255,8 +255,16 @@ export class ClusterManager {
       const onWaiting = (): void => {
         this.#isWaiting = true;
       };
+      let complaint: string | undefined;
+      // Logged once, not at each attempt.
+      const onFailure = (error: unknown): void => {
+        const text = errorText(error);
+        if (text !== complaint)
+          log.warn({ component: 'cluster' }, `can't compete for leadership, tries again: ${text}`);
+        complaint = text;
+      };
       const { leaseName, identity } = settings;
-      await using leadership = await store.lead(leaseName, identity, signal, onWaiting);
+      await using leadership = await store.lead(leaseName, identity, signal, onWaiting, onFailure);
       this.#isWaiting = false;
       this.#leadership = leadership;
       leading = leadership.signal;

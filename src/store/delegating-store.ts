@@ -10,7 +10,8 @@ export const delegatingStore = (store: Store, changed: Partial<Store>): Store =>
   patchStatus: (kind, key, patch, options) => store.patchStatus(kind, key, patch, options),
   delete: (kind, key, options) => store.delete(kind, key, options),
   event: (event, signal) => store.event(event, signal),
-  lead: (name, identity, signal, onWaiting) => store.lead(name, identity, signal, onWaiting),
+  lead: (name, identity, signal, onWaiting, onFailure) =>
+    store.lead(name, identity, signal, onWaiting, onFailure),
   close: () => store.close(),
   ...changed,
 });

@@ -120,12 +120,16 @@ export interface Store {
   /** With finalizers the object stays, with a deletionTimestamp, until the last one is removed. */
   delete(kind: ResourceKind, key: ObjectKey, options?: DeleteOptions): Promise<void>;
   event(event: ObjectEvent, signal?: AbortSignal): Promise<void>;
-  /** Waits for leadership under `name`; rejects when `signal` aborts first. `onWaiting` is called once it is known that another one has it. */
+  /**
+   * Waits for leadership under `name`; rejects when `signal` aborts first. `onWaiting` is called once it is known that another one has it, `onFailure` when that
+   * can't be known, and is tried again.
+   */
   lead(
     name: string,
     identity: string,
     signal: AbortSignal,
     onWaiting?: () => void,
+    onFailure?: (error: unknown) => void,
   ): Promise<Leadership>;
   close(): Promise<void>;
 }

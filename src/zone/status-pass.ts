@@ -1,4 +1,5 @@
 /** A pass that says how the zone is: problems in the log, numbers in metrics, all of it in the node's ZoneStatus. */
+import { errorText, faultStack } from '../api/error-text.ts';
 import type { ZoneProblem } from '../api/zone-status.ts';
 import { isStopping, type PassEnd } from '../process/loop.ts';
 import type { Logger } from '../process/logger.ts';
@@ -31,6 +32,8 @@ export class StatusPass {
   readonly #startedAt = performance.now();
   #hostAwaitedSince: number | undefined;
   #hasResumed = false;
+  /** Why what was reported before can't be read, if so. */
+  #unread: string | undefined;
   #logged: ReadonlySet<string> = new Set();
 
   constructor(options: StatusPassOptions) {
@@ -146,7 +149,11 @@ export class StatusPass {
       return true;
     } catch (error) {
       if (isStopping(signal)) throw error;
-      log.warn({ component: 'zone', error }, 'status not read');
+      const text = errorText(error);
+      // Once, not at each attempt.
+      if (text !== this.#unread)
+        log.warn({ component: 'zone', stack: faultStack(error) }, `status not read: ${text}`);
+      this.#unread = text;
       return false;
     }
   }

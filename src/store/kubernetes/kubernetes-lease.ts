@@ -2,6 +2,7 @@
  * Leadership by a coordination.k8s.io/v1 Lease. How old it is each candidate tells by when it saw it change, on its own monotonic clock:
  * clocks of machines may differ and be set. What is written of the time of day is for people.
  */
+import { errorText } from '../../api/error-text.ts';
 import { LEASES, microTime, type Lease } from '../../api/node-lease.ts';
 import { pause, type Clock } from '../clock.ts';
 import { isRetryable, StoreError, type Leadership, type Store } from '../store.ts';
@@ -205,6 +206,7 @@ export async function leadByLease(
   candidate: Candidate,
   signal: AbortSignal,
   onWaiting: () => void = () => undefined,
+  onFailure: (error: unknown) => void = () => undefined,
 ): Promise<Leadership> {
   const { clock, timing, name } = candidate;
   const election = new Election(candidate);
@@ -218,8 +220,9 @@ export async function leadByLease(
       return since;
     } catch (error) {
       signal.throwIfAborted();
-      if (isPassing(error)) return undefined;
-      throw error;
+      if (!isPassing(error)) throw error;
+      onFailure(error);
+      return undefined;
     }
   };
   let since = await attempt();
@@ -263,6 +266,8 @@ class Renewal {
   readonly #election: Election;
   readonly #candidate: Candidate;
   #renewed: number;
+  /** Why the last attempt failed, if it did. */
+  #failure: string | undefined;
 
   constructor(election: Election, candidate: Candidate, since: number) {
     this.#election = election;
@@ -289,7 +294,7 @@ class Renewal {
     const seconds = timing.renew / 1000;
     return new StoreError(
       'unavailable',
-      `${name}: leadership is lost: the lease could not be renewed for ${seconds} s`,
+      `${name}: leadership is lost: the lease could not be renewed for ${seconds} s${this.#failure === undefined ? '' : `: ${this.#failure}`}`,
     );
   }
 
@@ -310,7 +315,9 @@ class Renewal {
         if (since === undefined)
           return new StoreError('conflict', `${name}: leadership is lost: another one has it`);
         this.#renewed = since;
+        this.#failure = undefined;
       } catch (error) {
+        if (!stop.aborted) this.#failure = errorText(error);
         if (!isPassing(error) && !stop.aborted && this.left > 0 && error instanceof StoreError)
           return error;
       }

@@ -199,6 +199,7 @@ export class KubernetesStore implements Store {
     identity: string,
     signal: AbortSignal,
     onWaiting?: () => void,
+    onFailure?: (error: unknown) => void,
   ): Promise<Leadership> {
     const { namespace, connection, leaseTiming } = this.#options;
     return leadByLease(
@@ -212,6 +213,7 @@ export class KubernetesStore implements Store {
       },
       this.#until(signal),
       onWaiting,
+      onFailure,
     );
   }
 

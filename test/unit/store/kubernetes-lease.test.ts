@@ -37,6 +37,31 @@ const unavailable = (): never => {
 };
 
 describe('a lease', () => {
+  test('that can’t be had says why at each attempt, and is had as soon as it can be', async () => {
+    const [store, clock] = [new MemoryStore(), new ManualClock()];
+    store.beforeWrite = unavailable;
+    const failures: string[] = [];
+    let leads = false;
+    const stop = new AbortController();
+    const leadership = leadByLease(
+      { store, namespace: 'heddle', name: 'manager', identity: 'one', timing: TIMING, clock },
+      stop.signal,
+      undefined,
+      (error) => failures.push(String(error)),
+    ).then((gained) => {
+      leads = true;
+      return gained;
+    });
+    await clock.advance(5000);
+    expect(failures.length).toBeGreaterThan(2);
+    expect(new Set(failures)).toEqual(new Set(['StoreError: no answer']));
+    expect(leads).toBe(false);
+    store.beforeWrite = () => undefined;
+    await clock.advance(2000);
+    expect(leads).toBe(true);
+    await (await leadership)[Symbol.asyncDispose]();
+  });
+
   test('is followed within a second when its holder gives it up', async () => {
     const [store, clock] = [new MemoryStore(), new ManualClock()];
     const one = candidate(store, 'one', clock);
@@ -161,7 +186,7 @@ describe('a lease', () => {
     store.beforeWrite = broken;
     await clock.advance(134_000);
     expect(one.leads()).toBe(false);
-    expect(String(leadership.signal.reason)).toMatch(/could not be renewed/);
+    expect(String(leadership.signal.reason)).toMatch(/could not be renewed for 107 s: no answer$/);
   });
 
   test('is kept when one request gets no answer: another one is made before the deadline', async () => {

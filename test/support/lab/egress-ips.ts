@@ -15,6 +15,7 @@ import { nodeAddresses } from './matrix-tenants.ts';
 import { ownFolder } from '../run/left-behind.ts';
 import {
   manifestsText,
+  pairObjects,
   podOn,
   podOnSecond,
   secondNetwork,
@@ -44,8 +45,10 @@ const objectsOf = (namespace: Space, label = 'free'): readonly object[] => [
   podOn('n1', namespace, 'near'),
   podOn('n2', namespace, 'far'),
   podOn('n2', namespace, 'free', {}, label),
-  // It has another network than they.
-  ...(namespace === 'routed' ? [secondNetwork, podOnSecond('n2', 'far')] : []),
+  // It has another network than they, and another namespace has addresses of both.
+  ...(namespace === 'routed'
+    ? [secondNetwork, podOnSecond('n2', 'far'), ...pairObjects({ leaves: 'fixed' })]
+    : []),
 ];
 
 const egressIp = (...egressIPs: readonly string[]): object => ({
@@ -146,6 +149,46 @@ export function describeEgressIps({ mode, spaces, kind }: EgressIpCase): void {
       label('n1');
       await expect.poll(() => seen(), SOON).toEqual(expected('egress'));
     });
+
+    test.runIf(spaces.includes('routed'))(
+      'pods of two networks of a namespace, and of another one with the same addresses, leave with it at once, from one port, and get their own answers',
+      async () => {
+        const addressOf = (key: string): string | undefined =>
+          ends.find((end) => end.pod === key)?.addresses[0];
+        const pair = ends.filter(({ pod: key }) => key.startsWith('pair/'));
+        const ofPair = pair.map(({ addresses: [one] }) => one);
+        expect(new Set(ofPair).size).toBe(4);
+        for (const key of ['routed/near', 'routed/far-second'])
+          expect(ofPair).toContain(addressOf(key));
+        const both = ends.filter(({ pod: key }) => /^(pair|routed)\/(?!free)/.test(key));
+        for (const [node, sourcePort] of [
+          ['n1', 40_001],
+          ['n2', 40_002],
+        ] as const) {
+          label(node);
+          await expect.poll(() => seen(), SOON).toEqual(expected('egress'));
+          const results = await probe(
+            lab.record,
+            both.map(({ namespace }) => ({
+              from: namespace,
+              to: OUTSIDE.v4,
+              port: SERVER_PORT,
+              sourcePort,
+              ping: true,
+            })),
+            SECONDS,
+          );
+          expect(
+            both.map(({ pod: key }, index) => {
+              const { answer = null, ping = null } = results[index] ?? {};
+              return `${key} ${answer?.peer} ${ping === null ? 'no echo' : 'echo'}`;
+            }),
+          ).toEqual(both.map(({ pod: key }) => `${key} ${EGRESS.v4} echo`));
+          // Outside they are one address: each has a port of its own there.
+          expect(new Set(results.map(({ answer }) => answer?.peerPort)).size).toBe(both.length);
+        }
+      },
+    );
 
     test('connections from before a pod came under it, or went from it, leave with no source but the one that is in force', async () => {
       label('n2');

@@ -65,6 +65,40 @@ export const podOnSecond = (nodeName: string, name: string): object => ({
   spec: { nodeName, containers: [{ name: 'main', image: 'box' }] },
 });
 
+const PAIR = 'pair';
+const pairNetwork = (name: string, network: object): object => ({
+  apiVersion: 'k8s.ovn.org/v1',
+  kind: 'ClusterUserDefinedNetwork',
+  metadata: { name },
+  spec: { namespaceSelector: { matchLabels: { networks: PAIR } }, network },
+});
+const podOnPair = (nodeName: string, name: string, network: string): object => ({
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: { namespace: PAIR, name, labels: { app: name }, annotations: { [REQUEST]: network } },
+  spec: { nodeName, containers: [{ name: 'main', image: 'box' }] },
+});
+/**
+ * A namespace that two ClusterUserDefinedNetworks select, with the subnets of both networks of `routed` and so with addresses of its pods, and a pod of each
+ * on each of two nodes.
+ */
+export const pairObjects = (labels: Readonly<Record<string, string>>): readonly object[] => [
+  {
+    apiVersion: 'v1',
+    kind: 'Namespace',
+    metadata: {
+      name: PAIR,
+      labels: { ...labels, networks: PAIR, 'k8s.ovn.org/primary-user-defined-network': '' },
+    },
+  },
+  pairNetwork('pair-first', NETWORKS.routed),
+  pairNetwork('pair-second', secondNetwork.spec),
+  ...(['first', 'second'] as const).flatMap((which) => [
+    podOnPair('n1', `near-${which}`, `pair-${which}`),
+    podOnPair('n2', `far-${which}`, `pair-${which}`),
+  ]),
+];
+
 /** A space, or the second network of `routed`. */
 export type Place = Space | 'second';
 export const PLACES: readonly Place[] = [...SPACES, 'second'];

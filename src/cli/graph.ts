@@ -81,7 +81,7 @@ export function register(program: Command): void {
       if (options.output === undefined) printLines(text.trimEnd());
       else {
         await writeFile(options.output, text);
-        report(`${graph.networks.length} networks: ${options.output}`);
+        report(`${networksText(graph.networks.length)}: ${options.output}`);
       }
       if (isOverview)
         report(
@@ -99,6 +99,8 @@ export function register(program: Command): void {
 
 const drawn = async (graph: TopologyGraph, format: string): Promise<string> =>
   (await FORMATS[format]?.(graph)) ?? '';
+
+const networksText = (count: number): string => `${count} network${count === 1 ? '' : 's'}`;
 
 const isFolder = (path: string): boolean =>
   path.endsWith('/') || statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
@@ -120,7 +122,7 @@ async function writeAll(
     const one = partOf(graph, (name) => name === network);
     await writeFile(join(folder, linkOf(network)), await drawn(one, format));
   }
-  report(`${graph.networks.length} networks: ${join(folder, index)}`);
+  report(`${networksText(graph.networks.length)}: ${join(folder, index)}`);
 }
 
 /** Throws ConfigurationError for a network or connection that there is none of. */

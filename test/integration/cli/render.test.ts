@@ -228,7 +228,10 @@ test('a graph shows the networks that were asked for', async () => {
   const ofNamespace = await heddle.run('graph', '--namespace', 'blue', '--json');
   expect(networksOf(ofNamespace.stdout)).toEqual(['blue_blue']);
   const file = join(heddle.folder, 'out.svg');
-  expect(await heddle.run('graph', 'blue/blue', '--output', file)).toMatchObject({ code: 0 });
+  expect(await heddle.run('graph', 'blue/blue', '--output', file)).toMatchObject({
+    code: 0,
+    stderr: `1 network: ${file}\n`,
+  });
   expect(readFileSync(file, 'utf8')).toContain('>GR_blue_blue_ovn&#45;worker<');
   const none = await heddle.run('graph', 'red/red');
   expect(none).toMatchObject({

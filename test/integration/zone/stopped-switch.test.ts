@@ -59,7 +59,7 @@ test.skipIf(whyNoNamespace !== undefined)(
       (await status()).problems.flatMap(({ object, message }) =>
         message.includes('ovs-vswitchd') ? [`${object}: ${message}`] : [],
       );
-    const waiting = { limit: 60_000, output: () => said };
+    const waiting = { limit: 120_000, output: () => said };
     try {
       await until('the daemon to have written', () => /rows committed|"rows":/.test(said), waiting);
       expect(await ofSwitch()).toEqual([]);
@@ -82,5 +82,5 @@ test.skipIf(whyNoNamespace !== undefined)(
       await once(daemon, 'close');
     }
   },
-  150_000,
+  300_000,
 );

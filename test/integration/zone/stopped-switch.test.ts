@@ -57,7 +57,7 @@ test.skipIf(whyNoNamespace !== undefined)(
     };
     const ofSwitch = async (): Promise<readonly string[]> =>
       (await status()).problems.flatMap(({ object, message }) =>
-        message.includes('ovs-vswitchd') ? [`${object}: ${message}`] : [],
+        message.includes('ovs-vswitchd has not answered') ? [`${object}: ${message}`] : [],
       );
     const waiting = { limit: 120_000, output: () => said };
     try {

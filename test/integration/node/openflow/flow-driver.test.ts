@@ -186,7 +186,7 @@ describe('a change of very many flows', () => {
         unit: '["unwanted",""]',
         message: expect.stringMatching(
           /^flows of bridge breth0 can't be read: .*ovs-vswitchd runs/,
-        ),
+        ) as string,
       }),
     ]);
     isToldOfNode = true;

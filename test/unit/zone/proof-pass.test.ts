@@ -39,7 +39,7 @@ function passOf(...proofs: readonly (ProvedZone | Error)[]) {
     pass,
     onChange,
     /** The next proof, an interval later. */
-    async next(): Promise<void> {
+    next: async (): Promise<void> => {
       now += INTERVAL;
       await pass.run(signal);
     },

@@ -7,9 +7,11 @@ import { daemonLog, daemonProcess } from '../../src/lab/daemons.ts';
 import { SERVER_PORT } from '../../src/lab/pods.ts';
 import { layer3, namespace } from '../support/cluster/cluster.ts';
 import { KubernetesLab, webPod, whyNoKubernetes } from '../support/lab/kubernetes-lab.ts';
+import { nodeAddresses } from '../support/lab/matrix-tenants.ts';
+import { whileAskingForOwners } from '../support/lab/neighbour-owners.ts';
 import { whileStreaming, type Stream, type Streamed } from '../support/host/streams.ts';
 
-const nodes = ['n1', 'n2', 'n3'];
+const nodes = ['n1', 'n2', 'n3'] as const;
 const SOON = { timeout: 90_000, interval: 300 };
 /** Without streams: Open vSwitch's userspace datapath drops packets of a node at the moment when it takes up a port, whoever adds it. */
 const QUIET_NODE = 'n2';
@@ -22,6 +24,8 @@ const LEADS = 'heddle_cluster_leading 1';
 /** With this address pods of red leave, by one of two nodes. They answer each other as those of blue do. */
 const EGRESS = '172.18.0.60';
 const LEAVING = 'red/on-n3';
+/** Another address of the host outside: nobody but they is sent there. */
+const WATCHED = '172.18.0.101';
 const egressIp = {
   apiVersion: 'k8s.ovn.org/v1',
   kind: 'EgressIP',
@@ -75,6 +79,59 @@ describe.skipIf(why !== undefined)(
       const ask = `/bin/nc -w 2 ${OUTSIDE.v4} ${SERVER_PORT} < /dev/null`;
       return (await lab.inPod(key, '/bin/sh', '-c', ask)).stdout.split(' ')[1] ?? 'nobody';
     };
+    const inOutside = (line: string): Promise<string> =>
+      outputInside(lab.record, ['ip', 'netns', 'exec', 'ext', ...line.split(' ')]);
+    /** Notes who sends to the address that pods under the EgressIP alone are sent to. */
+    const watchOutside = async (): Promise<void> => {
+      await inOutside(`ip address add ${WATCHED}/32 dev eth0`);
+      await inOutside('nft add table inet seen');
+      await inOutside(
+        'nft add chain inet seen input { type filter hook prerouting priority -300 ; }',
+      );
+      // Its server answers with the one address that it has of its own.
+      await inOutside('nft add chain inet seen nat { type nat hook prerouting priority -100 ; }');
+      await inOutside(`nft add rule inet seen nat ip daddr ${WATCHED} dnat ip to ${OUTSIDE.v4}`);
+      for (const set of ['right', 'wrong'])
+        await inOutside(`nft add set inet seen ${set} { type ipv4_addr ; flags dynamic ; }`);
+      for (const [set, operator] of [
+        ['right', '=='],
+        ['wrong', '!='],
+      ] as const)
+        await inOutside(
+          `nft add rule inet seen input ip daddr ${WATCHED} ip saddr ${operator} ${EGRESS} update @${set} { ip saddr }`,
+        );
+    };
+    const sourcesIn = async (set: string): Promise<readonly string[]> =>
+      [
+        ...(/elements = \{([^}]*)\}/
+          .exec(await inOutside(`nft list set inet seen ${set}`))?.[1]
+          ?.matchAll(/[\d.]+/g) ?? []),
+      ].map(([text]) => text);
+    /** With which other addresses they came there; of those that came with the right one it knows. */
+    const wrongOutside = async (): Promise<readonly string[]> => {
+      expect(await sourcesIn('right')).toEqual([EGRESS]);
+      return sourcesIn('wrong');
+    };
+    /** Nodes of these that have the egress address. */
+    const holders = async (among: readonly string[]): Promise<readonly string[]> => {
+      const shown = await Promise.all(
+        among.map((node) => outputInside(lab.record, ['on', node, 'ip', '-o', 'addr'])),
+      );
+      return among.filter((_node, index) => shown[index]?.includes(`${EGRESS}/32`));
+    };
+    /** With which a node answers for its addresses outside. */
+    const macOf = async (node: (typeof nodes)[number]): Promise<string> => {
+      const [own] = nodeAddresses(node);
+      await inOutside(`ping -c 1 -W 5 ${own}`);
+      const found = await inOutside(`ip neigh show ${own}`);
+      return / lladdr (\S+)/.exec(found)?.[1] ?? found;
+    };
+    const labelled = async (...all: readonly string[]): Promise<void> => {
+      for (const node of nodes) {
+        const label = `k8s.ovn.org/egress-assignable${all.includes(node) ? '=' : '-'}`;
+        await lab.done(['label', 'node', node, '--overwrite', label]);
+      }
+    };
     /** What the daemon of a node, or the cluster manager at another port, answers to its probes and of its metrics. */
     const http = async (node: string, path: string, port = 9476): Promise<string> => {
       const url = `http://127.0.0.1:${port}/${path}`;
@@ -116,8 +173,7 @@ describe.skipIf(why !== undefined)(
         ...tenants.map((tenant) => layer3(`${tenant}/net`, '10.20.0.0/16/24')),
         ...tenants.flatMap((tenant) => nodes.map((node) => onNode(`${tenant}/on-${node}`, node))),
       );
-      for (const node of ['n1', 'n3'])
-        await lab.done(['label', 'node', node, 'k8s.ovn.org/egress-assignable=']);
+      await labelled('n1', 'n3');
       await lab.apply(egressIp);
       await lab.ready(...keys);
       address = await addresses();
@@ -138,14 +194,40 @@ describe.skipIf(why !== undefined)(
       await expect.poll(() => seenAs(LEAVING), SOON).toBe(EGRESS);
     });
 
-    test('a node that reboots: its pods come back with their addresses, and nothing is lost between others', async () => {
+    test('a node that reboots: its pods come back with their addresses, nothing is lost between others, and its egress address goes to another node, where it stays', async () => {
       const before = await Promise.all(keys.map((key) => lab.pod(key)));
-      const streamed = await whileStreaming(lab.record, streams(), async () => {
-        await outputInside(lab.record, ['lab-reboot', QUIET_NODE]);
-        await lab.upAgain();
-        await expect.poll(everyAnswer, SOON).toEqual(keys);
+      const own = await macOf(QUIET_NODE);
+      await labelled(QUIET_NODE);
+      await expect.poll(() => holders(nodes), SOON).toEqual([QUIET_NODE]);
+      await labelled(...nodes);
+      await watchOutside();
+      let last: Streamed | undefined;
+      const owners = await whileAskingForOwners(lab.record, [EGRESS], 'reboot', async () => {
+        const ways = [...streams(), { ...leaving(), address: WATCHED, isPinged: false }];
+        const streamed = await whileStreaming(lab.record, ways, async () => {
+          await outputInside(lab.record, ['lab-reboot', QUIET_NODE]);
+          const others = nodes.filter((node) => node !== QUIET_NODE);
+          await expect.poll(() => holders(others), SOON).toHaveLength(1);
+          await expect.poll(() => seenAs(LEAVING), SOON).toBe(EGRESS);
+          await lab.upAgain();
+          await expect.poll(everyAnswer, SOON).toEqual(keys);
+          await expect.poll(() => http(QUIET_NODE, 'readyz'), SOON).toBe('ok');
+          expect(await holders(nodes)).toHaveLength(1);
+        });
+        last = streamed.pop();
+        expectNothingLost(streamed);
       });
-      expectNothingLost(streamed);
+      const [first, second, ...more] = owners.get(EGRESS) ?? [];
+      expect(first?.mac).toBe(own);
+      expect(second?.mac).not.toBe(own);
+      expect(more).toEqual([]);
+      const silent = (second?.from ?? Infinity) - (first?.to ?? 0);
+      process.stdout.write(`${JSON.stringify({ silent, last })}\n`);
+      expect(await wrongOutside()).toEqual([]);
+      expect(last?.answers).toBeGreaterThan(20);
+      expect(await seenAs(LEAVING)).toBe(EGRESS);
+      expect(await holders([QUIET_NODE])).toEqual([]);
+      await labelled(...nodes.filter((node) => node !== QUIET_NODE));
       expect(await addresses()).toEqual(address);
       const after = await Promise.all(keys.map((key) => lab.pod(key)));
       const networks = 'k8s.ovn.org/pod-networks';

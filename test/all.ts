@@ -15,11 +15,12 @@ import { ownFolder } from './support/run/left-behind.ts';
 
 const CHECKS = ['check:types', 'check:lint', 'check:format', 'check:exports', 'check:generated'];
 const SUITES = ['unit', 'integration', 'e2e'];
-const USAGE = `usage: ./dev test [--all | SUITE...]
+const USAGE = `usage: ./dev test [--all | --release | SUITE...]
 
 Without arguments: checks, unit tests, tests against real servers, and the end-to-end matrix: what every change should pass, in some minutes.
-  --all   everything, as CI runs it, with the virtual machine
-  SUITE   check, ${SUITES.join(', ')}: all of these`;
+  --all      as CI runs it, with Kubernetes and the virtual machine
+  --release  everything: also what takes long, before a release
+  SUITE      check, ${SUITES.join(', ')}: all of these`;
 /** The end-to-end tests of a run without arguments. */
 const SHORT_E2E = ['demo', 'matrix', 'runtime'].map((name) => `test/e2e/${name}.test.ts`);
 /** What a run without arguments leaves out of the tests against real servers: half a minute and more each. */
@@ -35,6 +36,8 @@ const LONG_INTEGRATION = [
 ].map((name) => `test/integration/${name}.test.ts`);
 /** The installation on Kubernetes, which has the machine for itself. */
 const ALONE = 'test/e2e/kubernetes/install.test.ts';
+/** What is left to `--release`: many minutes each of programs that are ended, restarted and exchanged while every packet is counted. */
+const LONG_E2E = ['upgrade', 'kubernetes-faults'].map((name) => `test/e2e/${name}.test.ts`);
 /** Suites that need the nodes' root file system, which holds the servers that they run. */
 const NEED_ROOT_FILE_SYSTEM = ['integration', 'e2e'];
 
@@ -219,20 +222,29 @@ function add(report: Report, count: Count): void {
   }
 }
 
-for (const file of [...SHORT_E2E, ...LONG_INTEGRATION, ALONE])
+for (const file of [...SHORT_E2E, ...LONG_E2E, ...LONG_INTEGRATION, ALONE])
   if (!existsSync(join(checkout, file))) throw new Error(`test/all.ts names ${file}: no such file`);
 
-const { asked, isAll } = readArguments();
+const { asked, isAll, isRelease } = readArguments();
 const isShort = asked.length === 0 && !isAll;
 const wanted = (name: string): boolean => asked.length === 0 || asked.includes(name);
 /** Unit tests run beside others, and give way to these. */
 const isBeside = wanted('unit') && wanted('integration');
 
-function readArguments(): { readonly asked: readonly string[]; readonly isAll: boolean } {
+function readArguments(): {
+  readonly asked: readonly string[];
+  /** Everything, or nearly. */
+  readonly isAll: boolean;
+  readonly isRelease: boolean;
+} {
   try {
     const { values, positionals } = parseArgs({
       allowPositionals: true,
-      options: { all: { type: 'boolean' }, help: { type: 'boolean', short: 'h' } },
+      options: {
+        all: { type: 'boolean' },
+        release: { type: 'boolean' },
+        help: { type: 'boolean', short: 'h' },
+      },
     });
     if (values.help === true) {
       say(USAGE);
@@ -240,9 +252,11 @@ function readArguments(): { readonly asked: readonly string[]; readonly isAll: b
     }
     const unknown = positionals.filter((name) => name !== 'check' && !SUITES.includes(name));
     if (unknown.length > 0) throw new Error(`there is no suite ${unknown.join(', ')}`);
-    if (values.all === true && positionals.length > 0)
-      throw new Error('--all is everything: leave the suites out');
-    return { asked: positionals, isAll: values.all === true };
+    const isRelease = values.release === true;
+    const isAll = isRelease || values.all === true;
+    if (isAll && positionals.length > 0)
+      throw new Error(`${isRelease ? '--release' : '--all'} has all suites: leave them out`);
+    return { asked: positionals, isAll, isRelease };
   } catch (error) {
     say(`${error instanceof Error ? error.message : String(error)}\n\n${USAGE}`);
     process.exit(2);
@@ -257,10 +271,13 @@ function choiceOf(name: string): readonly string[] {
       // Beside a whole Kubernetes what is waited for may come too late once.
       '--retry=1',
     ];
+  if (name === 'e2e' && isAll && !isRelease) return withoutLong();
   if (!isShort) return [];
   if (name === 'integration') return LONG_INTEGRATION.map((file) => `--exclude=${file}`);
   return name === 'e2e' ? SHORT_E2E : [];
 }
+
+const withoutLong = (): readonly string[] => LONG_E2E.map((file) => `--exclude=${file}`);
 
 const count: Count = { passed: 0, failed: 0, skipped: 0 };
 
@@ -287,7 +304,11 @@ async function aloneOnKubernetes(): Promise<void> {
 }
 
 async function onKubernetes(): Promise<void> {
-  await suite('kubernetes', [`--exclude=${ALONE}`], count);
+  await suite(
+    'kubernetes',
+    [`--exclude=${ALONE}`, ...(isAll && !isRelease ? withoutLong() : [])],
+    count,
+  );
   await inMachine();
 }
 
@@ -318,6 +339,8 @@ async function inLabs(): Promise<void> {
   }
 }
 
+// On Kubernetes, too, daemons are rolled to the last release and back.
+if (isRelease) process.env['HEDDLE_ROLL_RELEASE'] = 'yes';
 const began = performance.now();
 // Labs come after all others: they have enough to do for two processors, and leases and packets do not wait.
 await Promise.all([...(isAll ? [] : [checksAndUnit()]), onRealServers()]);
@@ -331,6 +354,7 @@ if (isShort)
   say(
     `\nLeft to ./dev test --all: ${LONG_INTEGRATION.join(', ')}, and end-to-end tests other than ${SHORT_E2E.join(', ')}`,
   );
+if (isAll && !isRelease) say(`\nLeft to ./dev test --release: ${LONG_E2E.join(', ')}`);
 say(`it took ${((performance.now() - began) / 60_000).toFixed(1)} minutes`);
 say(`${count.passed} passed, ${count.failed} failed, ${count.skipped} skipped`);
 process.exitCode = count.failed > 0 || count.passed === 0 ? 1 : 0;

@@ -32,7 +32,7 @@ test('a route that somebody adds into another network is found, told with its ob
   let said = '';
   let json = '';
   const status = async (...more: readonly string[]): Promise<string> => {
-    const { stdout, stderr } = await heddle.run('status', ...more);
+    const { stdout, stderr } = await heddle.runHere('status', ...more);
     said = `${stdout}${stderr}`;
     return stdout;
   };

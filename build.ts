@@ -29,6 +29,10 @@ const INPUT = {
   'conversion-server': 'src/cluster-daemon/conversion-server.ts',
 };
 
+/** What the pages that `heddle graph --html` writes run, and how they look. */
+const PAGE = { script: 'src/page/browser/main.ts', style: 'src/page/browser/page.css' };
+const PAGE_FILES = { script: 'page.js', style: 'page.css' };
+
 /** Files of builds before the last one are kept for processes that run from them and may still load one. */
 const KEPT_MS = 7 * 24 * 3600 * 1000;
 
@@ -113,6 +117,20 @@ function notices(modules: readonly string[]): string {
   return `${texts.toSorted().join(`\n\n${'-'.repeat(80)}\n\n`)}\n`;
 }
 
+/** One script without imports: it stands in the page. */
+async function pageScript(): Promise<string> {
+  await using bundle = await rolldown({
+    input: join(ROOT, PAGE.script),
+    cwd: ROOT,
+    platform: 'browser',
+    tsconfig: join(ROOT, 'src/page/browser/tsconfig.json'),
+    transform: { target: 'es2022' },
+  });
+  const { output } = await bundle.generate({ format: 'iife', minify: true });
+  const [{ code }] = output;
+  return code;
+}
+
 /** Compiles what has changed since; files are written before those that load them. */
 export async function build(): Promise<void> {
   if (isCurrent()) return;
@@ -128,8 +146,11 @@ export async function build(): Promise<void> {
     plugins: [besideKoffi],
   });
   const { output } = await bundle.generate({ format: 'esm', entryFileNames: '[name].js' });
+  const page = await pageScript();
   mkdirSync(TARGET, { recursive: true });
   copyKoffi();
+  replace(join(TARGET, PAGE_FILES.script), page);
+  replace(join(TARGET, PAGE_FILES.style), readFileSync(join(ROOT, PAGE.style)));
   const chunks = output.filter((file) => file.type === 'chunk');
   const last = ({ fileName, isEntry }: (typeof chunks)[number]): number =>
     fileName === ENTRY ? 2 : Number(isEntry);
@@ -139,7 +160,11 @@ export async function build(): Promise<void> {
     NOTICES,
     notices([...chunks.flatMap(({ moduleIds }) => moduleIds), join(KOFFI, 'index.js')]),
   );
-  const current = new Set(['koffi', ...chunks.map(({ fileName }) => fileName)]);
+  const current = new Set([
+    'koffi',
+    ...Object.values(PAGE_FILES),
+    ...chunks.map(({ fileName }) => fileName),
+  ]);
   for (const name of readdirSync(TARGET)) {
     const path = join(TARGET, name);
     const written = statSync(path, { throwIfNoEntry: false })?.mtimeMs;

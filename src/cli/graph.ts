@@ -12,11 +12,11 @@ import { svgText } from '../graph/svg.ts';
 import { joinedBy, partOf, topologyGraph, type TopologyGraph } from '../graph/topology-graph.ts';
 import type { RenderedZone } from '../zone/rendered-zone.ts';
 import { fileNames } from '../graph/file-names.ts';
+import { reportWrong, writePage } from './graph-page.ts';
 import { makeFolder } from '../store/make-folder.ts';
 import { INVENT_NODES, zoneOf } from './invented-zone.ts';
 import { addSettings } from './options.ts';
-import { EXIT, printLines, report, reportComplaints, reportProblems } from './output.ts';
-import { problemText } from '../views/problem-text.ts';
+import { printLines, report } from './output.ts';
 
 const FORMATS: Readonly<Record<string, (graph: TopologyGraph) => string | Promise<string>>> = {
   svg: (graph) => svgText(dotText(graph)),
@@ -26,6 +26,8 @@ const FORMATS: Readonly<Record<string, (graph: TopologyGraph) => string | Promis
 };
 
 interface GraphOptions {
+  readonly html?: string;
+  readonly proof?: string;
   readonly format: string;
   readonly json?: boolean;
   readonly output?: string;
@@ -57,14 +59,29 @@ export function register(program: Command): void {
         '--output <FILE>',
         'write it there instead of to standard output; into a directory (DIR/) an overview (index) and a picture of each network, to which it links',
       )
+      .option(
+        '--html <FILE>',
+        'write all networks as one page for a browser, which works without a network: who reaches whom by which object, topologies, pods, services, policies, YAML',
+      )
+      .option(
+        '--proof <FILE>',
+        'with --html: a certificate of heddle verify --certify, so that the page says which pairs are proved apart',
+      )
       .option(...INVENT_NODES)
       .addHelpText(
         'after',
-        '\nShows what the objects ask for, from manifests or an API server alone. Networks that nothing on the node uses are left out; --render everywhere shows them too, as does --invent-nodes.' +
+        '\nA page says how nodes are, too, where the daemon of --node answers. It has the YAML of objects without what pods run and without annotations of others.' +
+          '\nShows what the objects ask for, from manifests or an API server alone. Networks that nothing on the node uses are left out; --render everywhere shows them too, as does --invent-nodes.' +
           '\nExit code: 0 done, 1 done except for what is listed as a problem, 64 usage.',
       ),
-    ['where', 'cluster', 'behaviour'],
+    ['where', 'control', 'cluster', 'behaviour'],
   ).action(async (network: string | undefined, options: GraphOptions, command: Command) => {
+    if (options.html !== undefined) {
+      await writePage(options.html, options.proof, network, command);
+      return;
+    }
+    if (options.proof !== undefined)
+      throw new ConfigurationError('--proof', 'is for --html, which is missing');
     await using zone = await zoneOf(command);
     const whole = topologyGraph(zone.rows(), zone.egressExits());
     const graph = partOf(whole, wanted(zone, whole, network, options.namespace));
@@ -88,12 +105,7 @@ export function register(program: Command): void {
           `an overview of ${graph.networks.length} networks; NETWORK shows one of them, --detail all, --output DIR/ both`,
         );
     }
-    const { problems, manifests } = await zone.report();
-    const isWrong = [
-      reportComplaints(manifests),
-      reportProblems(problems.map((problem) => problemText(problem, () => problem.place))),
-    ].some(Boolean);
-    if (isWrong) process.exitCode = EXIT.problems;
+    await reportWrong(zone);
   });
 }
 

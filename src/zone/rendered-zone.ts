@@ -9,7 +9,7 @@ import type { Network } from '../model/model.ts';
 import { EVERY_HOST } from '../model/read/egress-services.ts';
 import { egressServiceObject } from '../model/zone/egress-services.ts';
 import type { ZoneFacts } from '../model/zone/zone.ts';
-import { objectSource, openStore } from '../settings/object-store.ts';
+import { objectSource, openStore, type OpenObjects } from '../settings/object-store.ts';
 import type { Store } from '../store/store.ts';
 import { inventedNodes } from './invented-nodes.ts';
 import type { Configuration } from '../settings/configuration.ts';
@@ -33,6 +33,10 @@ interface RenderedRow {
 export interface RenderedZone extends AsyncDisposable {
   readonly node: string;
   readonly networks: readonly Network[];
+  /** What follows from the objects. */
+  readonly facts: ZoneFacts;
+  /** The objects, with what was made up or allocated. */
+  readonly store: OpenObjects;
   /** Rows of Northbound. */
   rows(): readonly RenderedRow[];
   /** Of objects that give pods an address outside, `EgressIP shop`: which addresses, and at which nodes. */
@@ -87,6 +91,8 @@ export async function renderedZone(
   const stack = opened.move();
   return {
     node,
+    facts: runtime.facts,
+    store: runtime.store,
     networks: [...runtime.facts.networks.entries()].map(([, network]) => network),
     rows: () =>
       (plans[0]?.changes ?? []).map(({ table, key, object = '', columns, memberships }) => ({

@@ -73,6 +73,8 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   ],
   packets: ['views', 'process', 'api', 'allocators'],
   bundle: ['api', 'netlink'],
+  // Puts together what others worked out.
+  page: ['bundle', 'verify', 'views', 'model', 'api'],
   'cluster-daemon': ['settings', 'cluster', 'process', 'store', 'api'],
   zone: [
     // What a proof says, which another program makes.
@@ -99,6 +101,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   ],
   lab: ['cni', 'settings', 'process', 'store', 'model', 'api', 'allocators', 'ovsdb'],
   cli: [
+    'page',
     'lab',
     'verify',
     'bundle',
@@ -187,6 +190,7 @@ const PURE_PACKAGES = [
   'cni',
   'netlink',
   'verify',
+  'page',
 ];
 const PURE_BUILTINS = ['node:crypto', 'node:util'];
 
@@ -269,6 +273,22 @@ describe('packages', () => {
       expect(wrong).toEqual([]);
     },
   );
+
+  test('what runs in a browser takes nothing but data and rules that run anywhere', () => {
+    const folder = join(SOURCE, 'page/browser');
+    const wrong = files
+      .filter((file) => file.startsWith(folder))
+      .flatMap((file) =>
+        targetsOf(file)
+          .filter(
+            (target) =>
+              !target.startsWith(folder) &&
+              !['page/page-data.ts', 'page/pairs.ts'].includes(relative(SOURCE, target)),
+          )
+          .map((target) => `${relative(SOURCE, file)} imports ${relative(SOURCE, target)}`),
+      );
+    expect(wrong).toEqual([]);
+  });
 
   test('what checks a certificate takes nothing but types of what makes one', () => {
     const folder = join(SOURCE, 'verify/recheck');

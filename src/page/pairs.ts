@@ -1,0 +1,104 @@
+/** What stands in a cell of the matrix: who reaches whom, by which objects, and what a proof says of it. Pure; runs in commands and browsers. */
+import { OUTSIDE, type Join, type PageData, type PageProof, type Way } from './page-data.ts';
+
+/**
+ * `proved`: the rows let nothing from one to the other but what is shown. `joined`: an object joins the two as a whole, so that nothing is to be proved.
+ * `violated`: something leads there that no object wants. `undecided`: not all could be read, or what was found concerns one of the two.
+ * `other objects`: objects were others when the proof was made.
+ */
+export type PairProof = 'proved' | 'joined' | 'violated' | 'undecided' | 'other objects';
+
+export interface Pair {
+  readonly from: string;
+  readonly to: string;
+  /** None: apart. */
+  readonly by: readonly (Join | Way)[];
+  /** Absent where there is no proof of the two. */
+  readonly proof?: PairProof;
+}
+
+const keyOf = (from: string, to: string): string => JSON.stringify([from, to]);
+
+const NOTHING: readonly never[] = [];
+
+export class Pairs {
+  readonly #joins = new Map<string, Join[]>();
+  readonly #ways = new Map<string, Way[]>();
+  readonly #linked = new Map<string, Set<string>>();
+  readonly #proof: PairProofs | undefined;
+
+  constructor({ joins, ways, proof }: Pick<PageData, 'joins' | 'ways' | 'proof'>) {
+    for (const join of joins)
+      for (const network of join.networks) {
+        add(this.#joins, network, join);
+        for (const other of join.networks) if (other !== network) this.#link(network, other);
+      }
+    for (const way of ways) {
+      add(this.#ways, keyOf(way.from, way.to), way);
+      this.#link(way.from, way.to);
+      this.#link(way.to, way.from);
+    }
+    if (proof !== undefined) this.#proof = new PairProofs(proof);
+  }
+
+  pair(from: string, to: string): Pair {
+    const joins =
+      from === to
+        ? NOTHING
+        : (this.#joins.get(from) ?? NOTHING).filter(({ networks }) => networks.includes(to));
+    const by = [...joins, ...(this.#ways.get(keyOf(from, to)) ?? NOTHING)];
+    const proof = this.#proof?.of(from, to, joins.length > 0);
+    return { from, to, by, ...(proof === undefined ? {} : { proof }) };
+  }
+
+  /** Networks, and `outside`, that reach this one or that it reaches. */
+  linkedWith(network: string): ReadonlySet<string> {
+    return this.#linked.get(network) ?? new Set();
+  }
+
+  #link(network: string, other: string): void {
+    const known = this.#linked.get(network);
+    if (known === undefined) this.#linked.set(network, new Set([other]));
+    else known.add(other);
+  }
+}
+
+/** What a certificate says of pairs. It never says more than the certificate: what concerns one of two leaves them undecided. */
+class PairProofs {
+  readonly #networks: ReadonlySet<string>;
+  readonly #joins = new Map<string, PageProof['joins'][number][]>();
+  readonly #violated = new Set<string>();
+  readonly #concerned = new Set<string>();
+  readonly #isOpen: boolean;
+
+  constructor({ networks, joins, violations, undecided }: PageProof) {
+    this.#networks = new Set(networks);
+    for (const join of joins) for (const network of join.networks) add(this.#joins, network, join);
+    this.#isOpen =
+      undecided.length > 0 || violations.some(({ networks: named }) => named.length === 0);
+    for (const { networks: named } of violations)
+      for (const one of named) {
+        this.#concerned.add(one);
+        for (const other of named) if (other !== one) this.#violated.add(keyOf(one, other));
+      }
+  }
+
+  of(from: string, to: string, isJoined: boolean): PairProof | undefined {
+    const isOutside = from === OUTSIDE || to === OUTSIDE;
+    if (from === to || isOutside || !this.#networks.has(from) || !this.#networks.has(to))
+      return undefined;
+    if (this.#violated.has(keyOf(from, to))) return 'violated';
+    const wasJoined = this.#joins.get(from)?.some(({ networks }) => networks.includes(to)) === true;
+    if (wasJoined !== isJoined) return 'other objects';
+    if (isJoined) return 'joined';
+    return this.#isOpen || this.#concerned.has(from) || this.#concerned.has(to)
+      ? 'undecided'
+      : 'proved';
+  }
+}
+
+function add<V>(lists: Map<string, V[]>, key: string, value: V): void {
+  const list = lists.get(key);
+  if (list === undefined) lists.set(key, [value]);
+  else list.push(value);
+}

@@ -45,23 +45,24 @@ function summary(): string {
   return `${names.length} networks, ${data.pods.length} pods; of ${all} pairs ${all - reached} are apart, in ${reached} something is reached`;
 }
 
+const explained = (look: string, sign: string, words: string): HTMLElement =>
+  element(
+    'span',
+    {},
+    element('span', { class: `sign ${look.replace(' ', '-')}` }, sign),
+    ` ${words}`,
+  );
+
 const legend = element(
   'p',
   { class: 'legend' },
-  element('span', { class: 'sign apart' }, '·'),
-  ' apart ',
-  ...Object.entries(KINDS).flatMap(([kind, { sign, words }]) => [
-    element('span', { class: `sign ${kind.replace(' ', '-')}` }, sign),
-    ` ${words} `,
-  ]),
+  explained('apart', '·', 'apart'),
+  ...Object.entries(KINDS).map(([kind, { sign, words }]) => explained(kind, sign, words)),
   ...(data.proof === undefined
     ? []
     : Object.entries(PROOFS)
         .filter(([, { sign }]) => sign !== '')
-        .flatMap(([kind, { sign, words }]) => [
-          element('span', { class: `sign ${kind.replace(' ', '-')}` }, sign),
-          ` ${words} `,
-        ])),
+        .map(([kind, { sign, words }]) => explained(kind, sign, words))),
 );
 
 document.title = `Heddle: networks of ${data.node}`;
@@ -156,7 +157,7 @@ addEventListener('keydown', (event) => {
   if (event.key === '/' && !isTyping) {
     event.preventDefault();
     search.focus();
-  } else if (event.key === 'Escape') {
+  } else if (event.key === 'Escape' && document.querySelector('dialog') === null) {
     if (isTyping && search.value !== '') {
       search.value = '';
       filter();

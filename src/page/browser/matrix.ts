@@ -60,18 +60,13 @@ export class Matrix {
     );
     this.#body.addEventListener('scroll', () => this.#soon());
     this.#body.addEventListener('keydown', (event) => this.#onKey(event));
-    this.#body.addEventListener('focus', () => this.#soon());
-    this.#body.addEventListener('blur', () => this.#soon());
     this.#body.addEventListener('click', (event) => this.#onClick(event));
-    for (const [axis, header] of [
-      ['row', this.#rows],
-      ['column', this.#columns],
-    ] as const)
-      header.addEventListener('click', (event) => {
-        const at = indexIn(event, axis);
-        const name = at === undefined ? undefined : this.#names[at];
-        if (name !== undefined) this.#openNetwork(name);
-      });
+    this.#rows.addEventListener('click', ({ clientY }) =>
+      this.#openNetwork(this.#names[this.#indexAt(clientY, 'top')] ?? OUTSIDE),
+    );
+    this.#columns.addEventListener('click', ({ clientX }) =>
+      this.#openNetwork(this.#names[this.#indexAt(clientX, 'left')] ?? OUTSIDE),
+    );
     new ResizeObserver(() => this.#soon()).observe(this.#body);
   }
 
@@ -109,14 +104,11 @@ export class Matrix {
     const { scrollLeft, scrollTop, clientWidth, clientHeight } = this.#body;
     const rows = this.#inSight(scrollTop, clientHeight);
     const columns = this.#inSight(scrollLeft, clientWidth);
-    const isFocused = document.activeElement === this.#body;
     this.#columns.replaceChildren(
-      ...columns.map((column) =>
-        this.#header('column', column, column * CELL - scrollLeft, isFocused),
-      ),
+      ...columns.map((column) => this.#header('column', column, column * CELL - scrollLeft)),
     );
     this.#rows.replaceChildren(
-      ...rows.map((row) => this.#header('row', row, row * CELL - scrollTop, isFocused)),
+      ...rows.map((row) => this.#header('row', row, row * CELL - scrollTop)),
     );
     this.#sizer.replaceChildren(
       ...rows.map((row) => {
@@ -126,12 +118,12 @@ export class Matrix {
           attributes: { 'aria-rowindex': String(row + 1) },
         });
         line.style.top = `${row * CELL}px`;
-        line.append(...columns.map((column) => this.#cell(row, column, isFocused)));
+        line.append(...columns.map((column) => this.#cell(row, column)));
         return line;
       }),
     );
     const { row, column } = this.#active;
-    if (isFocused && row >= 0 && column >= 0)
+    if (row >= 0 && column >= 0)
       this.#body.setAttribute('aria-activedescendant', idOf(row, column));
     else this.#body.removeAttribute('aria-activedescendant');
   }
@@ -142,9 +134,9 @@ export class Matrix {
     return Array.from({ length: Math.max(0, end - first) }, (_, index) => first + index);
   }
 
-  #header(axis: 'row' | 'column', index: number, at: number, isFocused: boolean): HTMLElement {
+  #header(axis: 'row' | 'column', index: number, at: number): HTMLElement {
     const name = this.#names[index] ?? '';
-    const isActive = isFocused && this.#active[axis] === index;
+    const isActive = this.#active[axis] === index;
     const chosen = this.#chosen;
     const isChosen =
       (chosen.kind === 'network' && chosen.name === name) ||
@@ -163,10 +155,10 @@ export class Matrix {
     return header;
   }
 
-  #cell(row: number, column: number, isFocused: boolean): HTMLElement {
+  #cell(row: number, column: number): HTMLElement {
     const [from = '', to = ''] = [this.#names[row], this.#names[column]];
     const { look, sign, words } = lookOf(this.#pairs.pair(from, to));
-    const isActive = isFocused && this.#active.row === row && this.#active.column === column;
+    const isActive = this.#active.row === row && this.#active.column === column;
     const chosen = this.#chosen;
     const isChosen = chosen.kind === 'pair' && chosen.from === from && chosen.to === to;
     const cell = element(
@@ -184,8 +176,6 @@ export class Matrix {
         attributes: {
           'aria-label': words,
           'aria-colindex': String(column + 1),
-          'data-row': String(row),
-          'data-column': String(column),
         },
       },
       sign,
@@ -194,12 +184,17 @@ export class Matrix {
     return cell;
   }
 
-  #onClick(event: Event): void {
-    const row = indexIn(event, 'row');
-    const column = indexIn(event, 'column');
-    if (row === undefined || column === undefined) return;
+  /** By where it is: what was pressed may have been drawn anew until it is let go. */
+  #onClick({ clientX, clientY }: MouseEvent): void {
+    const row = this.#indexAt(clientY, 'top');
+    const column = this.#indexAt(clientX, 'left');
+    if (Math.max(row, column) >= this.#names.length) return;
     this.#active = { row, column };
     this.#openActive();
+  }
+
+  #indexAt(pixel: number, edge: 'top' | 'left'): number {
+    return Math.floor((pixel - this.#sizer.getBoundingClientRect()[edge]) / CELL);
   }
 
   #openActive(): void {
@@ -265,11 +260,3 @@ const within = (index: number, last: number): number => Math.max(-1, Math.min(in
 
 const revealed = (from: number, length: number, index: number): number =>
   Math.max(Math.min(from, Math.max(index, 0) * CELL), (index + 1) * CELL - length, 0);
-
-function indexIn(event: Event, axis: 'row' | 'column'): number | undefined {
-  const { target } = event;
-  if (!(target instanceof Element)) return undefined;
-  const data = (target.closest('[data-index], [data-row]') as HTMLElement | null)?.dataset;
-  const text = data?.[axis] ?? data?.['index'];
-  return text === undefined ? undefined : Number(text);
-}

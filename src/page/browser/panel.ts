@@ -386,23 +386,26 @@ function facts(pairs: readonly (readonly [name: string, value: Children])[]): HT
   );
 }
 
-/** As an image: nothing in the picture can run, load or be followed. A click shows it in its own size. */
+/** As an image: nothing in the picture can run, load or be followed. A click shows it as wide as the window. */
 function pictureOf(svg: string, alt: string): HTMLElement {
-  const image = element('img', {
-    attributes: { src: `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}`, alt },
-  });
-  const button = element(
+  const src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}`;
+  const image = (): HTMLElement => element('img', { attributes: { src, alt } });
+  return element(
     'button',
     {
       class: 'picture',
-      title: 'as wide as this column, or in its own size',
-      attributes: { 'aria-pressed': 'false' },
+      title: 'larger',
       onClick: () => {
-        const isLarge = button.classList.toggle('large');
-        button.setAttribute('aria-pressed', String(isLarge));
+        const dialog = element(
+          'dialog',
+          { attributes: { 'aria-label': alt }, onClick: () => dialog.close() },
+          image(),
+        );
+        dialog.addEventListener('close', () => dialog.remove());
+        document.body.append(dialog);
+        dialog.showModal();
       },
     },
-    image,
+    image(),
   );
-  return button;
 }

@@ -121,7 +121,7 @@ export class Browser implements AsyncDisposable {
   }
 
   /** Waits until an expression is true in the page. */
-  async until<T>(expression: string, timeout = 60_000): Promise<T> {
+  async until<T>(expression: string, timeout = 20_000): Promise<T> {
     const end = performance.now() + timeout;
     for (;;) {
       const value = await this.value<T>(expression).catch(() => undefined);

@@ -38,7 +38,7 @@ import type { Certificate } from '../verify/certificate/certificate.ts';
 import { recheck } from '../verify/recheck/recheck.ts';
 import { listed } from '../views/overview-objects.ts';
 import { problemText } from '../views/problem-text.ts';
-import { statusReport, type StatusReport } from '../views/zone-reports.ts';
+import { statusReport, type PlanReport, type StatusReport } from '../views/zone-reports.ts';
 import type { RenderedZone } from '../zone/rendered-zone.ts';
 import { askDaemon } from './ask.ts';
 import { zoneOf } from './invented-zone.ts';
@@ -101,7 +101,7 @@ export async function writePage(
       `${proof} is of node ${certificate.node}, and the page of ${zone.node}: give --node ${certificate.node}, or a certificate of ${zone.node}`,
     );
   const { objects } = zone.store;
-  const { problems } = await zone.report();
+  const found = await zone.report();
   const status = await askDaemon<StatusReport>(
     configuration,
     'status',
@@ -120,7 +120,7 @@ export async function writePage(
     policies: await allOf(objects, POLICIES),
     others: await allOf(objects, OTHERS),
     pictures: await picturesOf(zone),
-    problems,
+    problems: found.problems,
     status:
       status === undefined
         ? undefined
@@ -137,12 +137,14 @@ export async function writePage(
     throw error;
   }
   report(`${page.networks.length} networks, ${page.pods.length} pods: ${file}`);
-  await reportWrong(zone);
+  reportWrong(found);
 }
 
 /** Says what is wrong with manifests and objects, and sets the exit code. */
-export async function reportWrong(zone: RenderedZone): Promise<void> {
-  const { problems, manifests } = await zone.report();
+export function reportWrong({
+  problems,
+  manifests,
+}: Pick<PlanReport, 'problems' | 'manifests'>): void {
   const isWrong = [
     reportComplaints(manifests),
     reportProblems(problems.map((problem) => problemText(problem, () => problem.place))),

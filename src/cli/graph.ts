@@ -105,7 +105,7 @@ export function register(program: Command): void {
           `an overview of ${graph.networks.length} networks; NETWORK shows one of them, --detail all, --output DIR/ both`,
         );
     }
-    await reportWrong(zone);
+    reportWrong(await zone.report());
   });
 }
 

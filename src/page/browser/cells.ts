@@ -45,7 +45,7 @@ const isWrong = (proof: PairProof | undefined): proof is PairProof =>
 
 export function lookOf({ from, to, by, proof }: Pair): CellLook {
   const kinds = ORDER.filter((kind) => by.some((one) => one.kind === kind));
-  const said = proof === undefined ? [] : [PROOFS[proof].words];
+  const proved = proof === undefined ? [] : [PROOFS[proof].words];
   const [first] = kinds;
   const sign = first === undefined ? '·' : `${KINDS[first].sign}${kinds.length > 1 ? '+' : ''}`;
   const ways = first === undefined ? ['apart'] : kinds.map((kind) => KINDS[kind].words);
@@ -59,6 +59,6 @@ export function lookOf({ from, to, by, proof }: Pair): CellLook {
       : first === undefined && proof === 'proved'
         ? '✓'
         : sign,
-    words: [`${from} to ${to}: ${ways.join(', ')}`, ...said].join('; '),
+    words: [`${from} to ${to}: ${ways.join(', ')}`, ...proved].join('; '),
   };
 }

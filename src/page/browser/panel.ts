@@ -346,7 +346,7 @@ const unknown = (what: string, name: string): readonly Node[] => [
   note(`There is no such ${what} in this page.`),
 ];
 
-/** Nothing where there is nothing to list, unless something is to be said then. */
+/** Nothing where there is nothing to list, unless there is a text for that. */
 function section(title: string, content: Node, ifEmpty?: string): readonly Node[] {
   if (content.hasChildNodes()) return [element('h2', {}, title), content];
   return ifEmpty === undefined ? [] : [element('h2', {}, title), note(ifEmpty)];

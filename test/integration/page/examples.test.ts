@@ -13,7 +13,7 @@ import { checkout } from '../../../src/lab/paths.ts';
 import { ownFolder } from '../../support/run/left-behind.ts';
 import { examples, NODE, optionsOf } from '../../support/zone/examples.ts';
 
-async function pageOfFolder(folder: string): Promise<PageData> {
+async function pageOfFolder(folder: string, isAsked = false): Promise<PageData> {
   const manifests = ownFolder('heddle-page');
   for (const file of globSync(join(folder, '*.yaml')))
     cpSync(file, join(manifests, basename(file)));
@@ -23,13 +23,15 @@ async function pageOfFolder(folder: string): Promise<PageData> {
     environment: {},
   });
   await using zone = await renderedZone({ ...configuration, node: 'n1' });
+  const overview = await statusReport(zone.store, configuration.settings);
   return pageOf({
     heddle: '0',
     node: 'n1',
     time: new Date(0),
     settings: configuration.settings,
     facts: zone.facts,
-    overview: await statusReport(zone.store, configuration.settings),
+    overview,
+    ...(isAsked ? { status: overview } : {}),
     pods: await zone.store.objects.list(pods),
     policies: [],
     others: [],
@@ -103,4 +105,17 @@ test('open services and the default network’s access have their objects', asyn
   expect(
     ports.ways.filter(({ kind, object }) => kind === 'exposed' && object.startsWith('Pod ')),
   ).not.toEqual([]);
+});
+
+test('what a daemon says of nodes and networks is there, and nothing of that where none was asked', async () => {
+  const folder = join(checkout, 'examples/two-tenants');
+  const { status, networks } = await pageOfFolder(folder, true);
+  expect(status).toMatchObject({
+    verdict: expect.stringContaining('1 node, 3 networks') as unknown,
+    nodes: [{ name: 'n1' }],
+  });
+  expect(networks.map(({ state }) => state)).toEqual(networks.map(() => expect.any(String)));
+  const silent = await pageOfFolder(folder);
+  expect(silent.status).toBeUndefined();
+  expect(silent.networks.some((network) => 'state' in network)).toBe(false);
 });

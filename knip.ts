@@ -5,6 +5,7 @@ export default {
       entry: [
         'src/cli/main.ts!',
         'src/cluster-daemon/conversion-server.ts!',
+        'src/page/browser/main.ts!',
         // It writes pages of what the node keeps, which is there to be read.
         'schemas/generate-host-pages.ts!',
         'schemas/generate-{crds,kinds,types}.ts',

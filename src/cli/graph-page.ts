@@ -102,13 +102,13 @@ export async function writePage(
     );
   const { objects } = zone.store;
   const found = await zone.report();
-  const status = await askDaemon<StatusReport>(
-    configuration,
-    'status',
-    {},
-    ['networks', 'connections', 'nodes', 'problems', 'notes'],
-    { tells: false },
-  );
+  const status = await askDaemon<StatusReport>(configuration, 'status', {}, [
+    'networks',
+    'connections',
+    'nodes',
+    'problems',
+    'notes',
+  ]);
   const page = pageOf({
     heddle: VERSION,
     node: zone.node,

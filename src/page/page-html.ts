@@ -10,7 +10,7 @@ export interface PageAssets {
 }
 
 /** Element of the document that holds its data. */
-export const DATA_ELEMENT = 'data';
+const DATA_ELEMENT = 'data';
 
 const hashOf = (text: string): string =>
   `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
@@ -34,8 +34,8 @@ export const embeddedJson = (value: unknown): string =>
 
 /** Throws for a script or style that would end its element. */
 export function pageHtml(data: PageData, assets: PageAssets): string {
-  for (const [name, text] of Object.entries(assets))
-    if (/<\/(?:script|style)|<!--/i.test(text))
+  for (const name of ['script', 'style'] as const)
+    if (/<\/(?:script|style)|<!--/i.test(assets[name]))
       throw new Error(`the ${name} of the page would end its element`);
   return [
     '<!doctype html>',

@@ -80,7 +80,7 @@ function networksOf({
   const services = new Map<string, string[]>();
   for (const [key, { networks }] of facts.serviceNetworks.entries())
     for (const network of networks)
-      services.set(network, [...(services.get(network) ?? []), `Service ${String(key)}`]);
+      services.set(network, [...(services.get(network) ?? []), `Service ${key}`]);
   return overview.networks
     .toSorted(
       (a, b) =>
@@ -118,10 +118,10 @@ const namespaceOf = (key: string): string => key.slice(0, key.indexOf('/'));
 function namespacesByNetwork(facts: ZoneFacts): ReadonlyMap<string, readonly string[]> {
   const found = new Map<string, string[]>();
   for (const [namespace, { isLabelled }] of facts.namespaces.entries())
-    for (const network of isLabelled ? facts.primariesOf(String(namespace)) : [DEFAULT_NETWORK]) {
+    for (const network of isLabelled ? facts.primariesOf(namespace) : [DEFAULT_NETWORK]) {
       const known = found.get(network);
-      if (known === undefined) found.set(network, [String(namespace)]);
-      else known.push(String(namespace));
+      if (known === undefined) found.set(network, [namespace]);
+      else known.push(namespace);
     }
   return found;
 }

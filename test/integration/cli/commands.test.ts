@@ -592,6 +592,19 @@ describe('a running daemon', () => {
       expect((await bed.heddle.run('status')).stdout).toMatch(
         /^blue_blue .* Committed +ovn-worker Committed/m,
       );
+      const page = join(bed.heddle.folder, 'page.html');
+      ended(await bed.heddle.run('graph', '--html', page, '--socket', bed.heddle.socket), 0);
+      const data = /id="data">(.*?)<\/script>/s.exec(readFileSync(page, 'utf8'))?.[1] ?? '';
+      expect(JSON.parse(data)).toMatchObject({
+        status: {
+          nodes: expect.arrayContaining([
+            expect.objectContaining({ name: 'ovn-worker', daemon: 'running' }),
+          ]) as unknown,
+        },
+        networks: expect.arrayContaining([
+          expect.objectContaining({ name: 'blue_blue', state: 'Committed' }),
+        ]) as unknown,
+      });
       // The socket is all that it takes.
       const bare = await heddle('status', '--json', '--socket', bed.heddle.socket);
       expect(sourceOf(bare)).toBe('daemon');

@@ -114,7 +114,7 @@ test('what a daemon says of nodes and networks is there, and nothing of that whe
     verdict: expect.stringContaining('1 node, 3 networks') as unknown,
     nodes: [{ name: 'n1' }],
   });
-  expect(networks.map(({ state }) => state)).toEqual(networks.map(() => expect.any(String)));
+  expect(networks.map(({ state }) => state)).not.toContain(undefined);
   const silent = await pageOfFolder(folder);
   expect(silent.status).toBeUndefined();
   expect(silent.networks.some((network) => 'state' in network)).toBe(false);

@@ -125,7 +125,7 @@ export class Browser implements AsyncDisposable {
     const end = performance.now() + timeout;
     for (;;) {
       const value = await this.value<T>(expression).catch(() => undefined);
-      if (value !== undefined && value !== false) return value as T;
+      if (value !== undefined && value !== false) return value;
       if (performance.now() > end) throw new Error(`it never came true in the page: ${expression}`);
       await new Promise((resolve) => setTimeout(resolve, 20));
     }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { expect, test } from 'vitest';
-import fc from 'fast-check';
+import { assert, property, string } from 'fast-check';
 import type { PageData } from '../../../src/page/page-data.ts';
 import { embeddedJson, pageHtml } from '../../../src/page/page-html.ts';
 
@@ -34,8 +34,8 @@ test.each([
 });
 
 test('no text whatever ends the element that the data is in', () => {
-  fc.assert(
-    fc.property(fc.string({ unit: 'binary' }), (text) => {
+  assert(
+    property(string({ unit: 'binary' }), (text) => {
       expect(embeddedJson({ text })).not.toMatch(/[<\u2028\u2029\u202e]/);
     }),
   );

@@ -4,6 +4,7 @@
 export type WayKind =
   | 'connection'
   | 'namespace'
+  | 'physical'
   | 'access'
   | 'allowed service'
   | 'open port'
@@ -15,14 +16,14 @@ export const OUTSIDE = 'outside';
 
 /** Pods of these networks reach each other, in both directions. */
 export interface Join {
-  readonly kind: Extract<WayKind, 'connection' | 'namespace'>;
+  readonly kind: Extract<WayKind, 'connection' | 'namespace' | 'physical'>;
   readonly object: string;
   readonly networks: readonly string[];
   /** What of them: `pods and services`. */
   readonly what: string;
 }
 
-/** Something of `to` is reached from `from`; not the other way round. */
+/** Something of `to` is reached from `from`; not the other way round. What is `exposed` to the outside is so to every network that leads there, too. */
 export interface Way {
   readonly kind: Exclude<WayKind, Join['kind']>;
   readonly object: string;

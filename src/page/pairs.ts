@@ -25,6 +25,9 @@ export class Pairs {
   readonly #joins = new Map<string, Join[]>();
   readonly #ways = new Map<string, Way[]>();
   readonly #linked = new Map<string, Set<string>>();
+  /** Networks that lead outside, and what is open to those who come from there. */
+  readonly #leaving = new Set<string>();
+  readonly #exposed = new Map<string, Way[]>();
   readonly #proof: PairProofs | undefined;
 
   constructor({ joins, ways, proof }: Pick<PageData, 'joins' | 'ways' | 'proof'>) {
@@ -37,6 +40,8 @@ export class Pairs {
       add(this.#ways, keyOf(way.from, way.to), way);
       this.#link(way.from, way.to);
       this.#link(way.to, way.from);
+      if (way.to === OUTSIDE) this.#leaving.add(way.from);
+      if (way.from === OUTSIDE && way.kind === 'exposed') add(this.#exposed, way.to, way);
     }
     if (proof !== undefined) this.#proof = new PairProofs(proof);
   }
@@ -46,12 +51,25 @@ export class Pairs {
       from === to
         ? NOTHING
         : (this.#joins.get(from) ?? NOTHING).filter(({ networks }) => networks.includes(to));
-    const by = [...joins, ...(this.#ways.get(keyOf(from, to)) ?? NOTHING)];
-    const proof = this.#proof?.of(from, to, joins.length > 0);
+    const around =
+      from !== to && this.#leaving.has(from) ? (this.#exposed.get(to) ?? NOTHING) : NOTHING;
+    const by = [...joins, ...(this.#ways.get(keyOf(from, to)) ?? NOTHING), ...around];
+    // A wire that two networks share is outside of the node, and no matter of a proof.
+    const isJoined = joins.some(({ kind }) => kind !== 'physical');
+    const proof = this.#proof?.of(from, to, isJoined);
     return { from, to, by, ...(proof === undefined ? {} : { proof }) };
   }
 
-  /** Networks, and `outside`, that reach this one or that it reaches. */
+  /** Whether anything of one of two networks is reached from the other. */
+  isReached(a: string, b: string): boolean {
+    return (
+      this.linkedWith(a).has(b) ||
+      (this.#exposed.has(a) && this.#leaving.has(b)) ||
+      (this.#exposed.has(b) && this.#leaving.has(a))
+    );
+  }
+
+  /** Networks, and `outside`, that reach this one or that it reaches, but for those that do so by way of the outside alone. */
   linkedWith(network: string): ReadonlySet<string> {
     return this.#linked.get(network) ?? new Set();
   }

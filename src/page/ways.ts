@@ -46,8 +46,26 @@ export function joinsOf(facts: Facts): readonly Join[] {
         })),
     );
   });
-  return [...connections, ...namespaces].filter(({ networks }) => networks.length > 1);
+  return [...connections, ...namespaces, ...wiresOf(facts)].filter(
+    ({ networks }) => networks.length > 1,
+  );
 }
+
+/** Localnet networks that are one VLAN of one physical network. */
+function wiresOf(facts: Facts): readonly Join[] {
+  const onWires = [...facts.networks.entries()]
+    .map(([, network]) => network)
+    .filter(({ topology }) => topology === 'localnet');
+  return [...Map.groupBy(onWires, wireOf)].map(([wire, networks]): Join => ({
+    kind: 'physical',
+    object: networks[0]?.object ?? '',
+    networks: networks.map(({ name }): string => name),
+    what: `${wire}, which all of them are`,
+  }));
+}
+
+const wireOf = ({ name, physicalNetworkName = name, vlan = 0 }: Network): string =>
+  `physical network ${physicalNetworkName}${vlan === 0 ? ' without VLAN' : ` VLAN ${vlan}`}`;
 
 /** What else leads into a network or out of it. */
 export const waysOf = (
@@ -62,10 +80,18 @@ export const waysOf = (
 ];
 
 function ofNetwork(
-  { name, role, object }: Network,
+  network: Network,
   facts: Facts,
   { defaultAccess }: Pick<ClusterSettings, 'defaultAccess'>,
 ): readonly Way[] {
+  const { name, role, object } = network;
+  if (network.topology === 'localnet') {
+    const way = { kind: 'leaves' as const, object, what: wireOf(network) };
+    return [
+      { ...way, from: name, to: OUTSIDE },
+      { ...way, from: OUTSIDE, to: name },
+    ];
+  }
   if (role !== 'primary') return [];
   const leaves: Way = {
     kind: 'leaves',
@@ -92,7 +118,7 @@ function ofNetwork(
   return [leaves, ...allowed, ...(facts.accessNetworks.peek(name) === undefined ? [] : [access])];
 }
 
-/** Node ports and external addresses: from outside, and from the default network at the nodes' addresses. */
+/** Node ports and external addresses. */
 const exposed = (facts: Facts): readonly Way[] =>
   [...facts.serviceNetworks.entries()].flatMap(([key, { networks, isExposed }]) => {
     const service = facts.services.peek(key);
@@ -108,12 +134,7 @@ const exposed = (facts: Facts): readonly Way[] =>
     ].join('; ');
     if (what === '') return [];
     const object = `Service ${key}`;
-    return networks.flatMap((to): readonly Way[] => [
-      { kind: 'exposed', object, from: OUTSIDE, to, what },
-      ...(nodePorts.length === 0 || to === DEFAULT_NETWORK
-        ? []
-        : [{ kind: 'exposed' as const, object, from: DEFAULT_NETWORK, to, what }]),
-    ]);
+    return networks.map((to): Way => ({ kind: 'exposed', object, from: OUTSIDE, to, what }));
   });
 
 const hostPorts = (facts: Facts): readonly Way[] =>

@@ -12,11 +12,12 @@ export interface CellLook {
 export const KINDS: Readonly<Record<WayKind, { readonly sign: string; readonly words: string }>> = {
   connection: { sign: 'C', words: 'connection' },
   namespace: { sign: 'N', words: 'networks of one namespace' },
+  physical: { sign: 'L', words: 'one physical network' },
   access: { sign: 'A', words: 'access from the default network' },
   'allowed service': { sign: 'S', words: 'service that all may use' },
   'open port': { sign: 'P', words: 'open ports of a pod' },
   exposed: { sign: 'E', words: 'node port, external address or host port' },
-  leaves: { sign: '→', words: 'leaves the cluster' },
+  leaves: { sign: '→', words: 'outside of the cluster' },
 };
 
 export const PROOFS: Readonly<
@@ -33,6 +34,7 @@ export const PROOFS: Readonly<
 const ORDER: readonly WayKind[] = [
   'connection',
   'namespace',
+  'physical',
   'access',
   'open port',
   'exposed',

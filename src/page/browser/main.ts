@@ -39,8 +39,8 @@ const aside = element('aside', { id: 'panel', attributes: { 'aria-live': 'polite
 function summary(): string {
   const names = data.networks.map(({ name }) => name);
   let reached = 0;
-  for (const name of names)
-    for (const other of pairs.linkedWith(name)) if (other !== OUTSIDE && name < other) reached += 1;
+  for (const [index, name] of names.entries())
+    for (const other of names.slice(index + 1)) if (pairs.isReached(name, other)) reached += 1;
   const all = (names.length * (names.length - 1)) / 2;
   return `${names.length} networks, ${data.pods.length} pods; of ${all} pairs ${all - reached} are apart, in ${reached} something is reached`;
 }
@@ -125,6 +125,7 @@ function filteredNames(): readonly string[] {
 }
 
 const isLinked = (name: string): boolean =>
+  pairs.pair(OUTSIDE, name).by.length > 0 ||
   [...pairs.linkedWith(name)].some((other) => other !== OUTSIDE);
 
 function filter(): void {

@@ -141,6 +141,9 @@ export class Panel {
         list(others.flatMap((other) => this.#ways(name, other, other))),
         'No other network, and nothing outside.',
       ),
+      ...(this.#pairs.pair(name, OUTSIDE).by.length === 0
+        ? []
+        : [note('And, as somebody outside does, whatever other networks expose (E).')]),
       element('h2', {}, `Topology on ${this.#data.node}`),
       picture === undefined
         ? note('Nothing on this node uses the network.')

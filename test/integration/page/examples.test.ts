@@ -101,6 +101,21 @@ test('open services and the default network’s access have their objects', asyn
   expect(page.ways.filter(({ kind }) => kind === 'access')).not.toEqual([]);
   const services = await pageOfFolder(join(checkout, 'examples/services'));
   expect(services.networks.flatMap((network) => network.services)).not.toEqual([]);
+  // Other networks ask at its node ports as somebody outside does.
+  const exposed = services.ways.find(({ kind }) => kind === 'exposed');
+  const tenants = await pageOfFolder(join(checkout, 'examples/two-tenants'));
+  const both = { joins: [], ways: [...services.ways, ...tenants.ways] };
+  expect(exposed).toBeDefined();
+  expect(new Pairs(both).pair('green_l3net', exposed?.to ?? '').by).toEqual([exposed]);
+  const wired = await pageOfFolder(join(checkout, 'examples/localnet'));
+  const wire = wired.networks.find(({ topology }) => topology === 'localnet')?.name ?? '';
+  for (const [from, to] of [
+    [wire, 'outside'],
+    ['outside', wire],
+  ] as const)
+    expect(new Pairs(wired).pair(from, to).by).toMatchObject([
+      { what: expect.stringMatching(/^physical network \S+ (VLAN \d+|without VLAN)$/) as unknown },
+    ]);
   const ports = await pageOfFolder(join(checkout, 'examples/hostport'));
   expect(
     ports.ways.filter(({ kind, object }) => kind === 'exposed' && object.startsWith('Pod ')),

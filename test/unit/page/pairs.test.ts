@@ -48,6 +48,26 @@ describe('who reaches whom', () => {
     expect([...pairs.linkedWith('a')].toSorted()).toEqual(['b', 'default', 'outside']);
   });
 
+  test('what leaves the cluster asks at node ports as somebody outside does, whatever network they lead to', () => {
+    const exposed = { kind: 'exposed' as const, object: 'Service c/web', from: 'outside', to: 'c' };
+    const open = new Pairs({ ...data, ways: [...data.ways, { ...exposed, what: 'node port' }] });
+    expect(open.pair('a', 'c').by).toMatchObject([{ object: 'Service c/web' }]);
+    expect(open.pair('outside', 'c').by).toMatchObject([{ object: 'Service c/web' }]);
+    // It has no way out.
+    expect(open.pair('b', 'c').by).toEqual([]);
+    expect(open.pair('c', 'a').by).toEqual([]);
+    expect([open.isReached('c', 'a'), open.isReached('a', 'c')]).toEqual([true, true]);
+    expect(open.isReached('b', 'c')).toBe(false);
+    // Nobody of the others is shown with it for that.
+    expect([...open.linkedWith('c')]).toEqual(['outside']);
+  });
+
+  test('two networks on one wire are not a matter of a proof, and are not apart', () => {
+    const joins = [{ kind: 'physical' as const, object: 'o', networks: ['a', 'c'], what: 'VLAN' }];
+    const wired = new Pairs({ joins, ways: [], proof: { ...proof, joins: [] } });
+    expect(wired.pair('c', 'a')).toMatchObject({ by: joins, proof: 'proved' });
+  });
+
   test('nothing is said of a proof where there is none', () => {
     expect(pairs.pair('a', 'c').proof).toBeUndefined();
   });

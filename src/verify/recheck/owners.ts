@@ -70,9 +70,13 @@ function isOf({ kind, where, from, to, object }: ListedEdge, { way, ends }: Cros
   return kind === 'connection' ? to === object && owners.includes(object) : owners.includes(to);
 }
 
+/** Pods of the default network ask a port of their own node as somebody outside does: its service is of the network that they get to, and of no other. */
+const isByNodePort = (from: string, where: string): boolean =>
+  from === 'default' && where.endsWith(' of udn-node-ports');
+
 /** The object of an edge is one that wants it: of a network its own, of two one that names both. */
 function checkOwner(
-  { kind, from, to, object }: ListedEdge,
+  { kind, from, to, where, object }: ListedEdge,
   field: string,
   { networks, joins, users }: Certificate,
   complain: Complain,
@@ -94,7 +98,7 @@ function checkOwner(
         ? undefined
         : wrong(`is not the object of network ${from}`);
     case 'service':
-      return isOfBoth(from === 'outside' ? to : from, to)
+      return isOfBoth(from === 'outside' || isByNodePort(from, where) ? to : from, to)
         ? undefined
         : wrong(`neither joins nor users has it for ${from} and ${to}`);
     case 'access':

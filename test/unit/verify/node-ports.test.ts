@@ -1,6 +1,9 @@
 /** What a proof says of nftables that lets pods of the default network to node ports of others. */
 import { expect, test } from 'vitest';
 import type { Service } from '../../../src/api/types.ts';
+import { certificateOf } from '../../../src/verify/certificate/certify.ts';
+import { recheck } from '../../../src/verify/recheck/recheck.ts';
+import type { Snapshot } from '../../../src/verify/snapshot.ts';
 import { prove, type Verdict } from '../../../src/verify/verify.ts';
 import { HOST, nad, OBJECTS, snapshot } from '../../support/verify/small-zone.ts';
 
@@ -36,7 +39,7 @@ const service = (namespace: string, nodePort: number): Service => ({
   },
 });
 
-function verdictOf(...nftables: readonly object[]): Verdict {
+function snapshotWith(...nftables: readonly object[]): Snapshot {
   const found = snapshot({
     objects: {
       ...OBJECTS,
@@ -44,8 +47,10 @@ function verdictOf(...nftables: readonly object[]): Verdict {
       services: [service('blue', 30_080), service('monitoring', 30_090)],
     },
   });
-  return prove({ ...found, host: { ...HOST, nftables } }).verdict;
+  return { ...found, host: { ...HOST, nftables } };
 }
+const verdictOf = (...nftables: readonly object[]): Verdict =>
+  prove(snapshotWith(...nftables)).verdict;
 const told = ({ violations }: Verdict, where: RegExp): readonly string[] =>
   violations.filter((one) => where.test(one.where)).map(({ what }) => what);
 
@@ -60,6 +65,17 @@ test('a node port of a network is an edge from the default network, of its servi
     expect.objectContaining({ from: 'default', to: 'blue_net', object: 'Service blue/web' }),
   );
   expect(told(verdict, /node-ports|rule 7/)).toEqual([]);
+});
+
+test('a certificate with that edge holds, and none in which a service opens another network’s ports', () => {
+  const found = snapshotWith(ports('udn-node-ports', 30_080));
+  const made = { time: '2026-01-02T03:04:05.000Z', heddle: '0.0.0' };
+  const certificate = certificateOf(found, prove(found), made);
+  const about = (users: typeof certificate.users): readonly string[] =>
+    recheck({ ...certificate, users }).filter((text) => text.includes('Service blue/web'));
+  expect(about(certificate.users)).toEqual([]);
+  const moved = certificate.users.map((user) => ({ ...user, networks: ['green_net'] }));
+  expect(about(moved)).toEqual([expect.stringContaining('neither joins nor users has it')]);
 });
 
 test.each([

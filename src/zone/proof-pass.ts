@@ -30,7 +30,7 @@ export class ProofPass {
   readonly #now: () => number;
   readonly #startedAt: number;
   #problems: readonly ZoneProblem[] = [];
-  #violations: ReadonlyMap<string, number> = new Map();
+  #violations: ReadonlyMap<string, number> | undefined;
 
   constructor(options: ProofPassOptions) {
     this.#options = options;
@@ -43,8 +43,11 @@ export class ProofPass {
     return this.#problems;
   }
 
-  /** How many ways or numbers the last proof found that no object wants, by the name of the network. What was found stays until another proof has been made. */
-  get violations(): ReadonlyMap<string, number> {
+  /**
+   * How many ways or numbers the last proof found that no object wants, by the name of the network; undefined before the first one. What was found stays until
+   * another proof has been made.
+   */
+  get violations(): ReadonlyMap<string, number> | undefined {
     return this.#violations;
   }
 
@@ -54,6 +57,7 @@ export class ProofPass {
     if (rest > 0) return { wait: rest, isBlocked: false };
     const began = this.#now();
     const before = this.#problems;
+    const isFirst = this.#violations === undefined;
     try {
       const { violations, undecided } = await prove(signal);
       metrics.proved({
@@ -77,7 +81,7 @@ export class ProofPass {
         ),
       ];
     }
-    if (before.length > 0 || this.#problems.length > 0) onChange();
+    if (isFirst || before.length > 0 || this.#problems.length > 0) onChange();
     return { wait: interval, isBlocked: false };
   }
 

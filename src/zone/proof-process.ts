@@ -1,5 +1,6 @@
 /** `heddle verify` as a program of its own: what it finds out shares nothing with the daemon but its settings. */
 import { execFile } from 'node:child_process';
+import { constants, setPriority } from 'node:os';
 import { OPTIONS } from '../settings/options.ts';
 import type { GivenOptions } from '../settings/configuration.ts';
 import type { Verdict } from '../verify/verify.ts';
@@ -23,11 +24,10 @@ const flagsOf = (given: GivenOptions): readonly string[] =>
  */
 export function proofByProcess(given: GivenOptions, signal: AbortSignal): Promise<Verdict> {
   const [, main = ''] = process.argv;
-  const program = [process.execPath, ...process.execArgv, main];
   return new Promise((resolve, reject) => {
-    execFile(
-      'nice',
-      ['-n', '19', ...program, 'verify', '--json', ...flagsOf(given)],
+    const child = execFile(
+      process.execPath,
+      [...process.execArgv, main, 'verify', '--json', ...flagsOf(given)],
       { signal, timeout: LONGEST, killSignal: 'SIGKILL', maxBuffer: LARGEST },
       (error, stdout, stderr) => {
         if (error !== null && !VERDICTS.includes(error.code)) {
@@ -48,5 +48,11 @@ export function proofByProcess(given: GivenOptions, signal: AbortSignal): Promis
         }
       },
     );
+    if (child.pid !== undefined)
+      try {
+        setPriority(child.pid, constants.priority.PRIORITY_LOW);
+      } catch {
+        // It has ended already.
+      }
   });
 }

@@ -22,7 +22,9 @@ export interface StatusPassOptions {
   readonly log: Logger;
   /** Why not everything can be written, if so. */
   readonly blocked: () => string | undefined;
-  /** How many ways or numbers that no object wants were found, by network; undefined where nobody looks. */
+  /** Whether proofs are made. */
+  readonly isProved: boolean;
+  /** How many ways or numbers that no object wants were found, by network; undefined before the first proof. */
   readonly violations: () => ReadonlyMap<string, number> | undefined;
 }
 
@@ -75,7 +77,7 @@ export class StatusPass {
 
   /** `early`: nothing is known yet that is worth a report. */
   async #report(signal: AbortSignal): Promise<'written' | 'early' | 'failed'> {
-    const { runtime, blocked: blockedNow, violations } = this.#options;
+    const { runtime, blocked: blockedNow, isProved, violations } = this.#options;
     const { controller } = runtime;
     const problems = runtime.problems();
     this.#logProblems(problems);
@@ -93,7 +95,8 @@ export class StatusPass {
       ovnVersion: runtime.ovnVersion,
       message,
       reach: runtime.chassisReach(),
-      violations: violations(),
+      // What was reported before stands until the first proof of this process.
+      violations: isProved ? (violations() ?? this.#writer.violationsBefore) : undefined,
     });
     this.#measure(
       countOf(problems, justWaiting),

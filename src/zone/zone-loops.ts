@@ -81,6 +81,7 @@ export class ZoneLoops {
       metrics,
       log,
       blocked: () => this.blocked,
+      isProved: this.#proofPass !== undefined,
       violations: () => this.#proofPass?.violations,
     });
     const common = { debounce: DEBOUNCE, backoff: BACKOFF, limit: LIMIT };

@@ -211,6 +211,8 @@ export class ZoneStatusWriter {
   readonly #onRefused: (refusal: Refusal) => void;
   /** What was written last, and the version that the store gave it. */
   #written: { readonly report: ZoneReport; readonly version: string | undefined } | undefined;
+  /** What the process before us reported of proofs, by network. */
+  violationsBefore: ReadonlyMap<string, number> = new Map();
   #seenAt = 0;
   #writtenAt = 0;
   /** Values that were refused, by part, since the last attempt with all. */
@@ -251,6 +253,11 @@ export class ZoneStatusWriter {
     this.#writtenAt = Date.parse(observedAt);
     this.#written = { report, version: found.metadata.resourceVersion };
     this.#seenAt = this.#now().getTime();
+    this.violationsBefore = new Map(
+      (report.networks ?? []).flatMap(({ name, violations }) =>
+        violations === undefined ? [] : [[name, violations] as const],
+      ),
+    );
     const programmed = (entries: readonly ZoneNetworkStatus[] = []): readonly string[] =>
       entries.filter(({ state }) => state === 'Programmed').map(({ name }) => name);
     progress.rememberProgrammed([

@@ -231,7 +231,8 @@ export class StatusController {
         regarding,
         type: 'Normal',
         reason: 'NetworkIsolated',
-        message: 'nothing leads into the network, or out of it, any more that no object wants',
+        message:
+          'the last proofs find nothing more that leads into the network, or out of it, and that no object wants',
       });
       return;
     }
@@ -330,7 +331,13 @@ export class StatusController {
       const { state, message, violations } = (zone && reportsIn(zone).get(network)) ?? {};
       const absent = isUsed(state) ? this.#options.absentDaemon(node) : undefined;
       if (absent !== undefined)
-        return { node, state: absent.state, message: `${absent.message}; it was ${state}` };
+        return {
+          node,
+          state: absent.state,
+          message: `${absent.message}; it was ${state}`,
+          // What was found there is there until somebody looks again.
+          ...(violations === undefined ? {} : { violations }),
+        };
       return {
         node,
         ...(state === undefined ? {} : { state }),

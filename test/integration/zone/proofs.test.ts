@@ -1,8 +1,8 @@
 /** `heddle node --verify-interval`: what leads from one network to another though no object wants that is told by itself, also to the owner of the network. */
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { OvsdbServer, runOvs } from '../../support/ovsdb/ovsdb-server.ts';
-import { Installation } from '../../support/run/heddle.ts';
+import { Installation, type RunningCommand } from '../../support/run/heddle.ts';
 import { until } from '../../support/run/until.ts';
 
 const EXAMPLE = join(import.meta.dirname, '../cli/fixtures/worked-example');
@@ -21,12 +21,10 @@ test('a route that somebody adds into another network is found, told with its ob
   await using northbound = await OvsdbServer.start();
   using heddle = new Installation([...NETWORKS, '--node=ovn-worker']);
   heddle.copy(EXAMPLE);
-  await using daemon = heddle.daemon(
-    '--nb',
-    northbound.remote,
-    '--render=everywhere',
-    '--verify-interval=1',
-  );
+  const start = (seconds: number): RunningCommand =>
+    heddle.daemon('--nb', northbound.remote, '--render=everywhere', `--verify-interval=${seconds}`);
+  let daemon = start(1);
+  onTestFinished(async () => daemon[Symbol.asyncDispose]());
   const nbctl = (...words: readonly string[]): Promise<string> =>
     runOvs('ovn-nbctl', [`--db=${northbound.remote}`, ...words]);
   let said = '';
@@ -63,6 +61,15 @@ test('a route that somebody adds into another network is found, told with its ob
     /Northbound Logical_Router_Static_Route .*; it concerns UserDefinedNetwork blue\/blue: heddle verify on the node shows all of it$/,
   );
   await becomes('its owner to be told', (text) => text.includes('NetworkIsolated'));
+
+  // A daemon that comes after one that was killed takes nothing back before it has proved something itself.
+  await daemon.end('SIGKILL');
+  daemon = start(3600);
+  await becomes('the next daemon', (text) => text !== '' && !isViolated(text));
+  for (let look = 0; look < 3; look += 1)
+    expect(await status('--json')).toContain('NetworkIsolated');
+  expect(await daemon.end('SIGTERM')).toBe(0);
+  daemon = start(1);
 
   await nbctl('lr-route-del', ROUTER, '10.244.0.0/16');
   await becomes('it to be over', (text) => !isViolated(text) && !text.includes('NetworkIsolated'));

@@ -407,7 +407,7 @@ describe('a network that is there', () => {
         .map(({ type, reason, message }) => `${type} ${reason}: ${message}`),
     ).toEqual([
       `Warning IsolationViolated: ${text}`,
-      'Normal NetworkIsolated: nothing leads into the network, or out of it, any more that no object wants',
+      'Normal NetworkIsolated: the last proofs find nothing more that leads into the network, or out of it, and that no object wants',
     ]);
   });
 

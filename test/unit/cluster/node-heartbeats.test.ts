@@ -178,7 +178,7 @@ test('a network is not ready on a node whose daemon is gone, but where nothing t
     metadata: { name },
     status: {
       observedAt: '2026-01-01T00:00:00Z',
-      networks: [{ name: 'blue_net', state }],
+      networks: [{ name: 'blue_net', state, ...(name === 'n1' ? { violations: 1 } : {}) }],
       problems: [],
       ready: true,
     },
@@ -203,6 +203,10 @@ test('a network is not ready on a node whose daemon is gone, but where nothing t
   expect(await ready()).toMatch(
     /^NetworkReady=False NetworkNotInDataPlane: n1: Stale: no heartbeat of its daemon since \S+; it was Programmed$/,
   );
+  // What a proof found there is there until somebody looks again.
+  expect(
+    (await store.get(userDefinedNetworks, 'blue/net'))?.status?.conditions?.map(({ type }) => type),
+  ).toContain('NetworkIsolated');
   const zone = await store.get(zoneStatuses, 'n1');
   expect(zone?.status).toMatchObject({
     ready: false,

@@ -127,6 +127,19 @@ test('what is not known yet stays as the process before reported it, and is not 
   });
 });
 
+test('what proofs found before is known to the next process', async () => {
+  const store = new MemoryStore();
+  const networks = [
+    { name: 'blue_blue', state: 'Programmed' as const, violations: 2 },
+    { name: 'red_red', state: 'Programmed' as const },
+  ];
+  await new ZoneStatusWriter(store, 'n1').write({ ...REPORT, networks }, signal);
+  const writer = new ZoneStatusWriter(store, 'n1');
+  expect(writer.violationsBefore.size).toBe(0);
+  await writer.resume({ rememberProgrammed: () => undefined }, signal);
+  expect(Object.fromEntries(writer.violationsBefore)).toEqual({ blue_blue: 2 });
+});
+
 test('the first report of a node has lists of networks and connections, known or not', async () => {
   const store = new MemoryStore();
   await new ZoneStatusWriter(store, 'n1').write({ ...NOTHING, message: 'no connection' }, signal);

@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { rmSync } from 'node:fs';
 import type { Readable, Writable } from 'node:stream';
 import { bound, ownFolder } from './left-behind.ts';
+import { until } from './until.ts';
 
 /** The program; undefined where there is none. */
 export const chromium = ['chromium', 'chromium-browser', 'google-chrome'].find((name) => {
@@ -122,13 +123,17 @@ export class Browser implements AsyncDisposable {
 
   /** Waits until an expression is true in the page. */
   async until<T>(expression: string, timeout = 20_000): Promise<T> {
-    const end = performance.now() + timeout;
-    for (;;) {
-      const value = await this.value<T>(expression).catch(() => undefined);
-      if (value !== undefined && value !== false) return value;
-      if (performance.now() > end) throw new Error(`it never came true in the page: ${expression}`);
-      await new Promise((resolve) => setTimeout(resolve, 20));
-    }
+    let found: T | undefined;
+    await until(
+      `${expression} in the page`,
+      async () => {
+        found = await this.value<T>(expression);
+        return found !== undefined && found !== false;
+      },
+      // A page that is being loaded has nothing to ask yet.
+      { limit: timeout, pause: 20, isExpected: () => true },
+    );
+    return found as T;
   }
 
   async press(...names: readonly string[]): Promise<void> {

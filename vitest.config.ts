@@ -62,6 +62,7 @@ export default defineConfig({
       ].map((files) => ({
         test: {
           ...files,
+          runner: 'test/support/run/late-files.ts',
           testTimeout: 300_000,
           retry: 1,
           globalSetup: ['test/support/run/compiled-command.ts'],

@@ -3,7 +3,7 @@
  * failed or nothing ran.
  */
 import { spawn } from 'node:child_process';
-import { existsSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, globSync, readFileSync, rmSync } from 'node:fs';
 import { availableParallelism, setPriority } from 'node:os';
 import { join, relative } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -11,16 +11,18 @@ import { parseArgs } from 'node:util';
 import { prepare } from '../src/lab/build.ts';
 import { checkout } from '../src/lab/paths.ts';
 import { HELD_FILE, heldOfRun } from './support/lab/held-table.ts';
+import { LAST_BEGIN } from './support/run/late-files.ts';
 import { ownFolder } from './support/run/left-behind.ts';
 
 const CHECKS = ['check:types', 'check:lint', 'check:format', 'check:exports', 'check:generated'];
 const SUITES = ['unit', 'integration', 'e2e'];
-const USAGE = `usage: ./dev test [--all | --release | SUITE...]
+const USAGE = `usage: ./dev test [--all | --release | SUITE...] [--within MINUTES]
 
 Without arguments: checks, unit tests, tests against real servers, and the end-to-end matrix: what every change should pass, in some minutes.
   --all      as CI runs it, with Kubernetes and the virtual machine
   --release  everything: also what takes long, before a release
-  SUITE      check, ${SUITES.join(', ')}: all of these`;
+  SUITE      check, ${SUITES.join(', ')}: all of these
+  --within MINUTES  after these no file of end-to-end tests begins: what is left is skipped, and said`;
 /** The end-to-end tests of a run without arguments. */
 const SHORT_E2E = ['demo', 'matrix', 'runtime'].map((name) => `test/e2e/${name}.test.ts`);
 /** What a run without arguments leaves out of the tests against real servers: half a minute and more each. */
@@ -36,8 +38,18 @@ const LONG_INTEGRATION = [
 ].map((name) => `test/integration/${name}.test.ts`);
 /** The installation on Kubernetes, which has the machine for itself. */
 const ALONE = 'test/e2e/kubernetes/install.test.ts';
-/** What is left to `--release`: many minutes each of programs that are ended, restarted and exchanged while every packet is counted. */
-const LONG_E2E = ['upgrade', 'kubernetes-faults'].map((name) => `test/e2e/${name}.test.ts`);
+/**
+ * What is left to `--release`: minutes each of programs that are ended, restarted and exchanged while every packet is counted, of all cases of
+ * policies, of random requests of tenants, and of an image that is built twice.
+ */
+const OF_RELEASE = [
+  'e2e/hostile/tenant-requests',
+  'e2e/kubernetes-faults',
+  'e2e/policy-cases',
+  'e2e/take-over',
+  'e2e/upgrade',
+  'integration/deploy/image',
+].map((name) => `test/${name}.test.ts`);
 /** Suites that need the nodes' root file system, which holds the servers that they run. */
 const NEED_ROOT_FILE_SYSTEM = ['integration', 'e2e'];
 
@@ -222,10 +234,10 @@ function add(report: Report, count: Count): void {
   }
 }
 
-for (const file of [...SHORT_E2E, ...LONG_E2E, ...LONG_INTEGRATION, ALONE])
+for (const file of [...SHORT_E2E, ...OF_RELEASE, ...LONG_INTEGRATION, ALONE])
   if (!existsSync(join(checkout, file))) throw new Error(`test/all.ts names ${file}: no such file`);
 
-const { asked, isAll, isRelease } = readArguments();
+const { asked, isAll, isRelease, within } = readArguments();
 const isShort = asked.length === 0 && !isAll;
 const wanted = (name: string): boolean => asked.length === 0 || asked.includes(name);
 /** Unit tests run beside others, and give way to these. */
@@ -236,6 +248,8 @@ function readArguments(): {
   /** Everything, or nearly. */
   readonly isAll: boolean;
   readonly isRelease: boolean;
+  /** Minutes. */
+  readonly within: number | undefined;
 } {
   try {
     const { values, positionals } = parseArgs({
@@ -243,6 +257,7 @@ function readArguments(): {
       options: {
         all: { type: 'boolean' },
         release: { type: 'boolean' },
+        within: { type: 'string' },
         help: { type: 'boolean', short: 'h' },
       },
     });
@@ -256,7 +271,10 @@ function readArguments(): {
     const isAll = isRelease || values.all === true;
     if (isAll && positionals.length > 0)
       throw new Error(`${isRelease ? '--release' : '--all'} has all suites: leave them out`);
-    return { asked: positionals, isAll, isRelease };
+    const within = values.within === undefined ? undefined : Number(values.within);
+    if (within !== undefined && !(within > 0))
+      throw new Error(`--within takes minutes, not ${values.within}`);
+    return { asked: positionals, isAll, isRelease, within };
   } catch (error) {
     say(`${error instanceof Error ? error.message : String(error)}\n\n${USAGE}`);
     process.exit(2);
@@ -271,13 +289,16 @@ function choiceOf(name: string): readonly string[] {
       // Beside a whole Kubernetes what is waited for may come too late once.
       '--retry=1',
     ];
-  if (name === 'e2e' && isAll && !isRelease) return withoutLong();
-  if (!isShort) return [];
-  if (name === 'integration') return LONG_INTEGRATION.map((file) => `--exclude=${file}`);
-  return name === 'e2e' ? SHORT_E2E : [];
+  if (isShort) {
+    if (name === 'integration') return filesOf(name, LONG_INTEGRATION);
+    return name === 'e2e' ? SHORT_E2E : [];
+  }
+  return isAll && !isRelease ? filesOf(name, OF_RELEASE) : [];
 }
 
-const withoutLong = (): readonly string[] => LONG_E2E.map((file) => `--exclude=${file}`);
+/** The files of a suite but some: vitest's own `--exclude` says nothing to a suite with a list of its own. */
+const filesOf = (name: string, but: readonly string[]): readonly string[] =>
+  globSync(`test/${name}/**/*.test.ts`, { cwd: checkout }).filter((file) => !but.includes(file));
 
 const count: Count = { passed: 0, failed: 0, skipped: 0 };
 
@@ -306,7 +327,7 @@ async function aloneOnKubernetes(): Promise<void> {
 async function onKubernetes(): Promise<void> {
   await suite(
     'kubernetes',
-    [`--exclude=${ALONE}`, ...(isAll && !isRelease ? withoutLong() : [])],
+    filesOf('e2e', [ALONE, ...(isAll && !isRelease ? OF_RELEASE : [])]),
     count,
   );
   await inMachine();
@@ -341,7 +362,9 @@ async function inLabs(): Promise<void> {
 
 // On Kubernetes, too, daemons are rolled to the last release and back.
 if (isRelease) process.env['HEDDLE_ROLL_RELEASE'] = 'yes';
-const began = performance.now();
+const began = Date.now();
+const lastBegin = within === undefined ? undefined : began + within * 60_000;
+if (lastBegin !== undefined) process.env[LAST_BEGIN] = String(lastBegin);
 // Labs come after all others: they have enough to do for two processors, and leases and packets do not wait.
 await Promise.all([...(isAll ? [] : [checksAndUnit()]), onRealServers()]);
 await inLabs();
@@ -354,7 +377,11 @@ if (isShort)
   say(
     `\nLeft to ./dev test --all: ${LONG_INTEGRATION.join(', ')}, and end-to-end tests other than ${SHORT_E2E.join(', ')}`,
   );
-if (isAll && !isRelease) say(`\nLeft to ./dev test --release: ${LONG_E2E.join(', ')}`);
-say(`it took ${((performance.now() - began) / 60_000).toFixed(1)} minutes`);
+if (isAll && !isRelease) say(`\nLeft to ./dev test --release: ${OF_RELEASE.join(', ')}`);
+if (lastBegin !== undefined && Date.now() > lastBegin)
+  say(
+    `\nSkipped because more than ${within} minutes had gone: what is skipped above without a reason of its own`,
+  );
+say(`it took ${((Date.now() - began) / 60_000).toFixed(1)} minutes`);
 say(`${count.passed} passed, ${count.failed} failed, ${count.skipped} skipped`);
 process.exitCode = count.failed > 0 || count.passed === 0 ? 1 : 0;

@@ -182,6 +182,8 @@ interface ServicePort {
   readonly name?: string;
   readonly protocol?: Protocol;
   readonly port: number;
+  /** A number, or the name that a container's port has; the same number where it is not given. */
+  readonly targetPort?: number | string;
   readonly nodePort?: number;
 }
 

@@ -9,6 +9,7 @@ import { NOTHING_TO_DO, planTotals } from '../views/plan-totals.ts';
 import { planReport, type PlanFormat, type PlanReport } from '../views/zone-reports.ts';
 import { ZoneRuntime, type RuntimeOptions, type ZoneConfiguration } from '../zone/zone-runtime.ts';
 import { askDaemon, known, type AnswerSource } from './ask.ts';
+import { appended } from './manifest-files.ts';
 import { addSettings, configurationOf, needed } from './options.ts';
 import {
   EXIT,
@@ -19,11 +20,19 @@ import {
   reportProblems,
   tone,
 } from './output.ts';
+import {
+  changed,
+  hasReachChange,
+  objectsNow,
+  objectsOf,
+  printReach,
+  reachReport,
+} from './reach.ts';
 
 const MODES = { plan: 'dry-run', diff: 'as-is' } as const;
 
 export function register(program: Command): void {
-  const command = (name: 'plan' | 'diff', description: string, more: string): void => {
+  const command = (name: 'plan' | 'diff', description: string, more: string): Command =>
     addSettings(
       program
         .command(name)
@@ -33,14 +42,26 @@ export function register(program: Command): void {
         .addHelpText('after', `\n${more}`),
       ['where', 'control', 'tls', 'cluster', 'behaviour'],
     ).action(async (options: PlanOptions, called: Command) => {
-      await look(configurationOf(called), name, options);
+      const isOfReach = options.reach !== undefined || options.delete !== undefined;
+      await (isOfReach
+        ? lookAtReach(configurationOf(called), options)
+        : look(configurationOf(called), name, options));
     });
-  };
   command(
     'plan',
     'what `heddle apply` would change, per table; changes nothing',
     'Allocations that are still to be made are made in memory alone.\nExit code: 0 nothing to do, 2 something would change, 1 nothing to do but there are problems.',
-  );
+  )
+    .option(
+      '--reach <FILE>',
+      'instead: which pods would reach which, and which no longer, if this file or directory were applied to what there is (repeatable)',
+      appended,
+    )
+    .option(
+      '--delete <FILE>',
+      '… and if the objects of this one were deleted (repeatable)',
+      appended,
+    );
   command(
     'diff',
     'drift: where the databases differ from what was allocated and applied; changes nothing',
@@ -51,6 +72,21 @@ export function register(program: Command): void {
 interface PlanOptions {
   readonly summary?: boolean;
   readonly json?: boolean;
+  readonly reach?: readonly string[];
+  readonly delete?: readonly string[];
+}
+
+/** By objects alone: neither a daemon nor a database is asked. */
+async function lookAtReach(
+  configuration: Configuration,
+  { reach = [], delete: gone = [], json = false }: PlanOptions,
+): Promise<void> {
+  const [applied, deleted] = [objectsOf(reach), objectsOf(gone)];
+  const now = await objectsNow(configuration);
+  const found = await reachReport(configuration, now, changed(now, applied, deleted));
+  if (json) printJson(found);
+  else printReach(found);
+  process.exitCode = hasReachChange(found) ? EXIT.changes : EXIT.success;
 }
 
 /** The daemon of an earlier release does not say for which networks things change. */

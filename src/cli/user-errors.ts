@@ -2,6 +2,7 @@
 import { CommanderError } from 'commander';
 import { ConfigurationError } from '../process/configuration-error.ts';
 import { StoreError } from '../store/store.ts';
+import { Unreadable } from './manifest-files.ts';
 import { EXIT } from './output.ts';
 
 /** A path that somebody named, and that can't be used as it was meant. */
@@ -21,7 +22,10 @@ const errnoOf = (error: unknown): unknown =>
 
 /** The exit code of a failure that its user can do something about; undefined for a fault of ours, which keeps its stack trace. */
 export function exitCodeOf(error: unknown): number | undefined {
-  if (error instanceof CommanderError || error instanceof ConfigurationError) return EXIT.usage;
+  const isUse = [CommanderError, ConfigurationError, Unreadable].some(
+    (one) => error instanceof one,
+  );
+  if (isUse) return EXIT.usage;
   if (!(error instanceof Error) || errnoOf(error) === undefined) return undefined;
   // A ControlError: the daemon says that it can't be asked for.
   if ('isOfRequest' in error && error.isOfRequest === true) return EXIT.usage;

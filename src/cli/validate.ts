@@ -1,28 +1,31 @@
 /** `heddle validate`: what an API server with our CRDs would say to manifests, without a cluster. */
-import { readdirSync, readFileSync, statSync } from 'node:fs';
-import { join } from 'node:path';
 import type { Command } from 'commander';
 import type { Manifest, ManifestError, PreviousVersion } from '../api/validation/manifest.ts';
-import { formatManifestError, parseManifest } from '../api/validation/manifest.ts';
+import { formatManifestError } from '../api/validation/manifest.ts';
 import { RULES_SKIPPED } from '../api/validation/validate.ts';
+import { ConfigurationError } from '../process/configuration-error.ts';
 import { resourceKindOf, servedKindLike } from '../api/kinds.ts';
 import { objectKey } from '../api/objects.ts';
 import { isPlainObject, own } from '../api/plain-object.ts';
+import {
+  appended,
+  filesAt,
+  readManifest as read,
+  STANDARD_INPUT,
+  Unreadable,
+} from './manifest-files.ts';
 import { addSettings, configurationOf } from './options.ts';
 import { EXIT, print, printJson, report, tone } from './output.ts';
+import { byName, changed, objectsOf, printReach, reachReport, type ReachReport } from './reach.ts';
 import { previewText } from './validate-connects.ts';
 import { tenantConnectNotes } from './validate-tenant-connects.ts';
 import { checkTogether } from './validate-together.ts';
-import { errorText } from '../api/error-text.ts';
-import { withoutErrno } from '../api/without-errno.ts';
-
-const STANDARD_INPUT = '-';
-const MANIFEST_NAME = /^[^.].*\.(ya?ml|json)$/;
 
 interface Options {
   readonly json?: boolean;
   readonly strict?: boolean;
   readonly old?: readonly string[];
+  readonly reach?: boolean;
 }
 
 export function register(program: Command): void {
@@ -40,47 +43,18 @@ export function register(program: Command): void {
         appended,
       )
       .option('--strict', 'warnings fail, too')
+      .option(
+        '--reach',
+        'with --old: which pods would reach which, and which no longer, once the files are applied',
+      )
       .addHelpText(
         'after',
         "\nExit code: 0 everything is valid, 1 something is not, 64 nothing to check or a file can't be read.",
       ),
     ['cluster'],
-  ).action((files: readonly string[], _options: unknown, command: Command) => {
-    process.exitCode = validate(files, command);
+  ).action(async (files: readonly string[], _options: unknown, command: Command) => {
+    process.exitCode = await validate(files, command);
   });
-}
-
-const appended = (path: string, paths: readonly string[] | undefined): readonly string[] => [
-  ...(paths ?? []),
-  path,
-];
-
-class Unreadable extends Error {}
-
-/** Manifests at and below a path, in the order of their names. */
-function filesAt(path: string): string[] {
-  if (path === STANDARD_INPUT) return [path];
-  try {
-    if (!statSync(path).isDirectory()) return [path];
-    return readdirSync(path, { recursive: true, encoding: 'utf8' })
-      .filter((name) => name.split('/').every((part) => !part.startsWith('.')))
-      .filter((name) => MANIFEST_NAME.test(name.split('/').at(-1) ?? ''))
-      .sort()
-      .map((name) => join(path, name))
-      .filter((name) => statSync(name).isFile());
-  } catch (error) {
-    throw new Unreadable(`${path} can't be read: ${withoutErrno(errorText(error))}`);
-  }
-}
-
-function read(path: string, previous?: PreviousVersion): Manifest {
-  let text: string;
-  try {
-    text = readFileSync(path === STANDARD_INPUT ? 0 : path, 'utf8');
-  } catch (error) {
-    throw new Unreadable(`${path} can't be read: ${withoutErrno(errorText(error))}`);
-  }
-  return parseManifest(text, path === STANDARD_INPUT ? '<stdin>' : path, previous);
 }
 
 interface Findings {
@@ -234,12 +208,14 @@ function examine(paths: readonly string[], options: Options, command: Command): 
   };
 }
 
-function validate(paths: readonly string[], command: Command): number {
+async function validate(paths: readonly string[], command: Command): Promise<number> {
   const options = command.opts<Options>();
   if (paths.length === 0) {
     report('heddle validate: name files or directories to check, or - for standard input');
     return EXIT.usage;
   }
+  if (options.reach === true && options.old === undefined)
+    throw new ConfigurationError('--reach', 'needs what is stored now: give it with --old FILE');
   let findings: Findings;
   try {
     findings = examine(paths, options, command);
@@ -250,9 +226,26 @@ function validate(paths: readonly string[], command: Command): number {
   }
   const { errors, warnings } = findings;
   const failed = errors.length > 0 || (options.strict === true && warnings.length > 0);
-  if (options.json === true) printJson({ valid: !failed, ...findings });
-  else printFindings(findings);
+  const reach =
+    options.reach === true && errors.length === 0
+      ? await reachOfFiles(paths, options.old ?? [], command)
+      : undefined;
+  if (options.json === true)
+    printJson({ valid: !failed, ...findings, ...(reach === undefined ? {} : { reach }) });
+  else {
+    printFindings(findings);
+    if (reach !== undefined) printReach(reach);
+  }
   return failed ? EXIT.problems : EXIT.success;
+}
+
+async function reachOfFiles(
+  paths: readonly string[],
+  old: readonly string[],
+  command: Command,
+): Promise<ReachReport> {
+  const now = byName(objectsOf(old));
+  return reachReport(configurationOf(command), now, changed(now, objectsOf(paths), []));
 }
 
 const count = (number: number, what: string): string =>

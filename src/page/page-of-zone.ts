@@ -19,7 +19,7 @@ import type {
   PageProof,
   PageStatus,
 } from './page-data.ts';
-import { joinsOf, waysOf } from './ways.ts';
+import { joinsOf, waysOf } from '../reach/ways.ts';
 
 export interface PagedZone {
   readonly heddle: string;

@@ -1,5 +1,6 @@
 /** What stands in a cell of the matrix: who reaches whom, by which objects, and what a proof says of it. Pure; runs in commands and browsers. */
-import { OUTSIDE, type Join, type PageData, type PageProof, type Way } from './page-data.ts';
+import { OUTSIDE, type Join, type Way } from '../reach/way.ts';
+import type { PageData, PageProof } from './page-data.ts';
 
 /**
  * `proved`: the rows let nothing from one to the other but what is shown. `joined`: an object joins the two as a whole, so that nothing is to be proved.

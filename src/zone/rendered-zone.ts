@@ -52,43 +52,37 @@ const withoutHost = <C extends Configuration>({
   ...configuration
 }: C): Omit<C, 'ovs'> => configuration;
 
-/**
- * What is still to be allocated is allocated in memory; the state directory, where there is one, says what was before. `invented`: so many nodes there are at
- * least, with all that nodes say of themselves; the first one is meant where none is named.
- */
+/** What follows from objects, without a row. */
+export interface KnownZone extends AsyncDisposable {
+  readonly facts: ZoneFacts;
+  readonly store: OpenObjects;
+}
+
+/** As `renderedZone`, for who asks objects alone. */
+export async function knownZone(
+  configuration: Configuration,
+  invented: number,
+): Promise<KnownZone> {
+  const { runtime, resources: stack } = await opened(configuration, invented);
+  runtime.facts.refresh(performance.now());
+  return {
+    facts: runtime.facts,
+    store: runtime.store,
+    [Symbol.asyncDispose]: () => stack[Symbol.asyncDispose](),
+  };
+}
+
+/** What a node's databases should hold. `invented`: so many nodes there are at least, with all that nodes say of themselves. */
 export async function renderedZone(
   configuration: Configuration,
   invented?: number,
 ): Promise<RenderedZone> {
-  await using opened = new Resources();
-  const { manifests, state } = configuration;
-  const temporary =
-    manifests === undefined || state !== undefined
-      ? undefined
-      : await mkdtemp(join(tmpdir(), 'heddle-render-'));
-  if (temporary !== undefined) opened.defer(() => rm(temporary, { recursive: true, force: true }));
-  const log = createLogger(configuration.logLevel === 'info' ? 'error' : configuration.logLevel);
-  const complete = {
-    ...withoutHost(configuration),
-    ...(temporary === undefined ? {} : { state: temporary }),
-    nb: 'a fresh database',
-    sb: 'a fresh database',
-  };
-  const changes = invented === undefined ? [] : await inventions(complete, invented);
-  const node = configuration.node ?? changes[0]?.metadata.name ?? '';
-  const runtime = opened.use(
-    await ZoneRuntime.open({
-      configuration: { ...complete, node },
-      log,
-      mode: 'dry-run',
-      openDatabase: freshDatabase,
-      prepare: (store) => invent(store, changes),
-    }),
-  );
-  await within(configuration.timeout, (signal) => runtime.allocated(signal));
+  const zone = await opened(configuration, invented);
+  await using resources = zone.resources;
+  const { node, runtime } = zone;
   runtime.update();
   const plans = runtime.controller.plans();
-  const stack = opened.move();
+  const stack = resources.move();
   return {
     node,
     facts: runtime.facts,
@@ -107,6 +101,50 @@ export async function renderedZone(
     report: () => planReport(runtime, { details: true }),
     [Symbol.asyncDispose]: () => stack[Symbol.asyncDispose](),
   };
+}
+
+interface OpenedZone {
+  readonly node: string;
+  readonly runtime: ZoneRuntime;
+  readonly resources: Resources;
+}
+
+/**
+ * Opens it. What is still to be allocated is allocated in memory; the state directory, where there is one, says what was before. `invented`: so many nodes there are at
+ * least, with all that nodes say of themselves; the first one is meant where none is named.
+ */
+async function opened(
+  configuration: Configuration,
+  invented: number | undefined,
+): Promise<OpenedZone> {
+  await using resources = new Resources();
+  const { manifests, state } = configuration;
+  const temporary =
+    manifests === undefined || state !== undefined
+      ? undefined
+      : await mkdtemp(join(tmpdir(), 'heddle-render-'));
+  if (temporary !== undefined)
+    resources.defer(() => rm(temporary, { recursive: true, force: true }));
+  const log = createLogger(configuration.logLevel === 'info' ? 'error' : configuration.logLevel);
+  const complete = {
+    ...withoutHost(configuration),
+    ...(temporary === undefined ? {} : { state: temporary }),
+    nb: 'a fresh database',
+    sb: 'a fresh database',
+  };
+  const changes = invented === undefined ? [] : await inventions(complete, invented);
+  const node = configuration.node ?? changes[0]?.metadata.name ?? '';
+  const runtime = resources.use(
+    await ZoneRuntime.open({
+      configuration: { ...complete, node },
+      log,
+      mode: 'dry-run',
+      openDatabase: freshDatabase,
+      prepare: (store) => invent(store, changes),
+    }),
+  );
+  await within(configuration.timeout, (signal) => runtime.allocated(signal));
+  return { node, runtime, resources: resources.move() };
 }
 
 function egressExits(facts: ZoneFacts): ReadonlyMap<string, readonly string[]> {

@@ -25,7 +25,7 @@ import { optional, type ObjectReading, reading } from './reading.ts';
 import { unheeded } from './unheeded.ts';
 
 /** A pod as selectors see it; undefined for one without ports. */
-function readPod(pod: Pod): PodFacts | undefined {
+export function readPod(pod: Pod): PodFacts | undefined {
   if (isWithoutNetworks(pod)) return undefined;
   const { name, namespace = '', labels = {} } = pod.metadata;
   const namedPorts = (pod.spec.containers ?? []).flatMap(({ ports = [] }) =>

@@ -194,6 +194,7 @@ export function attachmentTables(
   return {
     attachments,
     remoteAttachments,
+    podContext,
 
     /** Whether the interface is the open one of a virtual machine that moves; undefined where OVN need not be told. */
     isOpenWhileMoving: (attachment: Attachment): boolean | undefined =>

@@ -1,6 +1,6 @@
 /** How a pair looks in the matrix, and how it reads: a letter and a word beside each colour. Pure. */
 import type { Pair, PairProof } from '../pairs.ts';
-import type { WayKind } from '../page-data.ts';
+import type { WayKind } from '../../reach/way.ts';
 
 export interface CellLook {
   /** Class of the cell. */

@@ -1,5 +1,6 @@
 /** The page: reads the data that is in its document, and draws it. It asks nobody for anything. */
-import { OUTSIDE, type PageData } from '../page-data.ts';
+import { OUTSIDE } from '../../reach/way.ts';
+import type { PageData } from '../page-data.ts';
 import { Pairs } from '../pairs.ts';
 import { KINDS, PROOFS } from './cells.ts';
 import { byId, element } from './dom.ts';

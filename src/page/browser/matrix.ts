@@ -1,5 +1,5 @@
 /** Networks × networks. Of any number of them only the cells in sight are there. */
-import { OUTSIDE } from '../page-data.ts';
+import { OUTSIDE } from '../../reach/way.ts';
 import type { Pairs } from '../pairs.ts';
 import { lookOf } from './cells.ts';
 import { element } from './dom.ts';

@@ -1,5 +1,6 @@
 /** What stands beside the matrix: a network, a pair, a pod, an object, or how all is. */
-import { OUTSIDE, type Join, type PageData, type PageNetwork, type Way } from '../page-data.ts';
+import { OUTSIDE, type Join, type Way } from '../../reach/way.ts';
+import type { PageData, PageNetwork } from '../page-data.ts';
 import type { Pairs } from '../pairs.ts';
 import { KINDS, PROOFS } from './cells.ts';
 import { element } from './dom.ts';

@@ -31,7 +31,7 @@ export const PLACES: readonly Place[] = SPACES.flatMap((space) =>
 export const VIAS = ['tcp 80', 'tcp 81', 'udp 80', 'udp 81'] as const;
 export type Via = (typeof VIAS)[number];
 /** What pods call their ports; `web` is another one on c. */
-const portsOf = (pod: PodName): object[] => [
+export const portsOf = (pod: PodName): object[] => [
   ...VIAS.map((via) => {
     const [protocol = '', port] = via.split(' ');
     const name = `serve-${port}-${protocol}`;
@@ -136,6 +136,30 @@ const adminPolicyObject = (name: string, spec: object): object => ({
   metadata: { name },
   spec,
 });
+
+/** Policies of a step, on both networks. */
+export const policyObjects = (
+  { policies = {}, cluster = {}, admin }: Omit<Step, 'open' | 'labels'>,
+  worldOf: (network: NetworkName) => World,
+): object[] =>
+  NETWORKS.flatMap((network) => {
+    const world = worldOf(network);
+    const given = typeof policies === 'function' ? policies(world) : policies;
+    const ofCluster = typeof cluster === 'function' ? cluster(world) : cluster;
+    return [
+      ...Object.entries(given).flatMap(([space, named]) =>
+        Object.entries(named).map(([name, spec]) =>
+          policyObject(world.name(space as Space), name, spec),
+        ),
+      ),
+      ...Object.entries(ofCluster).map(([name, spec]) =>
+        clusterPolicyObject(`${network}-${name}`, spec),
+      ),
+      ...Object.entries(admin?.(world) ?? {}).map(([name, spec]) =>
+        adminPolicyObject(`${network}-${name}`, spec),
+      ),
+    ];
+  });
 
 /** Namespaces, pods and the primary network. */
 export function tableObjects(
@@ -253,29 +277,12 @@ export class TruthTable {
     await expect.poll(wrong, SOON).toEqual([]);
   }
 
-  #write({ policies = {}, cluster = {}, admin, labels = {} }: Omit<Step, 'open'>): void {
+  #write({ labels = {}, ...step }: Omit<Step, 'open'>): void {
     const { manifests } = this.#tenants;
     const objects = tableObjects(labels);
     if (objects !== this.#labels) writeFileSync(join(manifests, 'table.yaml'), objects);
     this.#labels = objects;
-    const all = NETWORKS.flatMap((network) => {
-      const world = this.#world(network);
-      const given = typeof policies === 'function' ? policies(world) : policies;
-      const ofCluster = typeof cluster === 'function' ? cluster(world) : cluster;
-      return [
-        ...Object.entries(given).flatMap(([space, named]) =>
-          Object.entries(named).map(([name, spec]) =>
-            policyObject(world.name(space as Space), name, spec),
-          ),
-        ),
-        ...Object.entries(ofCluster).map(([name, spec]) =>
-          clusterPolicyObject(`${network}-${name}`, spec),
-        ),
-        ...Object.entries(admin?.(world) ?? {}).map(([name, spec]) =>
-          adminPolicyObject(`${network}-${name}`, spec),
-        ),
-      ];
-    });
+    const all = policyObjects(step, (network) => this.#world(network));
     this.#isClosed = !this.#isClosed;
     if (this.#isClosed) all.push(policyObject(SIGNAL, 'closed', { podSelector: {} }));
     const file = join(manifests, 'policies.yaml');

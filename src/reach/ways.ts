@@ -5,7 +5,7 @@ import { objectKey } from '../api/objects.ts';
 import type { Pod } from '../api/types.ts';
 import type { ClusterSettings, Network } from '../model/model.ts';
 import type { ZoneFacts } from '../model/zone/zone.ts';
-import { OUTSIDE, type Join, type Way } from './page-data.ts';
+import { OUTSIDE, type Join, type Way } from './way.ts';
 
 type Facts = Pick<
   ZoneFacts,

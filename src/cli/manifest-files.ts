@@ -1,0 +1,44 @@
+/** Files of manifests that a command line names. */
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { errorText } from '../api/error-text.ts';
+import { parseManifest, type Manifest, type PreviousVersion } from '../api/validation/manifest.ts';
+import { withoutErrno } from '../api/without-errno.ts';
+
+export const STANDARD_INPUT = '-';
+const MANIFEST_NAME = /^[^.].*\.(ya?ml|json)$/;
+
+/** Of a flag that may be given several times. */
+export const appended = (path: string, paths: readonly string[] | undefined): readonly string[] => [
+  ...(paths ?? []),
+  path,
+];
+
+/** A file that can't be read. */
+export class Unreadable extends Error {}
+
+/** Manifests at and below a path, in the order of their names. */
+export function filesAt(path: string): string[] {
+  if (path === STANDARD_INPUT) return [path];
+  try {
+    if (!statSync(path).isDirectory()) return [path];
+    return readdirSync(path, { recursive: true, encoding: 'utf8' })
+      .filter((name) => name.split('/').every((part) => !part.startsWith('.')))
+      .filter((name) => MANIFEST_NAME.test(name.split('/').at(-1) ?? ''))
+      .sort()
+      .map((name) => join(path, name))
+      .filter((name) => statSync(name).isFile());
+  } catch (error) {
+    throw new Unreadable(`${path} can't be read: ${withoutErrno(errorText(error))}`);
+  }
+}
+
+export function readManifest(path: string, previous?: PreviousVersion): Manifest {
+  let text: string;
+  try {
+    text = readFileSync(path === STANDARD_INPUT ? 0 : path, 'utf8');
+  } catch (error) {
+    throw new Unreadable(`${path} can't be read: ${withoutErrno(errorText(error))}`);
+  }
+  return parseManifest(text, path === STANDARD_INPUT ? '<stdin>' : path, previous);
+}

@@ -1,0 +1,114 @@
+/** `heddle plan --reach` and `heddle validate --reach` on the examples. */
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { checkout } from '../../../src/lab/paths.ts';
+import { heddle } from '../../support/run/heddle.ts';
+import { ownFolder } from '../../support/run/left-behind.ts';
+
+const CONNECT = join(checkout, 'examples/connect');
+const folder = ownFolder('heddle-reach');
+
+function file(name: string, text: string): string {
+  const path = join(folder, name);
+  writeFileSync(path, text);
+  return path;
+}
+
+const connection =
+  readFileSync(join(CONNECT, 'networks.yaml'), 'utf8')
+    .split('---')
+    .find((one) => one.includes('kind: ClusterNetworkConnect')) ?? expect.unreachable('none');
+
+const policy = file(
+  'policy.yaml',
+  `
+apiVersion: networking.k8s.io/v1
+kind: NetworkPolicy
+metadata: {name: only-http, namespace: green}
+spec:
+  podSelector: {}
+  ingress: [{ports: [{port: 80}]}]
+`,
+);
+
+describe('heddle plan --reach', () => {
+  test('says what a connection that goes closes, and changes nothing', async () => {
+    const before = readdirSync(CONNECT);
+    const gone = file('connection.yaml', connection);
+    const { code, stdout, stderr } = await heddle('plan', '--manifests', CONNECT, '--delete', gone);
+    expect(stderr).toBe('');
+    expect(stdout).toMatchInlineSnapshot(`
+      "opens 0 pairs, closes 2 pairs and 1 way between networks
+        - blue/web → green/web everything
+        - green/web → blue/web everything
+        - networks blue_net, green_net: pods and services (ClusterNetworkConnect blue-green)
+      "
+    `);
+    expect(code).toBe(2);
+    expect(readdirSync(CONNECT)).toEqual(before);
+  });
+
+  test('says what a policy closes across it', async () => {
+    const { code, stdout } = await heddle(
+      'plan',
+      '--manifests',
+      CONNECT,
+      '--reach',
+      policy,
+      '--json',
+    );
+    expect(JSON.parse(stdout)).toMatchObject({
+      opens: [],
+      closes: [{ from: 'blue/web', to: 'green/web', ports: ['everything but tcp 80'], pairs: 1 }],
+      opensWays: [],
+      closesWays: [],
+      notes: [],
+    });
+    expect(code).toBe(2);
+  });
+
+  test('of what is there already is nothing', async () => {
+    const same = file('same.yaml', connection);
+    const { code, stdout } = await heddle('plan', '--manifests', CONNECT, '--reach', same);
+    expect(stdout).toBe('opens 0 pairs, closes 0 pairs\n');
+    expect(code).toBe(0);
+  });
+
+  test.each([
+    ['kind: NetworkPolicy\n', 65, 'apiVersion'],
+    [
+      'apiVersion: networking.k8s.io/v1\nkind: NetworkPolicy\nmetadata: {name: x}\nspec: {podSelector: 1}\n',
+      65,
+      'spec.podSelector',
+    ],
+  ])('refuses %j', async (text, exit, what) => {
+    const wrong = file('wrong.yaml', text);
+    const { code, stdout, stderr } = await heddle('plan', '--manifests', CONNECT, '--reach', wrong);
+    expect(stderr).toContain(what);
+    expect(stdout).toBe('');
+    expect(code).toBe(exit);
+  });
+
+  test('names a file that is not there', async () => {
+    const { code, stderr } = await heddle('plan', '--manifests', CONNECT, '--reach', '/no/file');
+    expect(stderr).toContain("/no/file can't be read");
+    expect(code).toBe(64);
+  });
+});
+
+describe('heddle validate --reach', () => {
+  test('needs nothing but what is stored now', async () => {
+    const { code, stdout } = await heddle('validate', '--reach', '--old', CONNECT, policy);
+    expect(stdout).toContain('1 object in 1 file: 0 errors, 0 warnings\n');
+    expect(stdout).toContain('opens 0 pairs, closes 1 pair\n');
+    expect(stdout).toContain('  - blue/web → green/web everything but tcp 80\n');
+    expect(code).toBe(0);
+  });
+
+  test('without that is refused', async () => {
+    const { code, stderr } = await heddle('validate', '--reach', policy);
+    expect(stderr).toContain('--old');
+    expect(code).toBe(64);
+  });
+});

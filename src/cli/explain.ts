@@ -1,12 +1,13 @@
 /** `heddle explain`: where a row, a flow or a rule of a node comes from; and what becomes of a packet, and why. */
 import type { Command } from 'commander';
-import { askedPacket, type PacketQuestion } from '../packets/asked-packet.ts';
+import { askedPacket, podName, type PacketQuestion } from '../packets/asked-packet.ts';
 import { packetReportText, type PacketReport, type Verdict } from '../packets/packet-report.ts';
 import { askedOrigin } from '../views/asked-origin.ts';
 import { originText, originTitle, type ExplainReport } from '../views/origin.ts';
 import { askOrLook } from './ask.ts';
 import { addSettings, configurationOf } from './options.ts';
 import { EXIT, print, printJson, printLines, report, tone } from './output.ts';
+import { printWho, whoReport } from './reach.ts';
 import { ConfigurationError } from '../process/configuration-error.ts';
 import { within } from '../process/waiting.ts';
 
@@ -27,6 +28,7 @@ With two arguments it follows a packet, and the answer to it, on the node of the
   heddle explain blue/web svc/red/db           to a service: NAMESPACE/NAME, :PORT where it has several
   heddle explain blue/web node/worker-1        to a node; without a port an echo (ping)
   heddle explain blue/web [2001:db8::5]:53/udp to an address
+  heddle explain --who blue/web                everybody who may send something to a pod, by objects alone
 
 Exit code: 0 one thing was found, 1 nothing was found, or several things that it may mean.
 Of a packet: 0 it reaches, 1 it does not reach, 2 it can't be decided on this node.`;
@@ -35,6 +37,7 @@ interface ExplainOptions {
   readonly json?: boolean;
   readonly namespace?: string;
   readonly network?: string;
+  readonly who?: boolean;
 }
 
 export function register(program: Command): void {
@@ -54,6 +57,7 @@ export function register(program: Command): void {
       )
       .option('-n, --namespace <NAMESPACE>', 'of a pod or service that is named without one')
       .option('--network <NETWORK>', 'by which the pod sends: its OVN name, or that of its object')
+      .option('--who', 'who may send something to the pod, by objects alone')
       .option('--json', 'as JSON')
       .addHelpText('after', HELP),
     ['where', 'control', 'tls', 'cluster', 'behaviour'],
@@ -64,7 +68,8 @@ export function register(program: Command): void {
       options: ExplainOptions,
       command: Command,
     ) => {
-      if (destination === undefined) await explainOrigin(asked, options, command);
+      if (options.who === true) await explainWho(asked, destination, options, command);
+      else if (destination === undefined) await explainOrigin(asked, options, command);
       else
         await explainPacket(
           {
@@ -78,6 +83,26 @@ export function register(program: Command): void {
         );
     },
   );
+}
+
+/** By objects alone: neither a daemon nor a database is asked. */
+async function explainWho(
+  asked: string,
+  destination: string | undefined,
+  { namespace, network, json }: ExplainOptions,
+  command: Command,
+): Promise<void> {
+  if (destination !== undefined)
+    throw new ConfigurationError('--who', 'takes a pod alone: it asks who sends to it');
+  if (network !== undefined)
+    throw new ConfigurationError(
+      '--network',
+      'does not go with --who: all networks of the pod are told',
+    );
+  const { namespace: space, name } = podName(asked, namespace);
+  const found = await whoReport(configurationOf(command), `${space}/${name}`);
+  if (json === true) printJson(found);
+  else printWho(found);
 }
 
 async function explainOrigin(

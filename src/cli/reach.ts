@@ -15,13 +15,11 @@ import {
 import { objectKey, type KubeObject, type ResourceKind } from '../api/objects.ts';
 import { isPlainObject } from '../api/plain-object.ts';
 import { formatManifestError } from '../api/validation/manifest.ts';
+import { ConfigurationError } from '../process/configuration-error.ts';
 import { within } from '../process/waiting.ts';
-import {
-  reachChange,
-  type Reach,
-  type ReachChange,
-  type ReachLine,
-} from '../reach/reach-change.ts';
+import { reachChange, type Reach, type ReachChange } from '../reach/reach-change.ts';
+import type { ReachLine } from '../reach/reach-lines.ts';
+import { whoReaches, type Reached } from '../reach/who-reaches.ts';
 import { ReachWorld } from '../reach/reach-world.ts';
 import { joinsOf, waysOf } from '../reach/ways.ts';
 import type { Join, Way } from '../reach/way.ts';
@@ -170,6 +168,56 @@ async function reachOf(configuration: Configuration, objects: Objects): Promise<
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
+}
+
+export interface WhoReport {
+  /** `Pod namespace/name`. */
+  readonly object: string;
+  readonly networks: readonly Reached[];
+  /** Who gets into its networks as a whole. */
+  readonly ways: readonly (Way | Join)[];
+}
+
+/** Who may send something to a pod, by objects alone. Throws ConfigurationError for a pod that is not there, or on no network of ours. */
+export async function whoReport(configuration: Configuration, pod: string): Promise<WhoReport> {
+  const now = await objectsNow(configuration);
+  const object = `Pod ${pod}`;
+  if (!now.has(object)) throw new ConfigurationError('POD', `there is no pod "${pod}"`);
+  const { world, ways } = await reachOf(configuration, now);
+  const networks = whoReaches(world, pod);
+  const why = world.leftOut.find((one) => one.pod === pod)?.why;
+  if (networks.length === 0)
+    throw new ConfigurationError(
+      'POD',
+      `${object} is on no network: ${why ?? 'it has that of its node'}`,
+    );
+  const names = networks
+    .filter(({ role }) => role !== 'infrastructure-locked')
+    .map(({ network }) => network);
+  const isInto = (way: Way | Join): boolean =>
+    'networks' in way
+      ? way.networks.some((one) => names.includes(one))
+      : names.includes(way.to) && way.from !== way.to;
+  return { object, networks, ways: ways.filter(isInto) };
+}
+
+export function printWho({ object, networks, ways }: WhoReport): void {
+  for (const { network, role, by, policies } of networks) {
+    const isClosed = role === 'infrastructure-locked';
+    if (isClosed && by.length === 0) continue;
+    print(
+      tone(
+        `${object} on network ${network}: ${by.length === 0 ? 'nobody' : 'reached by'}`,
+        'strong',
+      ),
+    );
+    for (const { from, ports, by: service, pairs } of by)
+      print(
+        `  ${from} ${ports.join('; ')}${service === undefined ? '' : ` by ${service}`}${pairs === 1 ? '' : ` (${pairs} pods)`}`,
+      );
+    if (policies.length > 0) print(`  policies that decide: ${policies.join(', ')}`);
+  }
+  for (const way of ways) print(`  ${wayText(way)}`);
 }
 
 function notesOf(before: ReachWorld, after: ReachWorld): readonly string[] {

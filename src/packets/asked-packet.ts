@@ -72,8 +72,7 @@ export function askedPacket({ pod, destination, namespace, network }: PacketQues
         argument,
         `has ${text.length} characters; write at most ${LONGEST}`,
       );
-  if (namespace !== undefined) checkName('--namespace', namespace);
-  const from = objectName('POD', pod.replace(/^(?:pod|po|pods)\/(?=.)/, ''), namespace);
+  const from = podName(pod, namespace);
   const { place, port, protocol } = partsOf(destination.trim());
   const asked = destinationOf(place, namespace ?? from.namespace);
   if (protocol === 'icmp' && port !== undefined)
@@ -92,6 +91,12 @@ export function askedPacket({ pod, destination, namespace, network }: PacketQues
     ...(protocol === undefined ? {} : { protocol }),
     ...(network === undefined || network === '' ? {} : { network }),
   };
+}
+
+/** `NAMESPACE/POD`, or a name in a namespace that is given. Throws ConfigurationError. */
+export function podName(text: string, namespace: string | undefined): ObjectName {
+  if (namespace !== undefined) checkName('--namespace', namespace);
+  return objectName('POD', text.replace(/^(?:pod|po|pods)\/(?=.)/, ''), namespace);
 }
 
 const mayBeService = ({ kind }: AskedDestination): boolean =>

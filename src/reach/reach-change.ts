@@ -4,22 +4,9 @@ import { withoutPrefixes } from '../allocators/prefix-subtraction.ts';
 import type { MemberClass } from './member-classes.ts';
 import type { Member } from './members.ts';
 import { PortSet } from './port-set.ts';
+import { ReachLines, type ReachLine } from './reach-lines.ts';
 import type { Passage, ReachWorld } from './reach-world.ts';
 import { OUTSIDE, type Join, type Way } from './way.ts';
-
-/** What one may send to the other now and could not before, or could and may not any more. */
-export interface ReachLine {
-  /** `namespace/workload`; `namespace/*` or a number of pods where there are many. */
-  readonly from: string;
-  /** The same, or `outside` with ranges. */
-  readonly to: string;
-  /** `tcp 80, 443`, for each protocol; `everything`. */
-  readonly ports: readonly string[];
-  /** `Service namespace/name`, where it is reached by that alone. */
-  readonly by?: string;
-  /** Of pods; of pods and the outside, one for each pod. */
-  readonly pairs: number;
-}
 
 export interface ReachChange {
   readonly opens: readonly ReachLine[];
@@ -43,16 +30,11 @@ interface Kin {
   readonly members: Member[];
 }
 
-/** Of more than so many workloads or namespaces names say less than their number. */
-const MOST_NAMES = 20;
-
-const NATURAL = new Intl.Collator('en', { numeric: true });
-
 export function reachChange(before: Reach, after: Reach): ReachChange {
   const kin = kinOf(before.world, after.world);
   const byNetwork = Map.groupBy(kin, ({ network }) => network);
-  const opens = new Lines();
-  const closes = new Lines();
+  const opens = new ReachLines();
+  const closes = new ReachLines();
   for (const from of kin) {
     const networks = new Set([
       ...before.world.networksFrom(from.network),
@@ -62,8 +44,8 @@ export function reachChange(before: Reach, after: Reach): ReachChange {
       for (const to of byNetwork.get(network) ?? []) {
         const was = passages(before.world, from.before, to.before);
         const is = passages(after.world, from.after, to.after);
-        opens.addAll(from, to, more(is, was));
-        closes.addAll(from, to, more(was, is));
+        opens.add(from.members, to.members, more(is, was));
+        closes.add(from.members, to.members, more(was, is));
       }
   }
   const ranges = rangesOutside(before.world, after.world);
@@ -72,8 +54,8 @@ export function reachChange(before: Reach, after: Reach): ReachChange {
       passagesOut(before.world, from.before, ranges),
       passagesOut(after.world, from.after, ranges),
     ];
-    opens.addOutside(from, rangesText(is, was));
-    closes.addOutside(from, rangesText(was, is));
+    opens.addOutside(from.members, rangesText(is, was));
+    closes.addOutside(from.members, rangesText(was, is));
   }
   const [had, has] = [new Map(before.ways.map(keyed)), new Map(after.ways.map(keyed))];
   return {
@@ -123,57 +105,6 @@ const more = (some: readonly Passage[], others: readonly Passage[]): readonly Pa
     const ports = same.reduce((rest, other) => rest.without(other.ports), one.ports);
     return ports.isEmpty ? [] : { ...one, ports };
   });
-
-/** Lines, of which those that say the same of one pair of names are one. */
-class Lines {
-  readonly #lines = new Map<string, { line: Omit<ReachLine, 'pairs'>; pairs: number }>();
-
-  addAll(from: Kin, to: Kin, found: readonly Passage[]): void {
-    if (found.length === 0) return;
-    for (const [a, clients] of named(from.members))
-      for (const [b, servers] of named(to.members)) {
-        const pairs = pairsOf(clients, servers);
-        for (const { by, ports } of pairs === 0 ? [] : found)
-          this.#add(
-            { from: a, to: b, ports: ports.texts(), ...(by === undefined ? {} : { by }) },
-            pairs,
-          );
-      }
-  }
-
-  addOutside(from: Kin, found: ReadonlyMap<string, readonly string[]>): void {
-    for (const [to, ports] of found)
-      for (const [name, members] of named(from.members))
-        this.#add({ from: name, to, ports }, members.length);
-  }
-
-  #add(line: Omit<ReachLine, 'pairs'>, pairs: number): void {
-    const key = JSON.stringify(line);
-    const known = this.#lines.get(key);
-    if (known === undefined) this.#lines.set(key, { line, pairs });
-    else known.pairs += pairs;
-  }
-
-  lines(): readonly ReachLine[] {
-    return [...this.#lines.values()]
-      .map(({ line, pairs }) => ({ ...line, pairs }))
-      .toSorted((a, b) => NATURAL.compare(a.from, b.from) || NATURAL.compare(a.to, b.to));
-  }
-}
-
-/** Nobody asks whether a pod reaches itself. */
-function pairsOf(clients: readonly Member[], servers: readonly Member[]): number {
-  const pods = new Set(clients.map(({ pod }) => pod));
-  return clients.length * servers.length - servers.filter(({ pod }) => pods.has(pod)).length;
-}
-
-function named(members: readonly Member[]): ReadonlyMap<string, readonly Member[]> {
-  const workloads = Map.groupBy(members, ({ workload }) => workload);
-  if (workloads.size <= MOST_NAMES) return workloads;
-  const namespaces = Map.groupBy(members, ({ namespace }) => `${namespace}/*`);
-  if (namespaces.size <= MOST_NAMES) return namespaces;
-  return new Map([[`${members.length} pods of ${namespaces.size} namespaces`, members]]);
-}
 
 /** A range without those in it that rules tell from it. */
 interface Range {

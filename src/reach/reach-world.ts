@@ -7,7 +7,13 @@ import { objectKey } from '../api/objects.ts';
 import type { Pod, Service } from '../api/types.ts';
 import type { AdminPolicy, AdminRule } from '../model/read/admin-policies.ts';
 import type { Firewall } from '../model/read/egress-firewalls.ts';
-import type { AddressBlock, Policy, PolicyDirection, PolicyRule } from '../model/read/policies.ts';
+import {
+  policyObject,
+  type AddressBlock,
+  type Policy,
+  type PolicyDirection,
+  type PolicyRule,
+} from '../model/read/policies.ts';
 import { selectionId, type PodSelection } from '../model/rules/selections.ts';
 import type { ZoneFacts } from '../model/zone/zone.ts';
 import { blockKey, MemberClasses, type KnownService, type MemberClass } from './member-classes.ts';
@@ -123,6 +129,27 @@ export class ReachWorld {
       isIn: (block) => isWithin(prefix, block),
     };
     return this.#allowed('Egress', from, range, () => undefined).and(this.#firewall(from, prefix));
+  }
+
+  /** Policies that decide what a member gets, or what it sends. */
+  policiesOf(self: MemberClass, direction: PolicyDirection): readonly string[] {
+    const { policies, admins } = this.#rules.get(self.network) ?? NO_RULES;
+    return [
+      ...admins
+        .filter(
+          ({ subject, rules }) =>
+            self.role === 'primary' &&
+            self.selections.has(subject.id) &&
+            rules.some((rule) => rule.direction === direction),
+        )
+        .map(({ kind, name }) => `${kind} ${name}`),
+      ...policies
+        .filter(
+          (policy) =>
+            policy.directions.includes(direction) && self.selections.has(ofSubject(policy)),
+        )
+        .map(policyObject),
+    ];
   }
 
   #worked(from: MemberClass, to: MemberClass): readonly Passage[] {

@@ -112,3 +112,31 @@ describe('heddle validate --reach', () => {
     expect(code).toBe(64);
   });
 });
+
+describe('heddle explain --who', () => {
+  const who = (...args: readonly string[]) =>
+    heddle('explain', '--manifests', CONNECT, '--who', ...args);
+
+  test('names everybody who may send something to a pod', async () => {
+    const { code, stdout, stderr } = await who('green/web');
+    expect(stderr).toBe('');
+    expect(stdout).toMatchInlineSnapshot(`
+      "Pod green/web on network green_net: reached by
+        blue/web everything
+        networks blue_net, green_net: pods and services (ClusterNetworkConnect blue-green)
+      "
+    `);
+    expect(code).toBe(0);
+  });
+
+  test.each([
+    [['green/nobody'], 'there is no pod "green/nobody"'],
+    [['green/web', 'blue/web'], 'takes a pod alone'],
+    [['web'], 'web'],
+  ])('%j is refused', async (args, why) => {
+    const { code, stdout, stderr } = await who(...args);
+    expect(stderr).toContain(why);
+    expect(stdout).toBe('');
+    expect(code).toBe(64);
+  });
+});

@@ -1,7 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import type { KubeObject } from '../../../src/api/objects.ts';
 import type { Pod, Service } from '../../../src/api/types.ts';
-import { reachChange, type Reach, type ReachLine } from '../../../src/reach/reach-change.ts';
+import { reachChange, type Reach } from '../../../src/reach/reach-change.ts';
+import type { ReachLine } from '../../../src/reach/reach-lines.ts';
+import { whoReaches } from '../../../src/reach/who-reaches.ts';
 import { ReachWorld } from '../../../src/reach/reach-world.ts';
 import {
   namespace,
@@ -204,4 +206,21 @@ test('pods that nobody can place are left out, and why is said', () => {
   expect(world.leftOut).toMatchObject([
     { pod: 'nowhere/lost', why: expect.stringContaining('no namespace "nowhere"') as string },
   ]);
+});
+
+test('who reaches a pod is told for each of its networks, with the policies that decide', () => {
+  const closed = networkPolicy('green/closed', {
+    podSelector: { matchLabels: { app: 'db' } },
+    ingress: [{ ports: [{ port: 5432 }] }],
+  });
+  const { world } = reachOf(connectedZone, web, db, plain, sql, closed);
+  expect(whoReaches(world, 'green/db').filter(({ role }) => role === 'primary')).toEqual([
+    {
+      network: 'cluster_udn_green-net',
+      role: 'primary',
+      by: [{ from: 'blue/web', to: 'green/db', ports: ['tcp 5432'], pairs: 1 }],
+      policies: ['NetworkPolicy green/closed'],
+    },
+  ]);
+  expect(whoReaches(world, 'green/nobody')).toEqual([]);
 });

@@ -99,6 +99,8 @@ export interface Configuration {
   readonly timeout: number;
   /** Milliseconds between two proofs that a node's networks are apart; 0: none are made. */
   readonly verifyInterval: number;
+  /** Milliseconds between two looks at what a node drops; 0: there are none. */
+  readonly dropsInterval: number;
   readonly metrics: MetricsServing;
   /** `HOST:PORT` of the conversion webhook; empty: none. */
   readonly conversionBindAddress: string;
@@ -238,6 +240,7 @@ export function resolveConfiguration(sources: ConfigurationSources): Configurati
     takeZone: read('take-zone', boolean, false),
     timeout: read('timeout', integer(1, 86_400), DEFAULT_TIMEOUT_SECONDS) * 1000,
     verifyInterval: read('verify-interval', integer(0, 86_400), 0) * 1000,
+    dropsInterval: read('drops-interval', integer(0, 86_400), 0) * 1000,
     metrics: {
       address: given.get('metrics-bind-address')?.text ?? DEFAULT_METRICS_ADDRESS,
       ...metricsCertificate(given),

@@ -497,6 +497,13 @@ export const OPTIONS = [
     '0',
   ),
   option(
+    'drops-interval',
+    'behaviour',
+    'SECONDS',
+    'heddle node counts this often what its node drops, by network, for metrics (heddle drops); 0: never',
+    '0',
+  ),
+  option(
     'metrics-bind-address',
     'behaviour',
     'HOST:PORT',

@@ -77,7 +77,38 @@ export async function droppedIn(
 ): Promise<DropsReport> {
   const before = seconds === 0 ? undefined : await read(source);
   if (before !== undefined) await pause(seconds * 1000, undefined, { signal });
-  const after = await read(source);
+  return reportOf(source, before, await read(source), seconds, signal);
+}
+
+/** Looks again and again: each tells what was dropped since the one before. */
+export class DropCounts {
+  readonly #source: DropSource;
+  #last: Reading | undefined;
+  #lastAt = 0;
+
+  constructor(source: DropSource) {
+    this.#source = source;
+  }
+
+  /** Nothing at the first look, which counts since nobody knows when. What could not be read is in the next look. */
+  async look(signal: AbortSignal): Promise<DropsReport> {
+    const before = this.#last;
+    const found = await read(this.#source);
+    const now = performance.now();
+    const seconds = (now - this.#lastAt) / 1000;
+    const isWhole = found.unread.length === 0;
+    if (isWhole) [this.#last, this.#lastAt] = [found, now];
+    return reportOf(this.#source, isWhole ? (before ?? found) : found, found, seconds, signal);
+  }
+}
+
+async function reportOf(
+  source: DropSource,
+  before: Reading | undefined,
+  after: Reading,
+  seconds: number,
+  signal: AbortSignal,
+): Promise<DropsReport> {
   const named = new NamedDrops(source, signal);
   const drops = [
     ...(await named.ofIntegration(countedBetween(before?.integration ?? [], after.integration))),

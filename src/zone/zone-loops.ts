@@ -8,6 +8,8 @@ import type { ReadinessCheck } from '../process/health.ts';
 import type { Logger } from '../process/logger.ts';
 import { Loop, type PassEnd } from '../process/loop.ts';
 import { LONGEST_PASS } from '../process/pass-watch.ts';
+import { DropMetrics } from './drop-metrics.ts';
+import { DropPass } from './drop-pass.ts';
 import { DatabasePass, REVISIT } from './database-pass.ts';
 import { HostPass } from './host-pass.ts';
 import { ProofPass, type ProvedZone } from './proof-pass.ts';
@@ -44,6 +46,8 @@ export class ZoneLoops {
   readonly #statuses: Loop;
   /** Absent where nobody asked for proofs. */
   readonly #proofs: Loop | undefined;
+  /** Absent where nobody asked what is dropped, and where the host is left alone. */
+  readonly #drops: Loop | undefined;
   readonly #runtime: ZoneRuntime;
   readonly #databasePass: DatabasePass;
   readonly #hostPass: HostPass | undefined;
@@ -122,6 +126,24 @@ export class ZoneLoops {
       pass: async (signal) =>
         this.#hasPassed ? this.#statusPass.run(signal) : { wait: REVISIT, isBlocked: false },
     });
+    const { dropsInterval } = runtime.configuration;
+    const counts = host === undefined || dropsInterval === 0 ? undefined : runtime.dropCounts();
+    const dropPass =
+      counts &&
+      new DropPass({
+        look: (signal) => counts.look(signal),
+        interval: dropsInterval,
+        metrics: new DropMetrics(metrics.registry),
+        log,
+      });
+    this.#drops =
+      dropPass &&
+      new Loop({
+        ...common,
+        name: 'drops',
+        pass: async (signal) =>
+          this.#hasPassed ? dropPass.run(signal) : { wait: REVISIT, isBlocked: false },
+      });
     const proofPass = this.#proofPass;
     this.#proofs =
       proofPass &&
@@ -134,9 +156,14 @@ export class ZoneLoops {
   }
 
   get all(): readonly Loop[] {
-    return [this.databases, this.host, this.#connections, this.#statuses, this.#proofs].filter(
-      (loop) => loop !== undefined,
-    );
+    return [
+      this.databases,
+      this.host,
+      this.#connections,
+      this.#statuses,
+      this.#proofs,
+      this.#drops,
+    ].filter((loop) => loop !== undefined);
   }
 
   /** Why not all of the zone can be kept, if so. */

@@ -60,7 +60,7 @@ import { egressProbing } from '../process/egress-probing.ts';
 import type { Logger } from '../process/logger.ts';
 import { objectSource, openStore, type OpenObjects } from '../settings/object-store.ts';
 import { DriftReports } from './drift-reports.ts';
-import { droppedIn } from './drop-counters.ts';
+import { DropCounts, droppedIn, type DropSource } from './drop-counters.ts';
 import { explained } from './explained.ts';
 import { explainedPacket } from './packet-explained.ts';
 import { followedObject } from './followed-object.ts';
@@ -557,13 +557,18 @@ export class ZoneRuntime implements AsyncDisposable {
 
   /** What the node drops, by counters of flows. Throws ConfigurationError when the host is left alone. */
   drops(seconds: number, signal: AbortSignal): Promise<DropsReport> {
+    return droppedIn(this.#dropSource(), seconds, signal);
+  }
+
+  /** The same again and again. Throws ConfigurationError when the host is left alone. */
+  dropCounts(): DropCounts {
+    return new DropCounts(this.#dropSource());
+  }
+
+  #dropSource(): DropSource {
     const { ofctl } = this.#hostOrThrow();
     const { configuration, facts, controller, northbound, southbound, host } = this;
-    return droppedIn(
-      { configuration, facts, controller, northbound, southbound, host, ofctl },
-      seconds,
-      signal,
-    );
+    return { configuration, facts, controller, northbound, southbound, host, ofctl };
   }
 
   #hostOrThrow(): OpenHost {

@@ -91,7 +91,7 @@ describe.skipIf(whyNoLab !== undefined)(
 
     beforeAll(async () => {
       lab = await testLab(NAME);
-      const tenants = new Tenants(lab.record);
+      const tenants = new Tenants(lab.record, { daemonArguments: ['--drops-interval', '2'] });
       writeFileSync(join(tenants.manifests, 'drops.yaml'), manifestsText(objects));
       await tenants.start();
       const byPod = async (which: 'primary' | 'default'): Promise<ReadonlyMap<string, string>> =>
@@ -140,6 +140,19 @@ describe.skipIf(whyNoLab !== undefined)(
         direction: 'Egress',
         rule: { name: 'rule', source: 'reference/topology.md §18.2' },
       });
+    });
+
+    test('is in the metrics of the daemon, by network', async () => {
+      const counted = async (): Promise<number> => {
+        const curl = ['curl', '--silent', '--max-time', '10', 'http://127.0.0.1:9476/metrics'];
+        const { stdout } = await runInside(lab.record, ['on', 'n1', ...curl]);
+        const series =
+          /^heddle_dropped_packets_total\{network="blue_l3net",reason="policy\/default-deny",direction="Ingress"\} (\d+)$/m;
+        return Number(series.exec(stdout)?.[1] ?? 0);
+      };
+      const before = await counted();
+      await ping('blue/web-2', address('blue/web-1'));
+      await expect.poll(async () => (await counted()) - before, SOON).toBe(PACKETS);
     });
 
     test('the isolation of networks: a pod of one asks the other one’s on the default network', async () => {

@@ -21,7 +21,7 @@ function loopsOf(
 ): ZoneLoops {
   const runtime = {
     connectionTables: { look },
-    configuration: { node: 'n1', verifyInterval: interval },
+    configuration: { node: 'n1', verifyInterval: interval, dropsInterval: 0 },
     store: { objects: new MemoryStore() },
     controller: {
       isStarted: true,

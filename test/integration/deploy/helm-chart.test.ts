@@ -277,7 +277,9 @@ describe.skipIf(typeof tools === 'string')('the Helm chart', () => {
   test('brings what kubectl apply -k deploy/monitoring brings, where it is wanted', async () => {
     const kustomization = await applied(join(DEPLOY, 'monitoring'));
     const without = await rendered();
-    const whole = await rendered({ monitoring: { podMonitor: true, alerts: true } });
+    const whole = await rendered({
+      monitoring: { podMonitor: true, alerts: true, dashboards: true },
+    });
     const added = new Map([...whole].filter(([key]) => !without.has(key)));
     expect(added).toEqual(kustomization);
     const alone = await rendered({

@@ -1,4 +1,4 @@
-/** Alerts ask for metrics that there are, and lead to pages that there are. */
+/** Alerts and dashboards ask for metrics that there are, and alerts lead to pages that there are. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -42,6 +42,63 @@ describe('alerts', () => {
     expect(new Set(names).size).toBe(names.length);
     const pages = rules.map(({ annotations }) => annotations['runbook_url']?.split('#')[1]);
     expect(runbooks.filter((title) => !pages.includes(title?.toLowerCase()))).toEqual([]);
+  });
+});
+
+interface GrafanaPanel {
+  readonly id: number;
+  readonly type: string;
+  readonly title: string;
+  readonly gridPos: {
+    readonly x: number;
+    readonly y: number;
+    readonly w: number;
+    readonly h: number;
+  };
+  readonly targets?: readonly { readonly expr: string }[];
+}
+
+describe('dashboards', () => {
+  const folder = 'deploy/monitoring/dashboards';
+  const all = readdirSync(join(ROOT, folder)).map((name) => ({
+    name,
+    ...(JSON.parse(read(join(folder, name))) as {
+      readonly uid: string;
+      readonly templating: { readonly list: readonly { readonly query: unknown }[] };
+      readonly panels: readonly GrafanaPanel[];
+    }),
+  }));
+
+  test.each(all)('$name asks for metrics of Heddle', ({ panels, templating }) => {
+    const texts = [
+      ...panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr)),
+      ...templating.list.map(({ query }) => JSON.stringify(query)),
+    ];
+    const metrics = texts.flatMap((text) => text.match(/(?:heddle|ovnkube)_\w+/g) ?? []);
+    expect(metrics.length).toBeGreaterThan(5);
+    const named = metrics.map((name) => name.replace(/_bucket$/, ''));
+    expect(named.filter((name) => !hasMetric(name))).toEqual([]);
+  });
+
+  test.each(all)('$name has panels beside each other', ({ panels }) => {
+    const taken = new Set<string>();
+    for (const { title, gridPos } of panels)
+      for (let x = gridPos.x; x < gridPos.x + gridPos.w; x += 1)
+        for (let y = gridPos.y; y < gridPos.y + gridPos.h; y += 1) {
+          expect(x, title).toBeLessThan(24);
+          expect(taken.has(`${x} ${y}`), title).toBe(false);
+          taken.add(`${x} ${y}`);
+        }
+    expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length);
+  });
+
+  test('are all applied', () => {
+    const { configMapGenerator } = parse(read('deploy/monitoring/kustomization.yaml')) as {
+      configMapGenerator: { files: string[] }[];
+    };
+    expect(configMapGenerator.flatMap(({ files }) => files).sort()).toEqual(
+      all.map(({ name }) => `dashboards/${name}`).sort(),
+    );
   });
 });
 

@@ -220,7 +220,7 @@ export const FEATURES: readonly Feature[] = [
       {
         on: [DEFAULT, LAYER3],
         proof: 'packets',
-        by: [['e2e/policy-cases.test', 'an AdminNetworkPolicy comes before NetworkPolicies']],
+        by: [['support/lab/policy-cases', 'an AdminNetworkPolicy comes before NetworkPolicies']],
       },
       {
         on: [LAYER2],

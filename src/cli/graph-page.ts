@@ -1,4 +1,4 @@
-/** `heddle graph --html`: the networks of a cluster, as a node has them, as one page. */
+/** The networks of a cluster, as a node has them, as one page: of `heddle graph --html` and `heddle ui`. */
 import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Command } from 'commander';
@@ -30,6 +30,7 @@ import { dotText } from '../graph/dot.ts';
 import { svgText } from '../graph/svg.ts';
 import { partOf, topologyGraph } from '../graph/topology-graph.ts';
 import { pageHtml, type PageAssets } from '../page/page-html.ts';
+import type { PageData } from '../page/page-data.ts';
 import { pageOf } from '../page/page-of-zone.ts';
 import { ConfigurationError } from '../process/configuration-error.ts';
 import { VERSION } from '../process/version.ts';
@@ -92,6 +93,32 @@ export async function writePage(
       '--html',
       `does not go with ${wrong}: a page has all networks, and shows any of them`,
     );
+  const { page, found } = await pageData(command, proof);
+  const html = pageHtml(page, await pageAssets());
+  const unfinished = `${file}.new`;
+  try {
+    await writeFile(unfinished, html);
+    await rename(unfinished, file);
+  } catch (error) {
+    await rm(unfinished, { force: true });
+    throw error;
+  }
+  report(`${page.networks.length} networks, ${page.pods.length} pods: ${file}`);
+  reportWrong(found);
+}
+
+export interface FoundPage {
+  readonly page: PageData;
+  /** What is wrong with objects. */
+  readonly found: PlanReport;
+}
+
+/** What a page shows now; `tells`: says on standard error whether a daemon answered. Throws ConfigurationError for a certificate that does not hold, or is of another node. */
+export async function pageData(
+  command: Command,
+  proof: string | undefined,
+  { tells = true } = {},
+): Promise<FoundPage> {
   const certificate = proof === undefined ? undefined : await certificateIn(proof);
   const configuration = configurationOf(command);
   await using zone = await zoneOf(command);
@@ -102,13 +129,13 @@ export async function writePage(
     );
   const { objects } = zone.store;
   const found = await zone.report();
-  const status = await askDaemon<StatusReport>(configuration, 'status', {}, [
-    'networks',
-    'connections',
-    'nodes',
-    'problems',
-    'notes',
-  ]);
+  const status = await askDaemon<StatusReport>(
+    configuration,
+    'status',
+    {},
+    ['networks', 'connections', 'nodes', 'problems', 'notes'],
+    { tells },
+  );
   const page = pageOf({
     heddle: VERSION,
     node: zone.node,
@@ -127,17 +154,7 @@ export async function writePage(
         : { ...status, objects: status.objects ?? [], notInForce: status.notInForce ?? [] },
     certificate,
   });
-  const html = pageHtml(page, await assets());
-  const unfinished = `${file}.new`;
-  try {
-    await writeFile(unfinished, html);
-    await rename(unfinished, file);
-  } catch (error) {
-    await rm(unfinished, { force: true });
-    throw error;
-  }
-  report(`${page.networks.length} networks, ${page.pods.length} pods: ${file}`);
-  reportWrong(found);
+  return { page, found };
 }
 
 /** Says what is wrong with manifests and objects, and sets the exit code. */
@@ -185,7 +202,7 @@ async function certificateIn(file: string): Promise<Certificate> {
 }
 
 /** The build puts them beside the compiled command. */
-async function assets(): Promise<PageAssets> {
+export async function pageAssets(): Promise<PageAssets> {
   const read = (name: string): Promise<string> =>
     readFile(join(import.meta.dirname, '../../dist/cli', name), 'utf8');
   return { script: await read('page.js'), style: await read('page.css') };

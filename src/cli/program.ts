@@ -29,6 +29,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<CommandModule>>> = {
   render: () => import('./render.ts'),
   show: () => import('./status.ts'),
   status: () => import('./status.ts'),
+  ui: () => import('./ui.ts'),
   validate: () => import('./validate.ts'),
   verify: () => import('./verify.ts'),
   version: () => import('./version.ts'),

@@ -1,4 +1,4 @@
-/** A page as one HTML file that asks nobody for anything. Names in it are others' text: they are data, and never markup. Pure. */
+/** A page as one HTML file, which asks nobody for anything but, where it is served, whether there is a newer one. Names in it are others' text: they are data, and never markup. Pure. */
 import { createHash } from 'node:crypto';
 import { visibleLines } from '../api/visible-text.ts';
 import type { PageData } from './page-data.ts';
@@ -15,8 +15,8 @@ const DATA_ELEMENT = 'data';
 const hashOf = (text: string): string =>
   `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
 
-/** Nothing is loaded, sent or framed, and nothing runs but this script: pictures alone may be `data:`. */
-const policyOf = ({ script, style }: PageAssets): string =>
+/** Nothing is loaded, sent or framed, and nothing runs but this script: pictures alone may be `data:`. One that is served may ask its server. */
+const policyOf = ({ script, style }: PageAssets, isServed: boolean): string =>
   [
     "default-src 'none'",
     `script-src ${hashOf(script)}`,
@@ -24,6 +24,7 @@ const policyOf = ({ script, style }: PageAssets): string =>
     'img-src data:',
     "base-uri 'none'",
     "form-action 'none'",
+    ...(isServed ? ["connect-src 'self'"] : []),
   ].join('; ');
 
 /** JSON in which no string ends the element that it is in, or turns round or hides what is shown of it. */
@@ -32,8 +33,8 @@ export const embeddedJson = (value: unknown): string =>
     typeof member === 'string' ? visibleLines(member) : member,
   ).replaceAll('<', '\\u003c');
 
-/** Throws for a script or style that would end its element. */
-export function pageHtml(data: PageData, assets: PageAssets): string {
+/** Throws for a script or style that would end its element. `isServed`: by `heddle ui`, and no file. */
+export function pageHtml(data: PageData, assets: PageAssets, isServed = false): string {
   for (const name of ['script', 'style'] as const)
     if (/<\/(?:script|style)|<!--/i.test(assets[name]))
       throw new Error(`the ${name} of the page would end its element`);
@@ -42,7 +43,7 @@ export function pageHtml(data: PageData, assets: PageAssets): string {
     '<html lang="en">',
     '<head>',
     '<meta charset="utf-8">',
-    `<meta http-equiv="Content-Security-Policy" content="${policyOf(assets)}">`,
+    `<meta http-equiv="Content-Security-Policy" content="${policyOf(assets, isServed)}">`,
     '<meta name="viewport" content="width=device-width, initial-scale=1">',
     '<meta name="referrer" content="no-referrer">',
     '<meta name="color-scheme" content="light dark">',

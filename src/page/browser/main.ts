@@ -1,10 +1,11 @@
-/** The page: reads the data that is in its document, and draws it. It asks nobody for anything. */
+/** The page: reads the data that is in its document, and draws it. */
 import { OUTSIDE } from '../../reach/way.ts';
 import type { PageData } from '../page-data.ts';
 import { Pairs } from '../pairs.ts';
 import { KINDS, PROOFS } from './cells.ts';
 import { byId, element } from './dom.ts';
 import { Matrix } from './matrix.ts';
+import { followNewer } from './newer.ts';
 import { Panel } from './panel.ts';
 import { hashOf, placeOf } from './places.ts';
 
@@ -168,4 +169,5 @@ addEventListener('keydown', (event) => {
 });
 filter();
 open(false);
+followNewer(data.time);
 performance.mark('drawn');

@@ -126,16 +126,22 @@ export class RunningCommand implements AsyncDisposable {
   readonly #child: ChildProcess;
   readonly #ended: Promise<number | null>;
   readonly #log: () => string;
+  readonly #printed: () => string;
 
   constructor(child: ChildProcess) {
     this.#child = child;
     this.#ended = new Promise((done) => child.once('close', done));
-    collect(child.stdout);
+    this.#printed = collect(child.stdout);
     this.#log = collect(child.stderr);
   }
 
   get log(): string {
     return this.#log();
+  }
+
+  /** What it wrote to standard output. */
+  get printed(): string {
+    return this.#printed();
   }
 
   get pid(): number {

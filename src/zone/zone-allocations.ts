@@ -43,12 +43,14 @@ export class ZoneAllocations {
   async caughtUp(signal: AbortSignal): Promise<void> {
     const { podAddresses, node } = this.#options;
     if (this.#manager !== undefined) await this.#isAllocated(this.#manager, signal);
-    if (podAddresses !== undefined)
-      await orGiveUp(
-        podAddresses.caughtUp(signal),
-        signal,
-        `the addresses of the pods of node ${node}`,
-      );
+    if (podAddresses === undefined) return;
+    await orGiveUp(
+      podAddresses.caughtUp(signal),
+      signal,
+      `the addresses of the pods of node ${node}`,
+    );
+    // Endpoints of services follow from these addresses.
+    if (this.#manager !== undefined) await this.#isAllocated(this.#manager, signal);
   }
 
   /** Takes an event to be written, by who writes those of this node's pods. */

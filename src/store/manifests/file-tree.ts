@@ -94,10 +94,10 @@ export class FileTree {
     return scan;
   }
 
-  /** Rereads these files alone. */
+  /** Rereads these files alone, each once: many objects may be in one. */
   async reread(paths: Iterable<string>): Promise<TreeChanges> {
     const scan = new Scan();
-    for (const path of paths) {
+    for (const path of new Set(paths)) {
       await this.#file(path, scan, true);
       this.#forget([path], scan);
     }

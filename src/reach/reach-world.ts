@@ -33,13 +33,13 @@ interface Peer {
   isIn(block: AddressBlock): boolean;
 }
 
-interface NetworkRules {
+interface Policies {
   readonly policies: readonly Policy[];
   /** In the order in which they are asked. */
   readonly admins: readonly AdminPolicy[];
 }
 
-const NO_RULES: NetworkRules = { policies: [], admins: [] };
+const NO_POLICIES: Policies = { policies: [], admins: [] };
 
 const ofSubject = ({ namespace, podSelector }: Policy): string =>
   selectionId({ namespace, podSelector, isLegacy: false });
@@ -53,11 +53,12 @@ export class ReachWorld {
   readonly outside: readonly string[];
   readonly #facts: ZoneFacts;
   readonly #services: ReadonlyMap<string, KnownService>;
-  readonly #rules: ReadonlyMap<string, NetworkRules>;
+  readonly #policies: ReadonlyMap<string, Policies>;
   readonly #firewalls: ReadonlyMap<string, readonly Firewall[]>;
   readonly #classes: MemberClasses;
   /** Networks whose services a connection shares with one. */
   readonly #serviceNeighbours: ReadonlyMap<string, ReadonlySet<string>>;
+  readonly #policiesOver = new Map<MemberClass, Policies>();
   readonly #passages = new Map<MemberClass, Map<MemberClass, readonly Passage[]>>();
 
   constructor(facts: ZoneFacts, pods: readonly Pod[], services: readonly Service[]) {
@@ -68,7 +69,7 @@ export class ReachWorld {
     this.#services = new Map(services.map(knownService).map((one) => [one.key, one]));
     const policies = facts.policies.all();
     const admins = facts.admins.all();
-    this.#rules = rulesByNetwork(facts, policies, admins);
+    this.#policies = policiesByNetwork(facts, policies, admins);
     this.#firewalls = facts.settings.features.egressFirewall
       ? Map.groupBy(facts.firewalls.all(), ({ namespace }) => namespace)
       : new Map<string, Firewall[]>();
@@ -133,23 +134,29 @@ export class ReachWorld {
 
   /** Policies that decide what a member gets, or what it sends. */
   policiesOf(self: MemberClass, direction: PolicyDirection): readonly string[] {
-    const { policies, admins } = this.#rules.get(self.network) ?? NO_RULES;
+    const { policies, admins } = this.#over(self);
     return [
       ...admins
-        .filter(
-          ({ subject, rules }) =>
-            self.role === 'primary' &&
-            self.selections.has(subject.id) &&
-            rules.some((rule) => rule.direction === direction),
-        )
+        .filter(({ rules }) => rules.some((rule) => rule.direction === direction))
         .map(({ kind, name }) => `${kind} ${name}`),
-      ...policies
-        .filter(
-          (policy) =>
-            policy.directions.includes(direction) && self.selections.has(ofSubject(policy)),
-        )
-        .map(policyObject),
+      ...policies.filter(({ directions }) => directions.includes(direction)).map(policyObject),
     ];
+  }
+
+  /** Those that select a member; administrators' are about primary networks. */
+  #over(self: MemberClass): Policies {
+    const known = this.#policiesOver.get(self);
+    if (known !== undefined) return known;
+    const { policies, admins } = this.#policies.get(self.network) ?? NO_POLICIES;
+    const found = {
+      policies: policies.filter((policy) => self.selections.has(ofSubject(policy))),
+      admins:
+        self.role === 'primary'
+          ? admins.filter(({ subject }) => self.selections.has(subject.id))
+          : [],
+    };
+    this.#policiesOver.set(self, found);
+    return found;
   }
 
   #worked(from: MemberClass, to: MemberClass): readonly Passage[] {
@@ -202,34 +209,31 @@ export class ReachWorld {
     peer: Peer,
     numberOf: MemberClass['numberOf'],
   ): PortSet {
-    const { policies, admins } = this.#rules.get(self.network) ?? NO_RULES;
+    const { policies, admins } = this.#over(self);
     const tier = (name: AdminPolicy['tier'], open: PortSet): Verdict =>
       asked(
         admins
-          .filter((one) => one.tier === name && self.selections.has(one.subject.id))
+          .filter((one) => one.tier === name)
           .flatMap(({ rules }) => rules)
           .filter((rule) => rule.direction === direction && meansAdmin(rule, peer)),
         open,
         numberOf,
       );
-    const isUnderAdmins = self.role === 'primary';
-    const first = isUnderAdmins ? tier('Admin', PortSet.ALL) : UNDECIDED;
-    const own = policies.filter(
-      (policy) => policy.directions.includes(direction) && self.selections.has(ofSubject(policy)),
-    );
-    if (own.length > 0) {
-      const { passesIcmp } = this.#facts.settings.policies;
-      const let_ = own
-        .flatMap(({ rules }) => rules)
-        .filter((rule) => rule.direction === direction && means(rule, peer))
-        .reduce(
-          (all, { ports }) => all.or(PortSet.ofRule(ports, numberOf)),
-          passesIcmp ? PortSet.ICMP : PortSet.NONE,
-        );
-      return first.allowed.or(first.open.and(let_));
+    const first = tier('Admin', PortSet.ALL);
+    const closing = policies.filter(({ directions }) => directions.includes(direction));
+    if (closing.length === 0) {
+      const last = tier('Baseline', first.open);
+      return first.allowed.or(last.allowed).or(last.open);
     }
-    const last = isUnderAdmins ? tier('Baseline', first.open) : { ...UNDECIDED, open: first.open };
-    return first.allowed.or(last.allowed).or(last.open);
+    const { passesIcmp } = this.#facts.settings.policies;
+    const allowed = closing
+      .flatMap(({ rules }) => rules)
+      .filter((rule) => rule.direction === direction && means(rule, peer))
+      .reduce(
+        (all, { ports }) => all.or(PortSet.ofRule(ports, numberOf)),
+        passesIcmp ? PortSet.ICMP : PortSet.NONE,
+      );
+    return first.allowed.or(first.open.and(allowed));
   }
 
   /** The first rule that is about a packet decides; what none is about passes. */
@@ -255,8 +259,6 @@ interface Verdict {
   readonly allowed: PortSet;
   readonly open: PortSet;
 }
-
-const UNDECIDED: Verdict = { allowed: PortSet.NONE, open: PortSet.ALL };
 
 function asked(
   rules: readonly AdminRule[],
@@ -323,11 +325,11 @@ const knownService = ({ metadata, spec }: Service): KnownService => ({
   ports: spec.ports ?? [],
 });
 
-function rulesByNetwork(
+function policiesByNetwork(
   facts: ZoneFacts,
   policies: readonly Policy[],
   admins: readonly AdminPolicy[],
-): ReadonlyMap<string, NetworkRules> {
+): ReadonlyMap<string, Policies> {
   const ordered = admins.toSorted((a, b) => a.priority - b.priority || (a.name < b.name ? -1 : 1));
   const placed = policies.map((policy) => ({
     policy,

@@ -40,11 +40,12 @@ const LONG_INTEGRATION = [
 const ALONE = 'test/e2e/kubernetes/install.test.ts';
 /**
  * What is left to `--release`: minutes each of programs that are ended, restarted and exchanged while every packet is counted, of all cases of
- * policies and services (the installation on Kubernetes runs upstream's), of next hops outside, of random requests of tenants, and of an image that is
- * built twice.
+ * policies and services (the installation on Kubernetes runs upstream's), of next hops outside, of floods and random requests of tenants, and of an
+ * image that is built twice.
  */
 const OF_RELEASE = [
   'e2e/external-routes',
+  'e2e/hostile/floods',
   'e2e/hostile/tenant-requests',
   'e2e/kubernetes-faults',
   'e2e/policy-cases',

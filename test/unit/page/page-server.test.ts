@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { request, type IncomingHttpHeaders } from 'node:http';
+import { request, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { pageServer, type ServedPage } from '../../../src/page/page-server.ts';
@@ -34,7 +34,7 @@ async function ask(
 ): Promise<Answer> {
   const asked = request({ port, host: '127.0.0.1', path, method, headers, agent: false });
   asked.end();
-  const [response] = (await once(asked, 'response')) as [import('node:http').IncomingMessage];
+  const [response] = (await once(asked, 'response')) as [IncomingMessage];
   let text = '';
   for await (const part of response) text += String(part);
   return { status: response.statusCode, headers: response.headers, text };

@@ -8,7 +8,6 @@ import type { Command } from 'commander';
 import { errorText } from '../api/error-text.ts';
 import { listenPrivately } from '../control/private-socket.ts';
 import { pageHtml } from '../page/page-html.ts';
-import { pageServer, type ServedPage } from '../page/page-server.ts';
 import { isLoopback, parseBindAddress } from '../process/bind-address.ts';
 import { ConfigurationError } from '../process/configuration-error.ts';
 import { limitConnections } from '../process/connection-limit.ts';
@@ -16,6 +15,7 @@ import { pageAssets, pageData } from './graph-page.ts';
 import { INVENT_NODES } from './invented-zone.ts';
 import { addSettings } from './options.ts';
 import { print, report } from './output.ts';
+import { pageServer, type ServedPage } from './ui-server.ts';
 import { exitCodeOf } from './user-errors.ts';
 
 const DEFAULT_LISTEN = '127.0.0.1:9480';

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { request, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { pageServer, type ServedPage } from '../../../src/page/page-server.ts';
+import { pageServer, type ServedPage } from '../../../src/cli/ui-server.ts';
 
 const TOKEN = 'a-token-of-some-length';
 const PAGE: ServedPage = { html: '<!doctype html>the page', time: '2026-01-01T00:00:00.000Z' };

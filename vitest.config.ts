@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
-import { LongFilesFirst } from './test/support/run/long-files-first.ts';
+import { FileOrder } from './test/support/run/file-order.ts';
 
 const processorTime = 'test/support/run/processor-time.ts';
 const propertySeed = 'test/support/run/property-seed.ts';
@@ -22,7 +22,7 @@ const ON_KUBERNETES = ['kubernetes/install', 'kubernetes-faults', 'kubernetes-po
 /** Three layers: pure tests, tests against real servers, and end-to-end tests with packets in the lab. */
 export default defineConfig({
   test: {
-    sequence: { sequencer: LongFilesFirst },
+    sequence: { sequencer: FileOrder },
     projects: [
       {
         test: {

@@ -117,6 +117,15 @@ describe.skipIf(whyNoLab !== undefined)(
       const { device, mac, addresses } = link;
       return { namespace: found.namespace, device, mac, addresses };
     };
+    /** Waits until a pod is attached: it gets its addresses once the manager has read it. */
+    const arrived = async (name: string): Promise<void> => {
+      await expect
+        .poll(async () => {
+          await tenants.settle();
+          return attachedPods(lab.record).map((one) => one.name);
+        }, SOON)
+        .toContain(`${SPACE}/${name}`);
+    };
     const addressOf = (name: string): string => end(name).addresses[0]?.split('/')[0] ?? '';
     /** What became of the guest's connection with its partner, which goes on, and of what it sent beside it. */
     async function streaming(during: () => Promise<void>): Promise<Streamed> {
@@ -184,7 +193,7 @@ describe.skipIf(whyNoLab !== undefined)(
 
     test('moves to another node with its connections, and is answered for in one place', async () => {
       declare('b.yaml', launcher('b', 'n2', 2));
-      await tenants.settle();
+      await arrived('b');
       expect([end('b').mac, end('b').addresses]).toEqual([end('a').mac, end('a').addresses]);
       expect(await enabled('n2')).toMatchObject({ b: 'false' });
       await prepareGuest(lab.record, GUEST, end('b'));
@@ -201,7 +210,7 @@ describe.skipIf(whyNoLab !== undefined)(
     });
 
     test('goes on as before once the pod that it left has gone', async () => {
-      rmSync(join(tenants.manifests, 'a.yaml'));
+      rmSync(join(tenants.manifests, 'a.yaml'), { force: true });
       await tenants.settle();
       await expect.poll(() => enabled('n2'), SOON).toEqual({ b: '[]' });
       await streaming(() => sleep(MOMENT_MS / 2));
@@ -209,11 +218,11 @@ describe.skipIf(whyNoLab !== undefined)(
 
     test('that is to move and does not arrive goes on where it is, and nobody hears of the pod that it did not get to', async () => {
       declare('c.yaml', launcher('c', 'n1', 3));
-      await tenants.settle();
+      await arrived('c');
       await prepareGuest(lab.record, GUEST, end('c'));
       const streamed = await streaming(async () => {
         expect(await enabled('n1')).toMatchObject({ c: 'false' });
-        rmSync(join(tenants.manifests, 'c.yaml'));
+        rmSync(join(tenants.manifests, 'c.yaml'), { force: true });
         await tenants.settle();
         await sleep(MOMENT_MS / 2);
       });
@@ -223,7 +232,7 @@ describe.skipIf(whyNoLab !== undefined)(
 
     test('arrives while the daemons of both nodes are killed', async () => {
       declare('d.yaml', launcher('d', 'n1', 4));
-      await tenants.settle();
+      await arrived('d');
       await prepareGuest(lab.record, GUEST, end('d'));
       await streaming(async () => {
         await runGuest(lab.record, GUEST, end('d'), end('b'));

@@ -1,4 +1,7 @@
-/** The order of files of tests: what takes long begins first, so that no worker is left alone with it at the end. */
+/**
+ * The order of files of tests: what takes long begins first, so that no worker is left alone with it at the end. What counts every packet of a move
+ * comes last, when the virtual machine beside it has come to its end.
+ */
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /** Half a minute and more, the longest first; in virtual machines programs start slowly. The others are short or begin early by their size. */
@@ -20,12 +23,21 @@ const LONG = [
   'integration/cni/cni',
 ].map((name) => `/test/${name}.test.ts`);
 
+const LAST = [
+  'e2e/egress-service',
+  'e2e/egress-fence',
+  'e2e/egress-failover',
+  'e2e/virtual-machines',
+].map((name) => `/test/${name}.test.ts`);
+
 const place = ({ moduleId }: TestSpecification): number => {
-  const found = LONG.findIndex((name) => moduleId.endsWith(name));
-  return found === -1 ? LONG.length : found;
+  const placeIn = (names: readonly string[]): number =>
+    names.findIndex((name) => moduleId.endsWith(name));
+  const [first, last] = [placeIn(LONG), placeIn(LAST)];
+  return first === -1 ? LONG.length + 1 + last : first;
 };
 
-export class LongFilesFirst extends BaseSequencer {
+export class FileOrder extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     return (await super.sort(files)).toSorted((a, b) => place(a) - place(b));
   }

@@ -40,6 +40,11 @@ export type Verdict = 'allowed' | 'unauthenticated' | 'forbidden' | 'busy' | 'un
 /** Milliseconds for which an answer holds, as long as kube-rbac-proxy and controller-runtime keep theirs or less. */
 const ALLOWED_FOR = 60_000;
 const REFUSED_FOR = 10_000;
+/**
+ * Milliseconds for which who was let in is let in while the API server can't be asked. That it can't is what metrics and alerts tell of,
+ * and an outage of a night is to be seen until the morning.
+ */
+const UNASKED_FOR = 24 * 60 * 60 * 1000;
 const ANSWER_LIMIT = 5000;
 const MOST_KNOWN = 256;
 /** Tokens that were let in are asked for at any time; of others so many a second, for anybody can make some up. */
@@ -51,8 +56,9 @@ export class MetricsAccess {
   readonly #log: Pick<Logger, 'warn'>;
   readonly #now: () => number;
   /** By the token's digest: tokens are kept nowhere. */
-  readonly #known = new Map<string, { readonly verdict: Promise<Verdict>; until: number }>();
-  readonly #trusted = new Set<string>();
+  readonly #known = new Map<string, { verdict: Promise<Verdict>; until: number }>();
+  /** By the digest of a token that was let in: when the API server answered so last. */
+  readonly #trusted = new Map<string, number>();
   #window = { start: -Infinity, asked: 0 };
   #complaint: string | undefined;
 
@@ -81,13 +87,22 @@ export class MetricsAccess {
     this.#known.set(key, entry);
     keepNewest(this.#known, MOST_KNOWN);
     const verdict = await entry.verdict;
+    if (verdict === 'unavailable') {
+      const letIn = this.#trusted.get(key);
+      if (letIn === undefined || now - letIn >= UNASKED_FOR) {
+        this.#known.delete(key);
+        return verdict;
+      }
+      entry.verdict = Promise.resolve('allowed');
+      entry.until = now + REFUSED_FOR;
+      return 'allowed';
+    }
     this.#trusted.delete(key);
     if (verdict === 'allowed') {
-      this.#trusted.add(key);
+      this.#trusted.set(key, now);
       keepNewest(this.#trusted, MOST_TRUSTED);
     }
-    if (verdict === 'unavailable') this.#known.delete(key);
-    else entry.until = now + (verdict === 'allowed' ? ALLOWED_FOR : REFUSED_FOR);
+    entry.until = now + (verdict === 'allowed' ? ALLOWED_FOR : REFUSED_FOR);
     return verdict;
   }
 

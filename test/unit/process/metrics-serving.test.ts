@@ -247,13 +247,47 @@ describe('who may read metrics', () => {
     expect(await access.judge('Bearer later')).toBe('unauthenticated');
   });
 
-  test('an API server that does not answer lets nobody in, and is asked again', async () => {
+  test('an API server that does not answer lets nobody in who was not before, and is asked again', async () => {
     const reviews = new Reviews({ good: 'sa:good' }, ['sa:good']);
     const { access } = judged(reviews);
     reviews.isReachable = false;
     expect(await access.judge('Bearer good')).toBe('unavailable');
     reviews.isReachable = true;
     expect(await access.judge('Bearer good')).toBe('allowed');
+  });
+
+  test('who was let in reads on for a day while the API server can’t be asked, or alerts on that would see nothing', async () => {
+    const reviews = new Reviews({ good: 'sa:good', other: 'sa:other' }, ['sa:good']);
+    const { access, clock } = judged(reviews);
+    expect(await access.judge('Bearer good')).toBe('allowed');
+    expect(await access.judge('Bearer other')).toBe('forbidden');
+    reviews.isReachable = false;
+    const day = 24 * 60 * 60 * 1000;
+    for (const now of [60_000, 360_000, day - 1]) {
+      clock.now = now;
+      expect(await access.judge('Bearer good')).toBe('allowed');
+      expect(await access.judge('Bearer other')).toBe('unavailable');
+      expect(await access.judge('Bearer invented')).toBe('unavailable');
+    }
+    clock.now = day + 10_000;
+    expect(await access.judge('Bearer good')).toBe('unavailable');
+  });
+
+  test('a token that was revoked meanwhile is refused with the first answer', async () => {
+    const tokens: Record<string, string> = { good: 'sa:good' };
+    const reviews = new Reviews(tokens, ['sa:good']);
+    const { access, clock } = judged(reviews);
+    await access.judge('Bearer good');
+    reviews.isReachable = false;
+    clock.now = 60_000;
+    expect(await access.judge('Bearer good')).toBe('allowed');
+    delete tokens['good'];
+    reviews.isReachable = true;
+    clock.now = 70_000;
+    expect(await access.judge('Bearer good')).toBe('unauthenticated');
+    reviews.isReachable = false;
+    clock.now = 80_000;
+    expect(await access.judge('Bearer good')).toBe('unavailable');
   });
 
   test.each([undefined, '', 'Bearer', 'Bearer ', 'Basic Zm9v', 'good', 'Bearer a b'])(

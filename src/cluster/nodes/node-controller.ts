@@ -71,6 +71,8 @@ export class NodeController {
   readonly #withoutId = new Set<string>();
   /** Ids of annotations that can't be read, as they were told of, by node. */
   readonly #tornIds = new Map<string, string>();
+  /** What nodes carry and another node has, in words, until they are told: an id, subnets. */
+  readonly #taken = new Map<string, { id?: string; subnets: readonly string[] }>();
   /** What is wrong with the addresses that nodes say of themselves. */
   readonly #hostProblems = new Map<string, string>();
   /** Nodes with subnets, oldest first; undefined = to be listed anew. */
@@ -118,7 +120,7 @@ export class NodeController {
       if (node === undefined) continue;
       const record = this.#recordOf(name);
       record.read(node);
-      this.subnets.adopt(name, record.carried);
+      this.#noteTaken(name, { subnets: this.subnets.adopt(name, record.carried) });
       this.#keepUnreadable(record);
     }
     for (const network of this.subnets.networks()) this.#allocateAll(network);
@@ -262,6 +264,7 @@ export class NodeController {
     if (node === undefined) {
       this.#withoutId.delete(name);
       this.#tornIds.delete(name);
+      this.#taken.delete(name);
       if (this.#ids.release(name) !== undefined) this.batch.add(this.#withoutId);
       this.#hostProblems.delete(name);
       this.#forgetNode(name);
@@ -283,6 +286,7 @@ export class NodeController {
     const id = await this.#allocateId(node);
     await this.#reportErrors(node, record.takeErrors());
     await this.#reportTornId(node, id, isIdKnown);
+    await this.#reportTaken(node, id);
     await this.#write(node, record, id, signal);
     await this.#reportUsage(node, record);
     await this.#reportHostAddresses(node);
@@ -290,7 +294,7 @@ export class NodeController {
 
   /** Somebody else wrote the annotation: what fits is adopted, what was given stays, and the rest is written over. */
   #takeOver(name: string, record: NodeRecord): void {
-    this.subnets.adopt(name, record.carried);
+    this.#noteTaken(name, { subnets: this.subnets.adopt(name, record.carried) });
     for (const network of record.carried.keys())
       if (this.subnets.has(network) && this.#allocate(name, network)) this.#report(network);
     this.#keepUnreadable(record);
@@ -355,10 +359,51 @@ export class NodeController {
       this.#ids.reserve(node.metadata.name, id);
     } catch (error) {
       if (!(error instanceof AllocationError)) throw error;
-      this.#options.log.warn(
-        { node: node.metadata.name, error: error.message },
-        'node id of the annotation can’t be kept, the node gets another one',
-      );
+      const owner = this.#ids.ownerOf(id);
+      // An annotation that can't be read is told of as that.
+      if (value === id && owner !== undefined)
+        this.#noteTaken(node.metadata.name, {
+          id: `${id} is the id of node ${owner}, which keeps it`,
+        });
+    }
+  }
+
+  #noteTaken(node: string, taken: { id?: string; subnets?: readonly string[] }): void {
+    const { subnets = [], ...others } = this.#taken.get(node) ?? {};
+    const all = [...subnets, ...(taken.subnets ?? [])];
+    if (taken.id === undefined && all.length === 0) return;
+    this.#taken.set(node, { ...others, ...taken, subnets: all });
+  }
+
+  /** A node that carries what is another one's, such as one made from a copy, gets its own, and others know it by that: somebody should know. */
+  async #reportTaken(node: Node, given: number | undefined): Promise<void> {
+    const { name } = node.metadata;
+    const taken = this.#taken.get(name);
+    if (taken === undefined) return;
+    this.#taken.delete(name);
+    const { id, subnets } = taken;
+    const [first] = subnets;
+    const more = subnets.length > 1 ? ` (and ${subnets.length - 1} more)` : '';
+    const messages = [
+      ...(id === undefined
+        ? []
+        : [
+            `annotation ${NODE_ID}: ${id}; ${given === undefined ? 'no id is left for the node' : `the node gets id ${given}`}`,
+          ]),
+      ...(first === undefined
+        ? []
+        : [
+            `annotation ${NODE_SUBNETS}: ${first}, which keeps it${more}; the node gets another one`,
+          ]),
+    ];
+    for (const message of messages) {
+      this.#options.log.warn({ node: name }, message);
+      await this.#options.store.event({
+        regarding: node,
+        type: 'Warning',
+        reason: 'InvalidAnnotation',
+        message: `Node ${name}: ${message}`,
+      });
     }
   }
 

@@ -83,9 +83,10 @@ export class NodeSubnets {
 
   /**
    * Adopts what a node carries, as far as it fits: in a range of the network, of the right size, nobody else's, one per
-   * family. The rest is neither kept nor reported; `allocate` fills what is missing.
+   * family. The rest is not kept; `allocate` fills what is missing. Returns what is another node's, in words.
    */
-  adopt(node: string, carried: AnnotatedSubnets): void {
+  adopt(node: string, carried: AnnotatedSubnets): readonly string[] {
+    const taken: string[] = [];
     for (const [network, texts] of carried) {
       const inUse = this.#networks.get(network);
       if (inUse === undefined) continue;
@@ -98,9 +99,11 @@ export class NodeSubnets {
           inUse.subnets.reserve(node, prefix);
         } catch (error) {
           if (!(error instanceof AllocationError)) throw error;
+          if (error.code === 'taken') taken.push(`of network ${network}: ${error.message}`);
         }
       }
     }
+    return taken;
   }
 
   /** Gives the node one subnet per family of the network; a node that can't get one is in `failures`. */

@@ -191,6 +191,43 @@ describe('a node id that somebody tears', () => {
   );
 });
 
+test('of two nodes with one id and subnet the older keeps them, and the other says what it gets instead, once', async () => {
+  const store = new MemoryStore();
+  const before = startManager(store);
+  await apply(store, node('n1'));
+  await before.settled();
+  await before.stop();
+  const [first] = await nodeLines(store);
+  const [original] = await store.list(nodes);
+  // A Node that somebody made from a copy of another one.
+  await apply(store, node('n2', original?.metadata.annotations));
+  await using running = startManager(store);
+  await running.settled();
+  await store.patchStatus(nodes, 'n2', { metadata: { annotations: { other: 'x' } } }, USER);
+  await running.settled();
+  const lines = await nodeLines(store);
+  expect(lines[0]).toBe(first);
+  expect(lines[1]).toContain('n2 id=3 ');
+  expect(
+    store.events.map(({ regarding, reason, message }) => [
+      regarding.metadata.name,
+      reason,
+      message,
+    ]),
+  ).toEqual([
+    [
+      'n2',
+      'InvalidAnnotation',
+      'Node n2: annotation k8s.ovn.org/node-id: 2 is the id of node n1, which keeps it; the node gets id 3',
+    ],
+    [
+      'n2',
+      'InvalidAnnotation',
+      'Node n2: annotation k8s.ovn.org/node-subnets: of network default: network 10.244.0.0/24 already owned by n1, which keeps it; the node gets another one',
+    ],
+  ]);
+});
+
 test('a node without subnets keeps its id when a manager starts while another node comes', async () => {
   const store = new MemoryStore();
   const settings = { noHostSubnetNodes: { matchLabels: { outside: 'yes' } } };

@@ -25,7 +25,7 @@ export function knownObjects(
         return await store.list(kind, both, selection);
       } catch (error) {
         if (late.aborted) why = `${kind.plural} are not listed within ${limit / 1000} s`;
-        else if (error instanceof StoreError && error.code === 'unavailable') why = error.message;
+        else if (isUnreadable(error)) why = error.message;
         else throw error;
         return informers.known(kind);
       }
@@ -33,3 +33,7 @@ export function knownObjects(
   });
   return { lists, whyUnread: () => why };
 }
+
+/** The source is away, or knows this process no more: watches that it began before go on for minutes then. */
+const isUnreadable = (error: unknown): error is StoreError =>
+  error instanceof StoreError && ['unavailable', 'unauthenticated'].includes(error.code);

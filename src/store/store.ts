@@ -12,6 +12,7 @@ export type StoreErrorCode =
   | 'conflict' //        the object changed since `resourceVersion`: read it again
   | 'invalid' //         refused by validation: do not retry unchanged
   | 'forbidden'
+  | 'unauthenticated' // the source does not know our credentials, whatever is asked
   | 'unavailable' //     source out of reach: retry with back-off
   | 'not-installed' //   the source does not serve this kind, and may later; a watch says so when it is certain
   | 'not-supported'; //  this source can't do it, and says why

@@ -296,7 +296,10 @@ export function problemOf(namespace: string, error: unknown): NetworkProblem {
       ? { namespace, message: error.message }
       : { namespace, reason: error.reason, message: error.message };
   if (error instanceof AllocationError) return { namespace, message: error.message };
-  if (error instanceof StoreError && ['invalid', 'forbidden', 'not-supported'].includes(error.code))
+  if (
+    error instanceof StoreError &&
+    ['invalid', 'forbidden', 'unauthenticated', 'not-supported'].includes(error.code)
+  )
     return { namespace, message: error.message };
   throw error;
 }

@@ -319,6 +319,7 @@ function codeOf(status: number, reason: string): StoreErrorCode {
     case 422:
       return 'invalid';
     case 401:
+      return 'unauthenticated';
     case 403:
       return 'forbidden';
     case 405:

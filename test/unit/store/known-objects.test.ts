@@ -52,6 +52,11 @@ describe('objects that are shown', () => {
         ]),
       /^namespaces are not listed within/,
     ],
+    [
+      'that does not know our token any more, while watches that it knew go on',
+      () => Promise.reject(new StoreError('unauthenticated', 'Namespaces: Unauthorized')),
+      /^Namespaces: Unauthorized$/,
+    ],
   ])(
     'are those that are followed beside a source %s, which is asked once',
     async (_what, list, why) => {

@@ -1,6 +1,6 @@
 /** Whether the daemons of nodes are there, for people, and what a node's report is worth by that. Pure. */
 import { absenceText, heartbeatOf, type DaemonAbsence, type Lease } from '../api/node-lease.ts';
-import type { NetworkState } from '../api/zone-status.ts';
+import type { NetworkState, ZoneProblem } from '../api/zone-status.ts';
 
 /** Whether somebody keeps a node's zone. */
 export interface DaemonOverview {
@@ -40,6 +40,23 @@ export function daemonOverview(
     state: 'Stale',
     ...known,
     message: `${absenceText(heartbeat)}, ${Math.round(age / 1000)} s ago by the clock of this machine`,
+  };
+}
+
+/** Milliseconds by which clocks of two machines may differ without a word. */
+export const CLOCKS = 60_000;
+
+/** That a heartbeat is too far in the future to tell anything, if so: a daemon that ended would be taken for one that runs. */
+export function clockProblem(
+  node: string,
+  lease: Lease,
+  { now, running, ended }: OverviewTime,
+): ZoneProblem | undefined {
+  const { isHeld, renewTime, renewedAt } = heartbeatOf(lease);
+  if (!isHeld || node === running || node === ended || renewedAt - now <= CLOCKS) return undefined;
+  return {
+    object: `Node ${node}`,
+    message: `whether its daemon runs can't be told: its heartbeat of ${renewTime} is in ${Math.round((renewedAt - now) / 1000)} s by the clock of this machine; set the clock of ${node}, or that of this machine`,
   };
 }
 

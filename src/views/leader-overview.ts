@@ -2,11 +2,10 @@
 import { heartbeatOf, NODE_LEASE_NAMESPACE, type Lease } from '../api/node-lease.ts';
 import type { ZoneProblem } from '../api/zone-status.ts';
 import { DEFAULT_LEASE_NAME } from '../cluster/settings.ts';
+import { CLOCKS } from './daemon-overview.ts';
 
 /** Milliseconds for which nobody may lead: one that ended without giving the lease up is followed within some 20 s. */
 const PATIENCE = 45_000;
-/** Milliseconds by which clocks may differ. */
-const CLOCKS = 60_000;
 
 /** That nobody leads, if so. Without a lease (manifests, where a lock decides) nobody is missed. `now`: milliseconds since the epoch. */
 export function leaderProblem(leases: readonly Lease[], now: number): ZoneProblem | undefined {

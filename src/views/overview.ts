@@ -24,6 +24,7 @@ import type { ClusterSettings } from '../model/model.ts';
 import { notInForce, type NotInForce } from './applied-overview.ts';
 import { connectOverview, type ConnectOverview } from './connect-overview.ts';
 import {
+  clockProblem,
   daemonOverview,
   stateNow,
   type DaemonOverview,
@@ -179,7 +180,7 @@ export function overviewOf(
       objects,
       daemons,
       egressPlacementProblems(objects, settings, time.now),
-      time.now,
+      time,
     ),
     objects: objectsOf(objects.zoneStatuses),
     notInForce: notInForce(
@@ -351,12 +352,17 @@ function objectsOf(zoneStatuses: readonly ZoneStatus[]): readonly ObjectOverview
 }
 
 function problemsOf(
-  { zoneStatuses, clusterNetworkConnects, leases }: OverviewObjects,
+  { zoneStatuses, clusterNetworkConnects, leases, nodes }: OverviewObjects,
   daemons: ReadonlyMap<string, DaemonOverview>,
   ofEgress: Overview['problems'],
-  now: number,
+  time: OverviewTime,
 ): Overview['problems'] {
-  const leader = leaderProblem(leases, now);
+  const leader = leaderProblem(leases, time.now);
+  const known = new Set(nodes.map(({ metadata }) => metadata.name));
+  const ofClocks = leases.flatMap((lease) => {
+    const node = nodeOfLease(lease);
+    return node !== undefined && known.has(node) ? (clockProblem(node, lease, time) ?? []) : [];
+  });
   // A node whose daemon is gone is a problem of its own.
   const ofAbsent = new Set(
     [...daemons].flatMap(([node, { message }]) =>
@@ -367,6 +373,7 @@ function problemsOf(
   const saidByNodes = new Set(ofNodes.map(({ object, message }) => `${object} ${message}`));
   const problems = [
     ...(leader === undefined ? [] : [leader]),
+    ...ofClocks,
     ...ofNodes,
     ...ofEgress,
     ...clusterNetworkConnects.flatMap((connect) =>

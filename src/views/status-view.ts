@@ -169,7 +169,12 @@ function conditionLines(
 /** A node whose daemon is gone says nothing else that counts. */
 const nodeLines = ({ name, daemon, message }: Overview['nodes'][number]): readonly ZoneProblem[] =>
   daemon.message !== undefined
-    ? [{ object: `Node ${name}`, message: `${daemon.state}: ${daemon.message}: ${ABSENCE_MEANS}` }]
+    ? [
+        {
+          object: `Node ${name}`,
+          message: `${daemon.state}: ${daemon.message}: ${daemon.state === 'Stale' ? ABSENCE_MEANS.replace(/\?$/, ', and do its clock and that of this machine agree?') : ABSENCE_MEANS}`,
+        },
+      ]
     : message === undefined
       ? []
       : [{ object: `Node ${name}`, message }];

@@ -384,6 +384,20 @@ describe('a node whose daemon', () => {
     expect(isHealthy(overview)).toBe(healthy);
   });
 
+  test('whose heartbeat is in the future says that a clock is off, unless it answers itself', () => {
+    const found = (age: number, known = {}): Overview['problems'] =>
+      overviewOf(objects({ age }), DEFAULT_SETTINGS, { now: NOW, ...known }).problems;
+    expect(found(-600)).toEqual([
+      {
+        object: 'Node n1',
+        message:
+          "whether its daemon runs can't be told: its heartbeat of 2026-01-01T12:10:00Z is in 600 s by the clock of this machine; set the clock of n1, or that of this machine",
+      },
+    ]);
+    expect(found(-600, { running: 'n1' })).toEqual([]);
+    expect(found(-30)).toEqual([]);
+  });
+
   test('is gone leaves what it did not use as it is, and says since when nobody is there', () => {
     const overview = overviewOf(objects({ age: 95 }, 'Unused'), DEFAULT_SETTINGS, { now: NOW });
     expect(overview.networks[0]?.nodes[0]).toEqual({ node: 'n1', subnets: [], state: 'Unused' });

@@ -92,7 +92,7 @@ test('a node whose daemon is gone is a problem once, though the cluster manager 
     }),
   );
   expect(texts(problems)).toEqual([
-    `Node n1: Stale: ${gone}, 90 s ago by the clock of this machine: its networks stay as they are, and nobody keeps them true; does "heddle node" run there?`,
+    `Node n1: Stale: ${gone}, 90 s ago by the clock of this machine: its networks stay as they are, and nobody keeps them true; does "heddle node" run there, and do its clock and that of this machine agree?`,
     'Node n1: something else',
   ]);
 });
@@ -238,7 +238,7 @@ test('a node without its daemon is one problem, however many networks it has', (
     }),
   );
   expect(texts(problems)).toEqual([
-    'Node n1: Stale: old: its networks stay as they are, and nobody keeps them true; does "heddle node" run there?',
+    'Node n1: Stale: old: its networks stay as they are, and nobody keeps them true; does "heddle node" run there, and do its clock and that of this machine agree?',
   ]);
 });
 

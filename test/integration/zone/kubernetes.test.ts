@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -11,6 +11,7 @@ import { KubernetesStore } from '../../../src/store/kubernetes/kubernetes-store.
 import { startKubeApi, type KubeApi } from '../../support/cluster/kube-api.ts';
 import { SaidOfNetworks } from '../../support/cluster/said-of-networks.ts';
 import { OvsdbServer, runOvs } from '../../support/ovsdb/ovsdb-server.ts';
+import { ownFolder } from '../../support/run/left-behind.ts';
 import { until } from '../../support/run/until.ts';
 
 const started = await startKubeApi();
@@ -157,6 +158,41 @@ describe.skipIf(typeof started === 'string')('heddle cluster and heddle node on 
     await after[Symbol.asyncDispose]();
     await store.close();
   }, 60_000);
+
+  test('what a policy would close is told before it is there, of what the API server has', async () => {
+    const file = join(ownFolder('heddle-reach'), 'policy.yaml');
+    writeFileSync(
+      file,
+      `
+apiVersion: networking.k8s.io/v1
+kind: NetworkPolicy
+metadata: {name: closed, namespace: blue}
+spec: {podSelector: {}, policyTypes: [Ingress]}
+`,
+    );
+    const plan = await heddle(
+      'plan',
+      `--kubeconfig=${api.kubeconfig}`,
+      '--reach',
+      file,
+      '--json',
+      ...SETTINGS,
+    );
+    expect(plan.stderr).toBe('');
+    expect(JSON.parse(plan.stdout)).toEqual({
+      opens: [],
+      closes: ['pod1 → pod2', 'pod2 → pod1'].map((pair) => {
+        const [from, to] = pair.split(' → ').map((pod) => `blue/${pod}`);
+        return { from, to, ports: ['everything'], pairs: 1 };
+      }),
+      opensWays: [],
+      closesWays: [],
+      notes: [],
+    });
+    expect(plan.code).toBe(2);
+    const { body } = await api.call('GET', '/apis/networking.k8s.io/v1/networkpolicies');
+    expect(body).toMatchObject({ items: [] });
+  });
 
   test('definitions that come later are taken up', async () => {
     const installed = await api.call('GET', CRDS);

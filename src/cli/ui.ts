@@ -7,6 +7,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Command } from 'commander';
 import { errorText } from '../api/error-text.ts';
 import { listenPrivately } from '../control/private-socket.ts';
+import type { PageData } from '../page/page-data.ts';
 import { pageHtml } from '../page/page-html.ts';
 import { isLoopback, parseBindAddress } from '../process/bind-address.ts';
 import { ConfigurationError } from '../process/configuration-error.ts';
@@ -75,6 +76,7 @@ async function serve(
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, end);
   const assets = await pageAssets();
   let current: ServedPage | undefined;
+  let shown = '';
   // Nobody looks: nothing is made.
   let isAsked = true;
   const server = pageServer({
@@ -93,7 +95,9 @@ async function serve(
         isAsked = false;
         try {
           const { page } = await pageData(command, proof, { tells: current === undefined });
-          current = { html: pageHtml(page, assets, true), time: page.time };
+          const content = contentOf(page);
+          if (content !== shown) current = { html: pageHtml(page, assets, true), time: page.time };
+          shown = content;
         } catch (error) {
           // What may be there later is asked for again; a mistake of the command line stays one.
           if (current === undefined && isMistake(error)) throw error;
@@ -111,6 +115,16 @@ async function serve(
     if (isSocket) rmSync(listen, { force: true });
   }
 }
+
+/** What is to be seen of a page but for when it was read: nobody is told of a newer one that says the same. */
+const contentOf = ({ time: _time, status, ...page }: PageData): string =>
+  JSON.stringify({
+    ...page,
+    status: status && {
+      ...status,
+      nodes: status.nodes.map(({ observedAt: _observedAt, ...node }) => node),
+    },
+  });
 
 const isMistake = (error: unknown): boolean => {
   const code = exitCodeOf(error);

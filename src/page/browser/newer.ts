@@ -1,7 +1,7 @@
 /** Of a page that is served: says that there is a newer one. One in a file asks nobody. */
 import { byId, element } from './dom.ts';
 
-const INTERVAL = 15_000;
+const INTERVAL = 5000;
 
 /** `time`: that of what is shown. Asks as long as somebody looks. */
 export function followNewer(time: string): void {
@@ -18,7 +18,7 @@ export function followNewer(time: string): void {
       element(
         'button',
         { id: 'newer', onClick: () => location.reload() },
-        `Show ${newest.slice(11, 16)} UTC`,
+        `Show what changed by ${newest.slice(11, 16)} UTC`,
       ),
     );
   };

@@ -15,7 +15,8 @@ const RED = `
 apiVersion: v1
 kind: Namespace
 metadata: {name: red, labels: {k8s.ovn.org/primary-user-defined-network: ''}}
----
+`;
+const RED_NETWORK = `
 apiVersion: k8s.ovn.org/v1
 kind: UserDefinedNetwork
 metadata: {name: net, namespace: red}
@@ -44,7 +45,7 @@ test('serves what there is, also what comes later, to whoever has the token, unt
   await expect.poll(text, SOON).toContain('blue_l3net');
   expect(await text()).not.toContain('red_net');
   const before = await (await ask('/time')).text();
-  installation.write('red.yaml', RED);
+  installation.write('red.yaml', `${RED}---${RED_NETWORK}`);
   await expect.poll(text, SOON).toContain('red_net');
   expect((await (await ask('/time')).text()) > before).toBe(true);
   expect(running.log).toBe('read from objects and databases, not from a daemon\n');
@@ -115,6 +116,7 @@ describe.skipIf(chromium === undefined)('in a browser', () => {
   test('a page that is open says that there is a newer one, and shows it', async () => {
     using installation = new Installation();
     installation.copy(TWO_TENANTS);
+    installation.write('red.yaml', RED);
     await using running = ui(installation.manifests, '--listen=127.0.0.1:0');
     const address = await addressOf(running);
     const { host } = address;
@@ -127,10 +129,10 @@ describe.skipIf(chromium === undefined)('in a browser', () => {
     await using browser = await Browser.open(address.href);
     // The token is in no address any more.
     expect(await browser.value('location.href')).toBe(`http://${host}/`);
-    installation.write('red.yaml', RED);
+    installation.write('network.yaml', RED_NETWORK);
     await browser.until(`document.querySelector('#newer') !== null`, 60_000);
     await browser.click('#newer');
     await browser.until(`document.body.innerText.includes('red_net')`, 60_000);
     expect(browser.complaints).toEqual([]);
-  });
+  }, 180_000);
 });

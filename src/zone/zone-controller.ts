@@ -51,6 +51,8 @@ export interface ZoneControllerOptions {
   readonly takeOver?: boolean;
   /** That Open vSwitch of the node does not run, with what to do; undefined while it may be well. */
   readonly switchDown?: () => string | undefined;
+  /** That ovn-controller was told to follow another Southbound database, with what to do; undefined while it was not. */
+  readonly southboundElsewhere?: () => string | undefined;
   /** Objects, `Kind namespace/name`, whose newest version did not get into the facts. */
   readonly unread?: () => Iterable<string>;
   /** Called after each plan that was sent, for metrics. */
@@ -122,6 +124,9 @@ export class ZoneController {
       wallClock: options.wallClock ?? ((): Date => new Date()),
       isStarted: () => this.isStarted,
       ...(options.switchDown === undefined ? {} : { switchDown: options.switchDown }),
+      ...(options.southboundElsewhere === undefined
+        ? {}
+        : { southboundElsewhere: options.southboundElsewhere }),
       problems: () => ({
         ofRows: this.#targets.flatMap(({ rowProblems }) => rowProblems),
         ofHost: options.host?.problems() ?? [],

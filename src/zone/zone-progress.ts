@@ -27,6 +27,8 @@ export interface ZoneProgressOptions {
   readonly wallClock: () => Date;
   /** That Open vSwitch of the node does not run, with what to do; undefined while it may be well. */
   readonly switchDown?: () => string | undefined;
+  /** That ovn-controller was told to follow another Southbound database, with what to do; undefined while it was not. */
+  readonly southboundElsewhere?: () => string | undefined;
   /** What is wrong with rows, and with the host. */
   readonly problems: () => {
     readonly ofRows: readonly UnitProblem[];
@@ -119,6 +121,7 @@ export class ZoneProgress {
   /** Which programs of the data plane have not answered for long: what they are, since when, and what to look at. */
   silent(): readonly string[] {
     const { northbound, facts, now, wallClock, isStarted, switchDown } = this.#options;
+    const elsewhere = this.#options.southboundElsewhere?.();
     const down = switchDown?.();
     // The database may not be loaded before.
     if (!isStarted()) return down === undefined ? [] : [down];
@@ -126,7 +129,7 @@ export class ZoneProgress {
     this.#answers.observe(configurationSequence(northbound.replica), time, wallClock());
     const chassis = facts.self.peek(facts.nodeName)?.chassisId;
     const silent = this.#answers.silent(time);
-    if (down === undefined) return silent.map((one) => unansweredText(one, chassis));
+    if (down === undefined) return silent.map((one) => unansweredText(one, chassis, elsewhere));
     // Without Open vSwitch ovn-controller confirms nothing: that is the cause, and named once.
     const others = silent.filter(({ program }) => program !== 'ovn-controller');
     return [down, ...others.map((one) => unansweredText(one, chassis))];

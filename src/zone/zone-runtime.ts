@@ -21,6 +21,7 @@ import { Informers } from '../store/informers.ts';
 import type { Store } from '../store/store.ts';
 import { managerIdentity } from '../cluster-daemon/cluster-daemon.ts';
 import { tunnelsIn } from '../node/chassis/chassis-database.ts';
+import { otherSouthbound } from '../node/chassis/plan.ts';
 import type { ChassisReach } from '../node/chassis/chassis-watch.ts';
 import { ConfigurationError } from '../process/configuration-error.ts';
 import type { Configuration } from '../settings/configuration.ts';
@@ -254,6 +255,12 @@ export class ZoneRuntime implements AsyncDisposable {
       takeOver: configuration.takeOver,
       unread: () => informers.problems().map(({ object }) => object),
       switchDown: () => this.switchDown,
+      southboundElsewhere: () => {
+        const local = this.host?.externalIds();
+        return local === undefined || !('externalIds' in local)
+          ? undefined
+          : otherSouthbound(local.externalIds, configuration.chassis.southbound);
+      },
       northbound: this.northbound,
       ...(this.southbound === undefined ? {} : { southbound: this.southbound }),
       ...(this.host === undefined ? {} : { host: this.host.controller }),

@@ -38,6 +38,17 @@ const named = (key: string, found: string): string =>
 const removal = (key: string): string =>
   `ovs-vsctl remove Open_vSwitch . external_ids ${key} leaves it to Heddle`;
 
+/** That ovn-controller was told to follow another Southbound database than ours, with what to do; undefined where it was not. */
+export function otherSouthbound(
+  ids: ExternalIds,
+  southbound: string | undefined,
+): string | undefined {
+  const found = ids.get(SOUTHBOUND_REMOTE);
+  if (southbound === undefined || found === undefined) return undefined;
+  if (isSame(SOUTHBOUND_REMOTE, found, southbound)) return undefined;
+  return `external_ids:${SOUTHBOUND_REMOTE} of the local Open_vSwitch database is ${formatValue(found)}, and ours (--sb) ${formatValue(southbound)}: if that is another database, ${removal(SOUTHBOUND_REMOTE)}`;
+}
+
 /** `takesOver`: what an ovn-kubernetes left does not count as a setting of the administrator. */
 export function chassisPlan(
   ids: ExternalIds,

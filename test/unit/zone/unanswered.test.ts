@@ -65,4 +65,9 @@ test('the text names the program, since when, what it has reached, and what to l
   expect(unansweredText(controller, 'c1')).toBe(
     "ovn-controller of chassis c1 has not confirmed since 2026-01-02T03:04:05Z: sb_cfg of NB_Global is 6, and hv_cfg, which the chassis raises, 5; changes don't reach packets. See whether ovs-vswitchd runs, without which it confirms nothing, whether it runs itself and is connected (ovn-appctl -t ovn-controller connection-status), and its log: it may be at work on very many flows",
   );
+  const elsewhere = 'external_ids:ovn-remote leads elsewhere';
+  expect(unansweredText(controller, 'c1', elsewhere)).toMatch(
+    /, and its log: it may be at work on very many flows\. external_ids:ovn-remote leads elsewhere$/,
+  );
+  expect(unansweredText(northd, 'c1', elsewhere)).not.toContain('ovn-remote');
 });

@@ -1,6 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import { encapAddresses, type EncapContext } from '../../../../src/node/chassis/encap-addresses.ts';
-import { changeText, chassisPlan, removals } from '../../../../src/node/chassis/plan.ts';
+import {
+  changeText,
+  chassisPlan,
+  otherSouthbound,
+  removals,
+} from '../../../../src/node/chassis/plan.ts';
 import {
   chassisSettings,
   type ChassisFacts,
@@ -145,6 +150,20 @@ describe('settings of ovn-controller', () => {
     ])('are as good as ours: %s', (key, value) => {
       const found = { ...complete, [key]: value };
       expect(plan(found)).toMatchObject({ problems: [], notes: [] });
+    });
+
+    test('lead ovn-controller to another Southbound database: that is told with the flag and what to do', () => {
+      const southbound = 'unix:/var/run/ovn/ovnsb_db.sock';
+      const told = (remote: string): string | undefined =>
+        otherSouthbound(ids({ 'ovn-remote': remote }), southbound);
+      expect(told('tcp:192.0.2.9:6642')).toBe(
+        'external_ids:ovn-remote of the local Open_vSwitch database is "tcp:192.0.2.9:6642", and ours (--sb) "unix:/var/run/ovn/ovnsb_db.sock": if that is another database, ovs-vsctl remove Open_vSwitch . external_ids ovn-remote leaves it to Heddle',
+      );
+      expect(told('unix:/run/ovn/ovnsb_db.sock')).toBeUndefined();
+      expect(otherSouthbound(ids({}), southbound)).toBeUndefined();
+      expect(
+        otherSouthbound(ids({ 'ovn-remote': 'tcp:192.0.2.9:6642' }), undefined),
+      ).toBeUndefined();
     });
 
     test('and have the value that Heddle would set are nobody else’s concern, and not ours to take back', () => {

@@ -157,6 +157,26 @@ export const FEATURES: readonly Feature[] = [
       { on: SECONDARY, why: NO_SERVICES },
     ],
   },
+  {
+    name: 'load balancer addresses inside of the network, from a pool of its own',
+    page: 'topology.md#addresses-of-a-networks-pool',
+    works: [
+      {
+        on: PRIMARY,
+        proof: 'rows',
+        by: [
+          [
+            'integration/topology/service-pools.test',
+            'a pod of the network reaches an endpoint by it',
+          ],
+        ],
+      },
+    ],
+    not: [
+      { on: [DEFAULT], why: 'it has no object that a pool could stand in' },
+      { on: SECONDARY, why: NO_SERVICES },
+    ],
+  },
   service('session affinity', 'topology.md#services', [
     MATRIX,
     'connections to a cluster IP are spread over its pods',

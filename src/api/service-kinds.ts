@@ -19,6 +19,7 @@ export function service(object: PlainObject, reader: FieldReader): PlainObject {
   const spec = reader.object(object, ['spec']);
   for (const [field, words] of Object.entries(WORDS)) reader.word(spec, ['spec', field], words);
   reader.flag(spec, ['spec', 'publishNotReadyAddresses']);
+  for (const field of ['loadBalancerClass', 'loadBalancerIP']) reader.text(spec, ['spec', field]);
   affinityTimeout(spec, reader);
   const selector = reader.object(spec, ['spec', 'selector']);
   for (const label of Object.keys(selector)) reader.text(selector, ['spec', 'selector', label]);

@@ -18,7 +18,7 @@ import type {
   OVNSecondaryNetworkFields,
   UserDefinedNetworkFields,
 } from './kinds.generated.ts';
-import type { KubeObject } from './objects.ts';
+import type { Condition, KubeObject } from './objects.ts';
 
 export interface LabelSelectorRequirement {
   readonly key: string;
@@ -204,12 +204,15 @@ export interface Service extends KubeObject {
     readonly sessionAffinityConfig?: { readonly clientIP?: { readonly timeoutSeconds?: number } };
     readonly publishNotReadyAddresses?: boolean;
     readonly healthCheckNodePort?: number;
+    readonly loadBalancerClass?: string;
+    readonly loadBalancerIP?: string;
   };
   readonly status?: {
     readonly loadBalancer?: {
       /** Canonical addresses. */
       readonly ingress?: readonly { readonly ip?: string; readonly ipMode?: string }[];
     };
+    readonly conditions?: readonly Condition[];
   };
 }
 

@@ -14,6 +14,7 @@ import {
   namesLabelProblem,
   NETWORK_NAMES_LABEL,
   PRIMARY_NETWORK_LABEL,
+  SERVICE_POOL,
 } from '../api/annotations/network-annotations.ts';
 import type { ClusterAddressing } from '../api/nad/network-config.ts';
 import type { NetworkObject } from '../api/nad/network-spec.ts';
@@ -29,6 +30,7 @@ import { V1 } from '../api/conversion/conversion.ts';
 import type { ClusterSettings } from '../model/model.ts';
 import { objectKindOf } from '../model/read/object-kinds.ts';
 import { targetNamespaces, unsupportedNetwork } from '../cluster/networks/network-objects.ts';
+import { poolProblem } from '../cluster/networks/network-pools.ts';
 import { about, aboutField, placeOf, REFUSED } from './manifest-findings.ts';
 import { egressFindings } from './validate-egress.ts';
 import { previewConnects, type ConnectPreview } from './validate-connects.ts';
@@ -236,6 +238,19 @@ const uselessLabels = (documents: readonly ManifestDocument[]): ManifestError[] 
     );
   });
 
+/** Networks with a pool for services that can't be used. */
+const uselessPools = (
+  documents: readonly ManifestDocument[],
+  settings: ClusterSettings,
+): ManifestError[] =>
+  documents.flatMap((document) => {
+    const network = asNetwork(document);
+    const problem = network === undefined ? undefined : poolProblem(network, settings);
+    return problem === undefined
+      ? []
+      : [about(document, problem, document.positionOf(['metadata', 'annotations', SERVICE_POOL]))];
+  });
+
 /** Networks whose rows in OVN would have the same names. */
 function clashingNames(documents: readonly ManifestDocument[]): ManifestError[] {
   const seen = new Map<string, ManifestDocument>();
@@ -366,6 +381,7 @@ export function checkTogether(
       ...conflictingPrimaries(documents),
       ...refusedConnects(previews),
       ...uselessLabels(documents),
+      ...uselessPools(documents, settings),
       ...clashingNames(documents),
       ...unlabelledNamespaces(documents),
       ...senselessSelectors(documents),

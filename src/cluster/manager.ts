@@ -34,6 +34,7 @@ import {
   objectOfStatus,
   type ObjectOfKey,
 } from './status/problem-objects.ts';
+import { ServiceAddressController } from './services/service-address-controller.ts';
 import type { Log } from '../store/log.ts';
 import type { ClusterManagerSettings } from './settings.ts';
 import { StatusController } from './status/status-controller.ts';
@@ -78,6 +79,7 @@ export class ClusterManager {
   readonly #mirrors: EndpointMirrorController;
   readonly #egressIps: EgressIpController;
   readonly #egressServices: EgressServiceController;
+  readonly #serviceAddresses: ServiceAddressController;
   readonly #objectStates: ObjectStatesController;
   readonly #events: EventWriter;
   readonly #queues: ReadonlyMap<WorkQueue, ObjectOfKey>;
@@ -155,6 +157,7 @@ export class ClusterManager {
         this.#statuses.networkChanged(name);
         this.#connects.networksChanged();
         this.#tenantConnects.networksChanged();
+        this.#serviceAddresses.networksChanged();
         const nads = registry.network(name)?.nads ?? [];
         this.#mirrors.networksChanged(new Set(nads.map(({ namespace }) => namespace)));
         if (registry.network(name) === undefined) durations.forget(name);
@@ -204,6 +207,7 @@ export class ClusterManager {
       absentDaemon,
       reach: (node) => this.#egressIps.reach(node),
     });
+    this.#serviceAddresses = new ServiceAddressController(common);
     this.#objectStates = new ObjectStatesController({ ...common, whenIdle });
     this.#queues = new Map([
       [this.#networks.queue, objectOfNetworkObject],
@@ -217,6 +221,7 @@ export class ClusterManager {
       [this.#egressIps.queue, objectOf('EgressIP')],
       [this.#egressServices.queue, objectOf('EgressService')],
       [this.#egressServices.labels, objectOf('Node')],
+      [this.#serviceAddresses.queue, objectOf('Service')],
       [this.#objectStates.queue, objectOfState],
       [this.#events.queue, objectOfEvent],
     ]);
@@ -356,6 +361,7 @@ export class ClusterManager {
     this.#mirrors.follow();
     this.#egressIps.follow(signal);
     this.#egressServices.follow();
+    this.#serviceAddresses.follow();
     this.#objectStates.follow();
     this.#heartbeats.follow(signal);
     const stopBatches = (): void => {
@@ -427,6 +433,8 @@ export class ClusterManager {
       problems.push({ object: `EgressIP ${name}`, message });
     for (const [key, message] of this.#egressServices.problems())
       problems.push({ object: `EgressService ${key}`, message });
+    for (const [key, message] of this.#serviceAddresses.problems())
+      problems.push({ object: `Service ${key}`, message });
     for (const [node, message] of this.#nodes.problems())
       problems.push({ object: `Node ${node}`, message });
     for (const network of this.#nodes.subnets.networks())

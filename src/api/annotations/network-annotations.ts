@@ -48,6 +48,9 @@ export const NETWORK_NAMES_LABEL = 'k8s.ovn.org/network-names';
 /** Label of networks whose services pods of the namespaces of `default-network-access` reach, `true` or `false`; NADs have it from their objects. */
 export const DEFAULT_ACCESS_LABEL = 'k8s.ovn.org/default-network-access';
 
+/** Ranges of addresses that a network has for its services, separated by commas; NADs have it from their objects (decisions/service-pools.md). */
+export const SERVICE_POOL = 'k8s.ovn.org/service-pool';
+
 /** A label by which the owner of a network asks for something, `true` or `false`. */
 interface NetworkWish {
   readonly label: string;

@@ -1,5 +1,6 @@
 /** A NAD that stands for a network, with what decisions about networks need of it. */
-import { networkId, tunnelKeys } from '../annotations/network-annotations.ts';
+import { annotationOf } from '../annotations/annotations.ts';
+import { networkId, SERVICE_POOL, tunnelKeys } from '../annotations/network-annotations.ts';
 import { objectKey } from '../objects.ts';
 import { compareAge } from '../order.ts';
 import type { NetworkAttachmentDefinition } from '../types.ts';
@@ -18,6 +19,8 @@ export interface RegisteredNad {
   readonly ownerUid: string | undefined;
   /** Those of its owner among them. */
   readonly labels: Readonly<Record<string, string>>;
+  /** Ranges for services, as the NAD's annotation says them. */
+  readonly servicePool: string | undefined;
   readonly config: NetworkConfig;
   /** What the NAD carries already. */
   readonly networkId: number | undefined;
@@ -53,6 +56,7 @@ export function registeredNad(
     ownerKind: owner?.kind,
     ownerUid: owner?.uid,
     labels: metadata.labels ?? {},
+    servicePool: annotationOf(nad, SERVICE_POOL),
     config,
     // An unreadable annotation is written again.
     networkId: networkId(nad).value,

@@ -1,4 +1,8 @@
 /** What of an EgressService keeps it from having a node, in words of its events. Pure. */
+import {
+  isOfNetworkPool,
+  NETWORK_LOAD_BALANCER,
+} from '../../api/annotations/service-annotations.ts';
 import { objectKey } from '../../api/objects.ts';
 import { formatSelector } from '../../api/selectors.ts';
 import { labelSelectorProblem } from '../../api/label-selector.ts';
@@ -49,6 +53,11 @@ export function whyNoHost(
       message: `Service ${key} has no load balancer (spec.type is not LoadBalancer): ${NOTHING_LEAVES}`,
     };
   if (isByNetwork(egressService)) return undefined;
+  if (isOfNetworkPool(service))
+    return {
+      reason: 'NoLoadBalancer',
+      message: `the address of Service ${key} is of its network's pool (spec.loadBalancerClass ${NETWORK_LOAD_BALANCER}), where nobody outside answers it: ${NOTHING_LEAVES}; take the object out, or give the service another class`,
+    };
   const ingress = service.status?.loadBalancer?.ingress ?? [];
   if (!ingress.some(({ ip }) => ip !== undefined))
     return {

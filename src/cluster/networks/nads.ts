@@ -5,6 +5,7 @@ import {
   formatTunnelKeys,
   NETWORK_ID,
   NETWORK_NAME,
+  SERVICE_POOL,
   TUNNEL_KEYS,
 } from '../../api/annotations/network-annotations.ts';
 import type { NetworkAttachmentDefinition } from '../../api/types.ts';
@@ -54,7 +55,7 @@ function textChanges(
 
 /**
  * Merge patch that brings an own NAD to what its object wants: configuration, labels, annotations and the finalizer.
- * Annotations of our prefix stay: controllers write them. Undefined when it is as it should be.
+ * Annotations of our prefix stay, as controllers write them, but for the pool of services. Undefined when it is as it should be.
  */
 export function correctNad(
   existing: NetworkAttachmentDefinition,
@@ -65,7 +66,7 @@ export function correctNad(
   const annotationChanges = textChanges(
     annotations,
     desired.metadata.annotations ?? {},
-    (key) => !key.startsWith(OUR_ANNOTATIONS),
+    (key) => key === SERVICE_POOL || !key.startsWith(OUR_ANNOTATIONS),
   );
   const metadata = {
     ...(labelChanges === undefined ? {} : { labels: labelChanges }),

@@ -119,6 +119,11 @@ export class NetworkRegistry extends NadRegistry {
     return [...this.#unreadable.values()].includes(network);
   }
 
+  /** True when a NAD of the namespace stood for a network and is broken now: what the namespace's network is stays open until that is settled. */
+  isUnreadableIn(namespace: string): boolean {
+    return [...this.#unreadable.keys()].some((key) => key.startsWith(`${namespace}/`));
+  }
+
   /** Id and tunnel keys that a network has; undefined while it has none. */
   identityOf(name: string): NetworkIdentity | undefined {
     return this.#identities.of(name);

@@ -13,6 +13,7 @@ import type { ClusterInformers } from '../informers.ts';
 import { registeredNad, type RegisteredNad } from '../../api/nad/registered-nad.ts';
 import { correctNad, withIdentity } from './nads.ts';
 import type { NetworkProblem } from './network-outcome.ts';
+import { withPool } from './network-pools.ts';
 import type { NetworkRegistry } from './network-registry.ts';
 import { growthOf, type Growth } from './appended-subnets.ts';
 import { refusalEverywhere, refusalOfNew, type NewNetworkContext } from './new-network-rules.ts';
@@ -142,9 +143,10 @@ export class OwnedNads {
     if (unsupported !== undefined) throw new NetworkRefusal(unsupported);
     const desired = renderNad(object, namespace, settings.cluster);
     if (desired.kind === 'invalid') throw new NetworkRefusal(desired.error);
-    const { nad, config } = desired.value;
-    const key = objectKey(nad.metadata);
+    const { config } = desired.value;
+    const key = objectKey(desired.value.nad.metadata);
     const existing = informers.nads.get(key);
+    const nad = withPool(desired.value.nad, config, object, existing, settings.cluster);
     if (existing !== undefined) {
       if (!isOwnedBy(existing, object) && ownerKeyOf(existing) === networkObjectKey(object))
         return { kind: 'deleting' };

@@ -18,6 +18,7 @@ import {
 } from '../networks/network-objects.ts';
 import { Batch } from '../../store/batch.ts';
 import type { ClusterInformers } from '../informers.ts';
+import type { ClusterManagerSettings } from '../settings.ts';
 import {
   networkAllocationSucceeded,
   networkCreated,
@@ -30,6 +31,7 @@ import {
   type NetworkOutcome,
   type ZoneReport,
 } from '../networks/network-outcome.ts';
+import { servicePoolAccepted } from '../networks/network-pools.ts';
 import type { NetworkRegistry } from '../networks/network-registry.ts';
 import type { SubnetFailures } from '../nodes/node-subnets.ts';
 import { reportOf, type AbsentDaemon } from '../nodes/node-heartbeats.ts';
@@ -39,6 +41,7 @@ export interface StatusControllerOptions {
   readonly store: Pick<Store, 'patchStatus' | 'event'>;
   readonly informers: ClusterInformers;
   readonly registry: NetworkRegistry;
+  readonly settings: Pick<ClusterManagerSettings, 'cluster'>;
   readonly clock: Clock;
   readonly outcomeOf: (key: string) => NetworkOutcome | undefined;
   readonly failuresOf: (network: string) => SubnetFailures;
@@ -177,6 +180,7 @@ export class StatusController {
       this.#allocation(object, outcome),
       ready,
       isolated,
+      servicePoolAccepted(object, this.#options.settings.cluster),
     ].filter((condition) => condition !== undefined);
     const isCluster = object.kind === 'ClusterUserDefinedNetwork';
     try {
@@ -192,6 +196,7 @@ export class StatusController {
             'NetworkAllocationSucceeded',
             'NetworkReady',
             'NetworkIsolated',
+            'ServicePoolAccepted',
           ],
           fields: {
             ...(isCluster ? { activeNamespaces: outcome.ready } : {}),

@@ -7,6 +7,7 @@ import { annotationOf } from '../../api/annotations/annotations.ts';
 import {
   NETWORK_ID,
   networkId,
+  SERVICE_POOL,
   TUNNEL_KEYS,
   tunnelKeys,
 } from '../../api/annotations/network-annotations.ts';
@@ -35,6 +36,8 @@ export interface NetworkDefinition {
   /** Namespace of the NAD. */
   readonly namespace: string;
   readonly labels: Readonly<Record<string, string>>;
+  /** Ranges for services, as the NAD's annotation says them. */
+  readonly servicePool: string | undefined;
   /** It was made from a ClusterUserDefinedNetwork, whose labels it has. */
   readonly isOfCluster: boolean;
 }
@@ -62,6 +65,7 @@ const definitionTexts = (nad: NetworkAttachmentDefinition): readonly unknown[] =
     nad.spec?.config,
     annotationOf(nad, NETWORK_ID),
     annotationOf(nad, TUNNEL_KEYS),
+    annotationOf(nad, SERVICE_POOL),
     uid,
     creationTimestamp,
     owner?.kind,

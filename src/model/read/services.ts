@@ -1,5 +1,6 @@
 /** Service objects → what load balancers are made from; and which networks a service is on. Pure. */
 import { isServedByOthers } from '../../api/annotations/proxy-labels.ts';
+import { isOfNetworkPool } from '../../api/annotations/service-annotations.ts';
 import { services } from '../../api/kinds.ts';
 import type { Protocol, Service } from '../../api/types.ts';
 import type { ServiceLimits } from '../model.ts';
@@ -25,6 +26,8 @@ export interface ServiceFacts {
   readonly clusterIps: readonly string[];
   /** External IPs, and those of its load balancer. */
   readonly externalIps: readonly string[];
+  /** Those of its network's pool: pods reach it by them, nobody outside does. */
+  readonly poolIps: readonly string[];
   readonly ports: readonly ServicePort[];
   /** Traffic from outside goes to endpoints of the node that it comes to. */
   readonly isExternallyLocal: boolean;
@@ -34,7 +37,7 @@ export interface ServiceFacts {
   readonly affinity?: number;
   /** Endpoints count whether they are ready or not. */
   readonly takesUnready: boolean;
-  /** Somebody may give it an address outside. */
+  /** Somebody outside may give it an address there. */
   readonly isLoadBalancer: boolean;
   /** It can be reached at the nodes' addresses, or at addresses that are routed to nodes. */
   readonly isExposed: boolean;
@@ -66,15 +69,14 @@ export function readService(service: Service): ServiceFacts | undefined {
   const clusterIps = spec.clusterIPs;
   if (spec.type === 'ExternalName' || clusterIps.length === 0) return undefined;
   if (isServedByOthers(service)) return undefined;
-  const isLoadBalancer = spec.type === 'LoadBalancer';
-  const ingress = isLoadBalancer ? (status?.loadBalancer?.ingress ?? []) : [];
-  const externalIps = [
-    ...(spec.externalIPs ?? []),
-    // Of an ingress in mode `Proxy` the packets have been translated before they get here.
-    ...ingress.flatMap(({ ip, ipMode = 'VIP' }) =>
-      ip !== undefined && ipMode === 'VIP' ? ip : [],
-    ),
-  ];
+  const isPooled = isOfNetworkPool(service);
+  const isLoadBalancer = spec.type === 'LoadBalancer' && !isPooled;
+  const ingress = isLoadBalancer || isPooled ? (status?.loadBalancer?.ingress ?? []) : [];
+  // Of an ingress in mode `Proxy` the packets have been translated before they get here.
+  const given = ingress.flatMap(({ ip, ipMode = 'VIP' }) =>
+    ip !== undefined && ipMode === 'VIP' ? ip : [],
+  );
+  const externalIps = [...(spec.externalIPs ?? []), ...(isPooled ? [] : given)];
   const ports = (spec.ports ?? []).map(
     ({ name: portName = '', protocol = 'TCP', port, nodePort }): ServicePort => ({
       name: portName,
@@ -92,6 +94,7 @@ export function readService(service: Service): ServiceFacts | undefined {
     name,
     clusterIps: [...new Set(clusterIps)],
     externalIps: [],
+    poolIps: isPooled ? [...new Set(given)].filter((ip) => !clusterIps.includes(ip)) : [],
     ports,
     isExternallyLocal,
     isInternallyLocal: spec.internalTrafficPolicy === 'Local',
@@ -122,23 +125,24 @@ function declareService(service: Service, limits: ServiceLimits): DeclaredServic
     selector: service.spec.selector ?? {},
     created: service.metadata.creationTimestamp ?? '',
   };
-  const { clusterIps, externalIps, ports } = facts;
+  const { clusterIps, externalIps, poolIps, ports } = facts;
+  const addresses = clusterIps.length + externalIps.length + poolIps.length;
   const limit = `one service may have ${limits.entries} (--max-service-entries)`;
   const costOf = (addresses: number): string =>
     `${addresses} addresses with ${ports.length} ports each are ${addresses * ports.length}, ${limit}`;
   if (clusterIps.length * ports.length > limits.entries)
     return {
       ...declared,
-      facts: { ...facts, externalIps: [], ports: [], isExposed: false },
+      facts: { ...facts, externalIps: [], poolIps: [], ports: [], isExposed: false },
       ingress: [],
       excess: `spec.ports: ${costOf(clusterIps.length)}: none of it is served; spread the ports over several services`,
     };
-  if ((clusterIps.length + externalIps.length) * ports.length > limits.entries)
+  if (addresses * ports.length > limits.entries)
     return {
       ...declared,
-      facts: withExternalIps(facts, []),
+      facts: { ...withExternalIps(facts, []), poolIps: [] },
       ingress: [],
-      excess: `spec.externalIPs and status.loadBalancer.ingress: ${costOf(clusterIps.length + externalIps.length)}: none of its external addresses leads to it; spread them over several services`,
+      excess: `spec.externalIPs and status.loadBalancer.ingress: ${costOf(addresses)}: none of its external addresses leads to it; spread them over several services`,
     };
   return declared;
 }
@@ -161,6 +165,8 @@ export interface ServiceNetworks {
   readonly service: string;
   readonly networks: readonly string[];
   readonly isExposed: boolean;
+  /** It has addresses of a pool. */
+  readonly isPooled: boolean;
 }
 
 export const serviceKind = {

@@ -204,11 +204,12 @@ const MOST_OF_ONE = 1 / 4;
 
 /** How many endpoints of each family a port of the service may have. */
 export function endpointLimit(
-  { clusterIps, externalIps, ports }: ServiceFacts,
+  { clusterIps, externalIps, poolIps, ports }: ServiceFacts,
   { targets }: ServiceLimits,
 ): number {
   const nodePorts = ports.some(({ nodePort }) => nodePort !== undefined) ? 1 : 0;
-  const entries = (clusterIps.length + externalIps.length + nodePorts) * ports.length;
+  const entries =
+    (clusterIps.length + externalIps.length + poolIps.length + nodePorts) * ports.length;
   return Math.max(1, Math.floor(targets * Math.min(MOST_OF_ONE, 1 / Math.max(1, entries))));
 }
 

@@ -45,6 +45,10 @@ export interface AddressOwners {
   isApiServer(address: string): boolean;
   /** Another service that had it, with one of these ports, before. */
   olderService(address: string): string | undefined;
+  /** True for an address of the pool of a network that the service is on. */
+  isInPool(address: string): boolean;
+  /** Another service that had it of the pool of a network that both are on before. */
+  olderInPool(address: string): string | undefined;
 }
 
 /** Never an address that a packet from outside is sent to. */
@@ -84,8 +88,13 @@ export const claimOf = (
   { protocol, port }: { readonly protocol: string; readonly port: number },
 ): string => `${address} ${protocol} ${port}`;
 
-export const claimsOf = ({ externalIps, ports }: ServiceFacts): readonly string[] =>
-  externalIps.flatMap((address) => ports.map((port) => claimOf(address, port)));
+/** An address of a pool, with all of its ports: on other networks others may have it. */
+export const poolClaimOf = (address: string): string => `${address} pool`;
+
+export const claimsOf = ({ externalIps, poolIps, ports }: ServiceFacts): readonly string[] => [
+  ...externalIps.flatMap((address) => ports.map((port) => claimOf(address, port))),
+  ...poolIps.map(poolClaimOf),
+];
 
 /** Whether a service had a claim before another one: of two that were found at once the older has it. */
 export function hadBefore(claim: string, a: SeenService, b: SeenService): boolean {
@@ -117,19 +126,45 @@ export class ServiceAdmission {
       refusals.push(`${field}: ${JSON.stringify(address)} ${why}`);
       return false;
     });
+    const ofPool: string[] = [];
+    const pooled = facts.poolIps.filter((address) => {
+      const why = this.#poolRefusal(address, owners);
+      if (why !== undefined)
+        ofPool.push(
+          `status.loadBalancer.ingress: ${JSON.stringify(address)} ${why}: pods don't reach the service by it; the cluster manager gives it one of the pool, else take it out of the status`,
+        );
+      return why === undefined;
+    });
     const sentences = [
       ...(excess === undefined ? [] : [excess]),
+      ...ofPool,
       ...refusals.slice(0, NAMED),
       ...(refusals.length > NAMED
         ? [`and ${refusals.length - NAMED} more addresses for reasons like these`]
         : []),
     ];
     return {
-      ...(refusals.length === 0 ? facts : withExternalIps(facts, admitted)),
+      ...(refusals.length + ofPool.length === 0
+        ? facts
+        : { ...withExternalIps(facts, admitted), poolIps: pooled }),
       ...(sentences.length === 0
         ? {}
         : { refused: `${sentences.join('; ')}${refusals.length === 0 ? '' : REMEDY}` }),
     };
+  }
+
+  /** A pool was checked against ranges when it was read: what is left are single addresses that have become somebody's. */
+  #poolRefusal(address: string, owners: AddressOwners): string | undefined {
+    if (!owners.isInPool(address)) return "is not in the pool of the service's network";
+    const service = owners.clusterIp(address);
+    if (service !== undefined) return `is the cluster IP of service ${service}`;
+    const node = owners.ofNode(address);
+    if (node !== undefined) return `is ${node.what}`;
+    const egressIp = owners.egressIp(address);
+    if (egressIp !== undefined) return `is that of EgressIP ${egressIp}`;
+    if (owners.isApiServer(address)) return 'is an API server of the cluster';
+    const older = owners.olderInPool(address);
+    return older === undefined ? undefined : `is that of service ${older} of the same network`;
   }
 
   #refusal(address: string, owners: AddressOwners): string | undefined {

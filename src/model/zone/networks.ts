@@ -51,11 +51,12 @@ export function networkTables(known: ZoneBasis & NodeTables) {
   const definitions = new FactTable<
     [nad: string],
     NetworkDefinition,
-    { namespace: [string]; named: []; open: [] }
+    { namespace: [string]; named: []; open: []; pooled: [] }
   >('definitions', recorder, {
     indexes: {
       namespace: ({ namespace }) => [namespace],
       named: ({ labels }) => (Object.hasOwn(labels, NETWORK_NAMES_LABEL) ? [[]] : []),
+      pooled: ({ servicePool }) => (servicePool === undefined ? [] : [[]]),
       open: ({ labels }) => (Object.hasOwn(labels, DEFAULT_ACCESS_LABEL) ? [[]] : []),
     },
   });

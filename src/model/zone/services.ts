@@ -1,4 +1,5 @@
 /** Services: what they may have, and on which networks they are. */
+import { contains } from '../../allocators/addresses.ts';
 import { DerivedFacts } from '../../facts/derived-facts.ts';
 import { FactTable } from '../../facts/fact-table.ts';
 import type { AllowedDefaultService } from '../model.ts';
@@ -11,6 +12,7 @@ import {
   claimOf,
   claimsOf,
   hadBefore,
+  poolClaimOf,
   ServiceAdmission,
   type AdmittedService,
   type NamedRange,
@@ -22,6 +24,7 @@ import type { NetworkTables } from './networks.ts';
 import type { NodeTables } from './nodes.ts';
 import type { ModelProblem } from './problems.ts';
 import type { ReachTables } from './reach.ts';
+import type { PoolTables } from './service-pools.ts';
 import type { ZoneBasis } from './zone-basis.ts';
 
 /** The service whose endpoints are the API servers. */
@@ -33,7 +36,13 @@ export type PlaceKey = [network: string, service: string];
 export type ServiceTables = ReturnType<typeof serviceTables>;
 
 export function serviceTables(
-  known: ZoneBasis & NodeTables & NamespaceTables & NetworkTables & ConnectTables & ReachTables,
+  known: ZoneBasis &
+    NodeTables &
+    NamespaceTables &
+    NetworkTables &
+    PoolTables &
+    ConnectTables &
+    ReachTables,
 ) {
   const { settings, graph, recorder, namespaces, networks, connects } = known;
   /** Services open to every primary network. */
@@ -95,12 +104,13 @@ export function serviceTables(
   const serviceNetworks = new DerivedFacts<
     [service: string],
     ServiceNetworks,
-    { place: PlaceKey; exposed: [network: string] }
+    { place: PlaceKey; exposed: [network: string]; pooled: [network: string] }
   >('serviceNetworks', graph, services, (service) => networksOf(service), {
     object: (service) => `Service ${service}`,
     indexes: {
       place: ({ networks: names, service }) => names.map((name) => [name, service]),
       exposed: ({ networks: names, isExposed }) => (isExposed ? names : []),
+      pooled: ({ networks: names, isPooled }) => (isPooled ? names : []),
     },
   });
 
@@ -129,8 +139,25 @@ export function serviceTables(
               hadBefore(claim, one, service) &&
               services.part(one.facts.key, 'externalIps')?.includes(address) === true,
           )?.one.facts.key,
+      isInPool: (address) => poolsOf(namespace, address).length > 0,
+      olderInPool: (address) =>
+        declaredServices
+          .by('claim', poolClaimOf(address))
+          .find(
+            (one) =>
+              one.facts.key !== key &&
+              hadBefore(poolClaimOf(address), one, service) &&
+              services.part(one.facts.key, 'poolIps')?.includes(address) === true &&
+              poolsOf(one.facts.namespace, address).some((name) =>
+                poolsOf(namespace, address).includes(name),
+              ),
+          )?.facts.key,
     });
   }
+
+  /** Networks of the namespace whose pool has the address. */
+  const poolsOf = (namespace: string, address: string): readonly string[] =>
+    known.primariesOf(namespace).filter((name) => known.isInPool(name, address));
 
   /** Ranges of the networks that a service of the namespace is on, and of those that they are connected with: others don't meet its packets. */
   function* rangesAround(namespace: string): Iterable<NamedRange> {
@@ -161,11 +188,52 @@ export function serviceTables(
     const isLabelled = namespaces.part(namespace, 'isLabelled');
     if (isLabelled === undefined) return undefined;
     const found = isLabelled ? known.primariesOf(namespace) : [DEFAULT_NETWORK];
-    return { service, networks: found, isExposed };
+    const isPooled = (services.part(service, 'poolIps') ?? []).length > 0;
+    return { service, networks: found, isExposed, isPooled };
   }
+
+  /** Addresses of the network's pool that a service on it has. */
+  const poolIpsOn = (network: string, key: string): readonly string[] =>
+    (services.part(key, 'poolIps') ?? []).filter((address) => known.isInPool(network, address));
+
+  /** Addresses of pools that services have, by network, in the order of their texts. */
+  const poolAddresses = new DerivedFacts<
+    [network: string],
+    { readonly addresses: readonly string[] }
+  >(
+    'poolAddresses',
+    graph,
+    known.servicePools,
+    (network) => {
+      const found = serviceNetworks
+        .by('pooled', network)
+        .flatMap(({ service }) => poolIpsOn(network, service));
+      return found.length === 0 ? undefined : { addresses: [...new Set(found)].sort() };
+    },
+    { object: (network) => `network ${network}` },
+  );
 
   return {
     enabledServices,
+    poolAddresses,
+    poolIpsOn,
+
+    /**
+     * True for an address of the network's pool that pods of a connection reach: another network of the connection has it neither for pods nor in
+     * a pool of its own, so that nobody's packets for others come here.
+     */
+    isPoolAddressShared: (connect: string, network: string, address: string): boolean =>
+      known
+        .membersOf(connect)
+        .every(
+          ({ name, subnets }) =>
+            name === network ||
+            (!subnets.some(({ cidr }) => contains(cidr, address)) &&
+              !(known.servicePools.part(name, 'cidrs') ?? []).some((cidr) =>
+                contains(cidr, address),
+              )),
+        ),
+
     assignedEgress,
     declaredServices,
     endpointSlices,

@@ -37,6 +37,7 @@ import { policyTables } from './policies.ts';
 import { ProblemList, type ModelProblem } from './problems.ts';
 import { reachTables } from './reach.ts';
 import { renderedTables, type RenderingOptions } from './rendered-networks.ts';
+import { poolTables } from './service-pools.ts';
 import { serviceTables } from './services.ts';
 
 /** Tables by subject, each after those that its keys and functions come from. */
@@ -54,7 +55,8 @@ function tablesOf(nodeName: string, settings: ClusterSettings, options: Renderin
   const networks = { ...objects, ...networkTables(objects) };
   const connects = { ...networks, ...connectTables(networks) };
   const reach = { ...connects, ...reachTables(connects), ...attachmentTables(networks) };
-  const services = { ...reach, ...serviceTables(reach), ...egressIpTables(reach) };
+  const pools = { ...reach, ...poolTables(reach) };
+  const services = { ...pools, ...serviceTables(pools), ...egressIpTables(reach) };
   const egress = { ...services, ...egressServiceTables(services), ...defaultAccessTables(reach) };
   const classes = { ...egress, ...egressClassTables(egress) };
   const routed = { ...classes, ...externalRouteTables(classes) };
@@ -132,6 +134,7 @@ export function zoneFacts(
       yield* tables.networkProblems();
       yield* tables.nameProblems();
       yield* tables.accessProblems();
+      yield* tables.poolProblems();
       yield* tables.serviceProblems();
       yield* tables.attachmentProblems();
       yield* tables.hostPortProblems();

@@ -1,5 +1,6 @@
 /** The router that joins connected networks (reference/topology.md §19.1). */
 
+import { contains } from '../../allocators/addresses.ts';
 import { RowReference } from '../../desired/rows.ts';
 import { feature } from '../../desired/features.ts';
 import type { ZoneFacts } from '../../model/zone/zone.ts';
@@ -76,7 +77,16 @@ export const connectRouters = feature({
             .filter((other) => other !== undefined)
             .filter((other) => connected.includes(other)),
       },
-      facts.settings.serviceSubnets,
+      {
+        subnets: facts.settings.serviceSubnets,
+        pooled: connected.flatMap((network) =>
+          (facts.poolAddresses.part(network.name, 'addresses') ?? []).filter(
+            (address) =>
+              network.subnets.some(({ cidr }) => contains(cidr, address)) &&
+              facts.isPoolAddressShared(name, network.name, address),
+          ),
+        ),
+      },
       facts.nodeName,
     );
   },

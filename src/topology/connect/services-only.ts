@@ -1,6 +1,6 @@
 /** What keeps pods of connected networks apart where only services are connected (reference/topology.md §19.2). */
 
-import { FAMILIES, ipOf } from '../../allocators/addresses.ts';
+import { FAMILIES, familyOf, ipOf } from '../../allocators/addresses.ts';
 import type { Rule } from '../../desired/features.ts';
 import type { Network } from '../../model/model.ts';
 import { podSwitch } from '../../model/rules/names.ts';
@@ -21,6 +21,14 @@ export const SERVICES_ONLY_CLAIMS = [ACL_CLAIM];
 const destinations = (subnets: readonly string[]): readonly string[] =>
   subnets.map((subnet) => `${ipOf(subnet)}.dst == ${subnet}`);
 
+const toAddresses = (addresses: readonly string[]): readonly string[] =>
+  FAMILIES.flatMap((family) => {
+    const found = [...new Set(addresses.filter((one) => familyOf(one) === family))].sort();
+    return found.length === 0
+      ? []
+      : `${family === 'v4' ? 'ip4' : 'ip6'}.dst == {${found.join(', ')}}`;
+  });
+
 /**
  * Rows of one connection: `connected` are all its networks that are known, `here` those with a switch on this node.
  */
@@ -33,7 +41,11 @@ export function addServicesOnly(
     /** Networks whose pods a network reaches otherwise. */
     readonly reachedFrom: (network: Network) => readonly Network[];
   },
-  serviceSubnets: readonly string[],
+  services: {
+    readonly subnets: readonly string[];
+    /** Addresses of pools that services of the networks have in subnets of their own. */
+    readonly pooled: readonly string[];
+  },
   node: string,
 ): void {
   const { connected, here, reachedFrom } = networks;
@@ -50,7 +62,7 @@ export function addServicesOnly(
     acl('pass-service', {
       priority: ACL_CONNECT_SERVICE,
       action: 'pass',
-      match: `(${destinations(serviceSubnets).join(' || ')})`,
+      match: `(${[...destinations(services.subnets), ...toAddresses(services.pooled)].join(' || ')})`,
     }),
     ...onSwitches(here),
   );

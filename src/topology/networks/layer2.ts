@@ -19,6 +19,7 @@ import type { NetworkPart } from '../parts/part.ts';
 import { podGroups } from '../parts/pod-groups.ts';
 import { podServers } from '../parts/pod-servers.ts';
 import { enabledServiceRoutes } from '../parts/enabled-service-routes.ts';
+import { servicePool } from '../parts/service-pool.ts';
 import { gatewayLink } from '../parts/gateway-link.ts';
 import { layer2Switch } from '../parts/layer2-switch.ts';
 import { routerAdvertisements } from '../parts/router-advertisements.ts';
@@ -42,6 +43,7 @@ const PARTS: readonly NetworkPart<Layer2Names>[] = [
   nodeAddressPolicies,
   gatewayNat,
   enabledServiceRoutes,
+  servicePool,
   egressIpBase,
 ];
 

@@ -21,6 +21,7 @@ import { podGroups } from '../parts/pod-groups.ts';
 import { podServers } from '../parts/pod-servers.ts';
 import { JOIN_CLUSTER_ROUTER } from '../numbers.ts';
 import { enabledServiceRoutes } from '../parts/enabled-service-routes.ts';
+import { servicePool } from '../parts/service-pool.ts';
 import { distributedRouter } from '../parts/distributed-router.ts';
 import { joinSwitch } from '../parts/join-switch.ts';
 import { nodeSwitch } from '../parts/node-switch.ts';
@@ -41,6 +42,7 @@ const PARTS: readonly NetworkPart<Layer3Names>[] = [
   nodeAddressPolicies,
   gatewayNat,
   enabledServiceRoutes,
+  servicePool,
   transitSwitch,
   egressIpBase,
 ];

@@ -1,6 +1,6 @@
 /** The router of a primary Layer2 network, and its port to the pods (reference/topology.md §9.1, §9.2). */
 
-import { macOf } from '../../allocators/addresses.ts';
+import { contains, macOf } from '../../allocators/addresses.ts';
 import { RowReference } from '../../desired/rows.ts';
 import { transitRouterKey } from '../../model/rules/admission.ts';
 import { gatewayChassis, type Layer2Names } from '../../model/rules/names.ts';
@@ -43,7 +43,7 @@ export const transitRouter: NetworkPart<Layer2Names> = {
     });
     const rows = all.by('router-to-pods');
     addRouterPeer(rows, names.switchToRouter, names.routerToSwitch, names.nodeSwitch, {
-      options: { 'requested-tnl-key': String(LAYER2_ROUTER_PORT) },
+      options: { 'requested-tnl-key': String(LAYER2_ROUTER_PORT), ...answersForPool(onNode) },
       external_ids: onNode.networkIds,
     });
     rows.named(
@@ -65,6 +65,18 @@ export const transitRouter: NetworkPart<Layer2Names> = {
     );
   },
 };
+
+/** Pods look for addresses of the subnet by ARP and ND: those of services nobody has, so that the router answers, and the switch balances what comes then. */
+function answersForPool({
+  facts,
+  network,
+  podRanges,
+}: NetworkOnNode): Readonly<Record<string, string>> {
+  const addresses = (facts.poolAddresses.part(network.name, 'addresses') ?? []).filter((address) =>
+    podRanges.some(({ cidr }) => contains(cidr, address)),
+  );
+  return addresses.length === 0 ? {} : { arp_proxy: addresses.join(' ') };
+}
 
 /** IPv6 pods learn gateway and MTU from the router; their addresses they have from elsewhere. */
 const routerAdvertisement = (onNode: NetworkOnNode): Readonly<Record<string, string>> =>

@@ -34,6 +34,7 @@ import {
   IP_FAMILY,
   localClusterVips,
   nodeVips,
+  poolVips,
   templateVips,
   type BackedPort,
 } from './service-vips.ts';
@@ -62,6 +63,10 @@ export const loadBalancers = feature({
     cluster: {
       text: 'A service is balanced on the switch and the gateway router of the primary networks of its namespace alone, one load balancer per protocol.',
       source: 'reference/topology.md §15.2',
+    },
+    pool: {
+      text: "Addresses of a network's pool are balanced on the switches of its pods, and of those that its services are connected with; a gateway router does not know them.",
+      source: 'reference/topology.md §15.4',
     },
     template: {
       text: "Node ports of the default network are the same rows on every node: the chassis fills in the node's addresses.",
@@ -143,6 +148,7 @@ class BalancedService {
 
   build(protocol: string, ports: readonly BackedPort[]): void {
     this.#onCluster(protocol, ports);
+    this.#ofPool(protocol, ports);
     const hasNodePorts = ports.some(({ nodePort }) => nodePort !== undefined);
     if (hasNodePorts && this.#usesTemplates) this.#byTemplate(protocol, ports);
     const isOnNode =
@@ -166,23 +172,74 @@ class BalancedService {
       this.#add('cluster', balancer, ...[all, ...connects.map(connectServices)].map(inGroup));
       return;
     }
-    // Pods of another network of the namespace answer pods, not a gateway router, and no network that is not connected with theirs.
-    const siblings = facts.siblingsOf(name);
-    const [whole, partial] = partition(connects, (connect) =>
-      siblings.every((sibling) => facts.isMember(connect, sibling)),
-    );
+    const { whole, partial } = this.#bySiblings(connects);
     this.#add('cluster', balancer, ...[switches, ...whole.map(connectServices)].map(inGroup));
-    const others = partial
-      .flatMap((connect) => facts.membersHere(connect))
-      .filter((other) => other.name !== name && !siblings.includes(other.name));
     this.#add(
       'cluster',
       { protocol, scope: 'cluster_router', vips: own },
       inGroup(routers),
-      ...[...new Map(others.map((other) => [other.name, other])).values()].map((other) =>
-        holds('Logical_Switch', podSwitch(other, facts.nodeName), 'load_balancer'),
-      ),
+      ...this.#switchesOf(partial),
     );
+  }
+
+  /** Connections that all networks of the namespace are part of, and others: pods of another network of the namespace answer pods, not a gateway router, and no network that is not connected with theirs. */
+  #bySiblings(connects: readonly string[]): {
+    readonly whole: readonly string[];
+    readonly partial: readonly string[];
+  } {
+    const siblings = this.#facts.siblingsOf(this.#network.name);
+    const [whole, partial] = partition(connects, (connect) =>
+      siblings.every((sibling) => this.#facts.isMember(connect, sibling)),
+    );
+    return { whole, partial };
+  }
+
+  /** Switches of networks of these connections that are no network of the namespace. */
+  #switchesOf(connects: readonly string[]): readonly Containment[] {
+    const { name } = this.#network;
+    const siblings = this.#facts.siblingsOf(name);
+    const others = connects
+      .flatMap((connect) => this.#facts.membersHere(connect))
+      .filter((other) => other.name !== name && !siblings.includes(other.name));
+    return [...new Map(others.map((other) => [other.name, other])).values()].map((other) =>
+      holds('Logical_Switch', podSwitch(other, this.#facts.nodeName), 'load_balancer'),
+    );
+  }
+
+  #ofPool(protocol: string, ports: readonly BackedPort[]): void {
+    const facts = this.#facts;
+    const { name } = this.#network;
+    const addresses = facts.poolIpsOn(name, this.#service.key);
+    if (addresses.length === 0) return;
+    const { switches } = loadBalancerGroups(this.#context.prefix);
+    const id = facts.networks.part(name, 'id') ?? 0;
+    const connects = facts
+      .connectsSharingServices(id)
+      .filter((connect) => this.#isPoolShared(connect, addresses));
+    const vips = poolVips(addresses, ports, 'all');
+    const own = poolVips(addresses, ports, 'own');
+    const balancer: LoadBalancer = { protocol, scope: 'pool', vips };
+    const { whole, partial } = isSame(vips, own)
+      ? { whole: connects, partial: [] }
+      : this.#bySiblings(connects);
+    this.#add('pool', balancer, ...[switches, ...whole.map(connectServices)].map(inGroup));
+    const elsewhere = this.#switchesOf(partial);
+    if (elsewhere.length > 0)
+      this.#add('pool', { protocol, scope: 'pool_connected', vips: own }, ...elsewhere);
+  }
+
+  /** False, with a reason, where a connection has another network with one of the addresses: what is sent there is not for this service. */
+  #isPoolShared(connect: string, addresses: readonly string[]): boolean {
+    const { name } = this.#network;
+    const taken = addresses.find(
+      (address) => !this.#facts.isPoolAddressShared(connect, name, address),
+    );
+    if (taken === undefined) return true;
+    this.#out.problem(
+      `Service ${this.#service.key}`,
+      `ClusterNetworkConnect ${connect} does not share its address ${taken} of the network's pool: another network of the connection has it in a subnet or a pool; give one of the two networks another pool`,
+    );
+    return false;
   }
 
   /** False, with a reason, where a connection has another service at the same address: pods would reach either. */
@@ -256,15 +313,11 @@ class BalancedService {
   /** Of a service whose endpoints are those of the client's node, on switches of connected networks: nothing else of the node's rows is theirs. */
   #onConnected(protocol: string, ports: readonly BackedPort[]): void {
     const { nodeName } = this.#facts;
-    const { name } = this.#network;
-    const id = this.#facts.networks.part(name, 'id') ?? 0;
-    const siblings = this.#facts.siblingsOf(name);
-    const others = this.#facts
-      .connectsSharingServices(id)
-      .filter((connect) => this.#isShared(connect))
-      .flatMap((connect) => this.#facts.membersHere(connect))
-      .filter((other) => other.name !== name && !siblings.includes(other.name));
-    if (others.length === 0) return;
+    const id = this.#facts.networks.part(this.#network.name, 'id') ?? 0;
+    const elsewhere = this.#switchesOf(
+      this.#facts.connectsSharingServices(id).filter((connect) => this.#isShared(connect)),
+    );
+    if (elsewhere.length === 0) return;
     this.#add(
       'node',
       {
@@ -272,9 +325,7 @@ class BalancedService {
         scope: `node_connected_${nodeName}`,
         vips: localClusterVips(this.#service, ports),
       },
-      ...[...new Map(others.map((other) => [other.name, other])).values()].map((other) =>
-        holds('Logical_Switch', podSwitch(other, nodeName), 'load_balancer'),
-      ),
+      ...elsewhere,
     );
   }
 

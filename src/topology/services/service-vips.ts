@@ -55,6 +55,23 @@ export function clusterVips(
   return vips;
 }
 
+/**
+ * Addresses of the network's pool: whoever asks is a pod, so that neither traffic policy is about them. `reached` own: as pods of connected networks
+ * may use them, which a host's processes are not connected with.
+ */
+export function poolVips(
+  addresses: readonly string[],
+  ports: readonly BackedPort[],
+  reached: 'all' | 'own',
+): Vips {
+  const vips: Record<string, string> = {};
+  for (const { port, backends } of ports)
+    if (reached === 'all' || !backends.hasHostEndpoints)
+      for (const address of addresses)
+        vips[socketAddress(address, port)] = targetsFor(address, backends[reached]);
+  return vips;
+}
+
 /** Cluster addresses that lead to endpoints of this node, as pods of connected networks may use them: those of the network itself. */
 export function localClusterVips(service: ServiceFacts, ports: readonly BackedPort[]): Vips {
   const vips: Record<string, string> = {};

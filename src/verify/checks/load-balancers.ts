@@ -14,7 +14,7 @@ import type { Findings } from '../findings.ts';
 import { networkOf, rowText, type Datapaths } from '../intent/datapaths.ts';
 import type { Intent } from '../intent/intent.ts';
 import type { VerifiedNetwork } from '../intent/networks.ts';
-import type { VerifiedServices } from '../intent/services.ts';
+import type { VerifiedService, VerifiedServices } from '../intent/services.ts';
 import type { Snapshot } from '../snapshot.ts';
 
 /** Addresses of the node in the masquerade subnet (reference/node.md §1.1). */
@@ -149,6 +149,7 @@ function checkOne(row: Row, network: VerifiedNetwork, at: string, context: Conte
     findings.edge({ from: network.name, to: home, kind: 'service', where, object: opened.object });
   }
   checkAddresses(row, owner, context, wrong);
+  checkPoolAddresses(row, service, { home, at: network.name }, context, wrong);
   backends(
     row,
     services.endpoints(home, owner),
@@ -194,6 +195,32 @@ function backends(
         ...foreignTo(row, network, context),
       );
     }
+}
+
+/**
+ * An address of a pool is the service's own on its network; where another network of a connection has a pool or pods with it, what is sent there is not
+ * for this service.
+ */
+function checkPoolAddresses(
+  row: Row,
+  service: VerifiedService,
+  { home, at }: { readonly home: string; readonly at: string },
+  { services, intent }: Context,
+  wrong: (what: string, ...others: (string | undefined)[]) => void,
+): void {
+  for (const vip of Object.keys(pairs(row, 'vips'))) {
+    const text = addressOf(vip);
+    const owners = services.byPoolAddress(at, text);
+    if (owners.length > 0 && !owners.some(({ key }) => key === service.key))
+      wrong(
+        `answers for ${text}, which is of Service ${owners[0]?.key ?? ''} on network ${at}`,
+        at,
+      );
+    const address = parseAddress(text);
+    if (at === home || address === undefined || !service.poolAddresses.includes(text)) continue;
+    if (intent.byName.get(at)?.subnets.some((subnet) => containsAddress(subnet, address)) === true)
+      wrong(`answers for ${text} on network ${at}, which has it in a subnet of its own`, at);
+  }
 }
 
 /** A cluster address is the service's own: clients of another one's would get to it. */

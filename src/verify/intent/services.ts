@@ -1,4 +1,5 @@
 /** Services and ports of nodes that pods have: on which networks they are, and which addresses are theirs. */
+import { isOfNetworkPool } from '../../api/annotations/service-annotations.ts';
 import { serviceOfSlice } from '../../api/annotations/endpoint-slice-annotations.ts';
 import { DEFAULT_NETWORK } from '../../api/nad/network-name.ts';
 import { objectKey } from '../../api/objects.ts';
@@ -6,12 +7,14 @@ import type { Service } from '../../api/types.ts';
 import type { Objects } from '../snapshot.ts';
 import type { Intent } from './intent.ts';
 
-interface VerifiedService {
+export interface VerifiedService {
   /** `<namespace>/<name>`. */
   readonly key: string;
   readonly networks: ReadonlySet<string>;
   readonly clusterAddresses: readonly string[];
   readonly externalAddresses: readonly string[];
+  /** Of the pool of its network: on another network they are others'. */
+  readonly poolAddresses: readonly string[];
   readonly nodePorts: ReadonlySet<number>;
   readonly ports: ReadonlySet<number>;
 }
@@ -25,6 +28,8 @@ interface NodePortUser {
 export interface VerifiedServices {
   readonly byKey: ReadonlyMap<string, VerifiedService>;
   readonly byClusterAddress: ReadonlyMap<string, VerifiedService>;
+  /** Services of a network that say that an address of its pool is theirs. */
+  byPoolAddress(network: string, address: string): readonly VerifiedService[];
   /** Addresses of endpoints of a service on a network. */
   endpoints(network: string, service: string): ReadonlySet<string>;
   /** Who is reached by a port of the node, or an external address and port. */
@@ -48,6 +53,13 @@ export function servicesOf(objects: Objects, intent: Intent): VerifiedServices {
     byKey.set(one.key, one);
     for (const address of one.clusterAddresses) byClusterAddress.set(address, one);
   }
+  const byPool = new Map<string, VerifiedService[]>();
+  for (const service of byKey.values())
+    for (const network of service.networks)
+      for (const address of service.poolAddresses) {
+        const place = `${network} ${address}`;
+        byPool.set(place, [...(byPool.get(place) ?? []), service]);
+      }
   const endpoints = new Map<string, Set<string>>();
   for (const slice of objects.slices) {
     const of = serviceOfSlice(slice);
@@ -74,6 +86,7 @@ export function servicesOf(objects: Objects, intent: Intent): VerifiedServices {
   return {
     byKey,
     byClusterAddress,
+    byPoolAddress: (network, address) => byPool.get(`${network} ${address}`) ?? [],
     endpoints: (network, service) => endpoints.get(`${network} ${service}`) ?? NOBODY,
     usersOf: (address, port) => [
       ...(byNodePort.get(port) ?? []),
@@ -92,14 +105,14 @@ function verifiedService(
   primaries: ReadonlyMap<string, ReadonlySet<string>>,
 ): VerifiedService {
   const ports = spec.ports ?? [];
+  const ingress = (status?.loadBalancer?.ingress ?? []).flatMap(({ ip }) => ip ?? []);
+  const isPooled = isOfNetworkPool({ spec });
   return {
     key: objectKey(metadata),
     networks: primaries.get(metadata.namespace ?? '') ?? new Set([DEFAULT_NETWORK]),
     clusterAddresses: spec.clusterIPs,
-    externalAddresses: [
-      ...(spec.externalIPs ?? []),
-      ...(status?.loadBalancer?.ingress ?? []).flatMap(({ ip }) => (ip === undefined ? [] : [ip])),
-    ],
+    externalAddresses: [...(spec.externalIPs ?? []), ...(isPooled ? [] : ingress)],
+    poolAddresses: isPooled ? ingress : [],
     nodePorts: new Set(ports.flatMap(({ nodePort }) => (nodePort === undefined ? [] : [nodePort]))),
     ports: new Set(ports.map(({ port }) => port)),
   };

@@ -116,6 +116,7 @@ describe('ovn-northd and a connection of a Layer3 with a Layer2 network', () => 
           name: 'web',
           clusterIps: ['10.96.1.1'],
           externalIps: [],
+          poolIps: [],
           ports: [{ name: '', protocol: 'TCP', port: 80 }],
           isExternallyLocal: false,
           isInternallyLocal: false,

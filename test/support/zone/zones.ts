@@ -50,6 +50,8 @@ export interface ZoneNetwork extends Network {
   readonly namespaces: readonly string[];
   /** Its services are reached from the default network. */
   readonly letsDefaultIn?: boolean;
+  /** Ranges for its services, as its NADs say them. */
+  readonly servicePool?: string;
 }
 
 /** What a zone is to know, in one piece. */
@@ -726,7 +728,7 @@ const networkRequestsOf = ({
 const definitionsOf = (zone: Zone): (NetworkDefinition & { readonly key: string })[] =>
   zone.networks
     .filter(({ id }) => id !== 0)
-    .flatMap(({ name, nads, object, letsDefaultIn }) => {
+    .flatMap(({ name, nads, object, letsDefaultIn, servicePool }) => {
       const ofPods = [...zone.attachments, ...(zone.remoteAttachments ?? [])]
         .filter(({ network }) => network === name)
         .map(({ nadKey }) => nadOfKey(nadKey));
@@ -738,6 +740,7 @@ const definitionsOf = (zone: Zone): (NetworkDefinition & { readonly key: string 
           network: name,
           ...(letsDefaultIn === true ? { 'k8s.ovn.org/default-network-access': 'true' } : {}),
         },
+        servicePool,
         isOfCluster: object.startsWith('ClusterUserDefinedNetwork '),
       }));
     });
@@ -745,12 +748,20 @@ const definitionsOf = (zone: Zone): (NetworkDefinition & { readonly key: string 
 const registrationsOf = (zone: Zone): NetworkRegistration[] =>
   zone.networks
     .filter(({ id }) => id !== 0)
-    .map(({ nodeSubnets: _subnets, namespaces: _namespaces, letsDefaultIn: _open, ...config }) => ({
-      ...config,
-      config,
-      created: '',
-      since: 0,
-    }));
+    .map(
+      ({
+        nodeSubnets: _subnets,
+        namespaces: _namespaces,
+        letsDefaultIn: _open,
+        servicePool: _pool,
+        ...config
+      }) => ({
+        ...config,
+        config,
+        created: '',
+        since: 0,
+      }),
+    );
 
 const slicesOf = (zone: Zone): (SliceFacts & { readonly key: string })[] =>
   (zone.endpointSlices ?? []).map(({ name, ...slice }) => ({ ...slice, key: name }));

@@ -544,6 +544,7 @@ describe('permissions', () => {
       'patch nodes/status',
       'patch pods/status',
       'patch policy.networking.k8s.io/clusternetworkpolicies/status',
+      'patch services/status',
     ]);
     const own = writes('heddle-cluster').filter((line) => line.includes('k8s.ovn.org/'));
     expect(own.filter((line) => !/^(patch|update) /.test(line))).toEqual([

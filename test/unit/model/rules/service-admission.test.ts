@@ -442,12 +442,17 @@ describe('what one service may cost', () => {
 });
 
 describe('of two services with one external address and port', () => {
-  const facts = { key: 'blue/a', externalIps: ['1.2.3.4'], ports: [{ protocol: 'TCP', port: 80 }] };
+  const facts = {
+    key: 'blue/a',
+    externalIps: ['1.2.3.4'],
+    poolIps: ['192.0.2.1'],
+    ports: [{ protocol: 'TCP', port: 80 }],
+  };
   const seen = (key: string, since: number, created: string): SeenService =>
     ({ facts: { ...facts, key }, since: { '1.2.3.4 TCP 80': since }, created }) as never;
 
-  test('each claims the address with each of its ports', () => {
-    expect(claimsOf(facts as never)).toEqual(['1.2.3.4 TCP 80']);
+  test('each claims the address with each of its ports, and one of a pool as a whole', () => {
+    expect(claimsOf(facts as never)).toEqual(['1.2.3.4 TCP 80', '192.0.2.1 pool']);
   });
 
   test('the one has it that had it first; of those of a start the older one', () => {

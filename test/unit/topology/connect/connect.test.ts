@@ -204,6 +204,7 @@ describe('where services are connected (reference/topology.md §19.2)', () => {
     name: 'web',
     clusterIps: ['10.96.1.1'],
     externalIps: [],
+    poolIps: [],
     ports: [{ name: '', protocol: 'TCP', port: 80 }],
     isExternallyLocal: false,
     isInternallyLocal: false,

@@ -1,0 +1,68 @@
+/** Pools of addresses that networks have for services, from their objects to their NADs (decisions/service-pools.md). Pure. */
+import { annotationOf } from '../../api/annotations/annotations.ts';
+import { SERVICE_POOL } from '../../api/annotations/network-annotations.ts';
+import { renderNad } from '../../api/nad/nad.ts';
+import type { NetworkConfig } from '../../api/nad/network-config.ts';
+import type { NetworkObject } from '../../api/nad/network-spec.ts';
+import type { NetworkAttachmentDefinition } from '../../api/types.ts';
+import type { ClusterSettings } from '../../model/model.ts';
+import { readServicePool } from '../../model/rules/service-pools.ts';
+import type { StatedCondition } from '../../store/status-writer.ts';
+
+/**
+ * The NAD with the pool that its object asks for. While that can't be used the NAD keeps the one that it has: a slip of the pen takes no service its
+ * address.
+ */
+export function withPool(
+  nad: NetworkAttachmentDefinition,
+  config: NetworkConfig,
+  object: NetworkObject,
+  existing: NetworkAttachmentDefinition | undefined,
+  settings: ClusterSettings,
+): NetworkAttachmentDefinition {
+  const asked = annotationOf(object, SERVICE_POOL);
+  if (asked === undefined) return nad;
+  const read = readServicePool(asked, config, settings);
+  const pool =
+    read.kind === 'value'
+      ? read.value.join(', ')
+      : existing === undefined
+        ? undefined
+        : annotationOf(existing, SERVICE_POOL);
+  if (pool === undefined) return nad;
+  const annotations = { ...nad.metadata.annotations, [SERVICE_POOL]: pool };
+  return { ...nad, metadata: { ...nad.metadata, annotations } };
+}
+
+/** What is wrong with the pool that an object asks for; undefined also for one whose network can't be made. */
+export function poolProblem(object: NetworkObject, settings: ClusterSettings): string | undefined {
+  const asked = annotationOf(object, SERVICE_POOL);
+  if (asked === undefined) return undefined;
+  const rendered = renderNad(object, object.metadata.namespace ?? 'default', settings);
+  if (rendered.kind === 'invalid') return undefined;
+  const read = readServicePool(asked, rendered.value.config, settings);
+  return read.kind === 'invalid' ? read.error : undefined;
+}
+
+/** Condition `ServicePoolAccepted` of an object that asks for a pool; undefined for one that does not. */
+export function servicePoolAccepted(
+  object: NetworkObject,
+  settings: ClusterSettings,
+): StatedCondition | undefined {
+  if (annotationOf(object, SERVICE_POOL) === undefined) return undefined;
+  const problem = poolProblem(object, settings);
+  const type = 'ServicePoolAccepted';
+  return problem === undefined
+    ? {
+        type,
+        status: 'True',
+        reason: 'ServicePoolAccepted',
+        message: 'Services of the network may have addresses of the pool.',
+      }
+    : {
+        type,
+        status: 'False',
+        reason: 'InvalidServicePool',
+        message: `${problem}: until then services have addresses of the pool that was in force before, if there was one`,
+      };
+}

@@ -233,6 +233,20 @@ describe('objects that are each valid', () => {
     ]);
   });
 
+  test('may have a pool for services that can not be used', () => {
+    const pooled = (pool: string): readonly string[] =>
+      together(
+        network('net', '{ role: Primary, subnets: [10.0.0.0/24] }').replace(
+          'name: net',
+          `name: net, annotations: { k8s.ovn.org/service-pool: "${pool}" }`,
+        ),
+      ).warnings;
+    expect(pooled('192.0.2.0/28')).toEqual([]);
+    expect(pooled('10.0.0.128/25')).toEqual([
+      'net.yaml:4:39: UserDefinedNetwork blue/net: metadata.annotations[k8s.ovn.org/service-pool]: "10.0.0.128/25" is in subnet 10.0.0.0/24 of the network, where pods get addresses; choose a range outside of it, or in spec.layer2.infrastructureSubnets, which a network has from its creation on',
+    ]);
+  });
+
   test('may select nothing', () => {
     const green = (operator: string): string => `
 apiVersion: k8s.ovn.org/v1

@@ -94,6 +94,9 @@ function hostPortsOf(network: NetworkName, place: Key): readonly object[] {
   return place === 'y/b' ? [{ ...port, hostIP: nodeAddresses('n2')[0] }] : [];
 }
 
+/** Of the primary network, for services that have their addresses inside of it. */
+const POOL = '198.18.5.0/28';
+
 const text = (objects: readonly object[]): string =>
   objects.map((object) => stringify(object)).join('---\n');
 
@@ -236,7 +239,12 @@ describe.skipIf(whyNoLab !== undefined)(
     }
 
     beforeAll(async () => {
-      writeFileSync(join(folder, 'table.yaml'), tableObjects({}, hostPortsOf));
+      const objects = tableObjects({}, hostPortsOf).replace(
+        'metadata:\n  name: table\n',
+        `metadata:\n  name: table\n  annotations: {k8s.ovn.org/service-pool: ${POOL}}\n`,
+      );
+      expect(objects).toContain(POOL);
+      writeFileSync(join(folder, 'table.yaml'), objects);
       lab = await testLab('e2e-services');
       tenants = new Tenants(lab.record, { folder });
       await tenants.start();
@@ -578,6 +586,49 @@ describe.skipIf(whyNoLab !== undefined)(
             .toEqual(ways.map((way) => `${way.from} ${way.protocol} ${answer(way)}`));
         }
       }
+    });
+
+    test("an address of the network's pool is answered by pods of the network, on every node, and by nobody else's", async () => {
+      const ip = '198.18.5.7';
+      const one: ServiceCase = {
+        number: 14,
+        ports: [HTTP, { name: 'udp', port: 80, protocol: 'UDP' }],
+        spec: {
+          type: 'LoadBalancer',
+          loadBalancerClass: 'k8s.ovn.org/udn-loadbalancer',
+          loadBalancerIP: ip,
+          allocateLoadBalancerNodePorts: false,
+          // Whoever asks is a pod: neither policy is about that.
+          internalTrafficPolicy: 'Local',
+          externalTrafficPolicy: 'Local',
+        },
+        slices: [{ ports: { http: 80, udp: 80 }, endpoints: ['x/b'] }],
+      };
+      write(one);
+      const expected = new Map<string, string>();
+      const probes: Probe[] = [];
+      const asks = (from: string, who: string, port = 80): void => {
+        for (const protocol of ['tcp', 'udp'] as const) {
+          probes.push({ from, to: ip, port, protocol, ping: false });
+          expected.set(`${from} ${protocol} ${port}`, who);
+        }
+      };
+      for (const key of ['x/a', 'x/b', 'x/c', 'y/a', 'y/b', 'y/c'] as const)
+        asks(endOf('primary', key).namespace, 'x/b');
+      asks(endOf('primary', 'y/a').namespace, NOBODY, 81);
+      for (const from of [endOf('default', 'y/a').namespace, 'ext', 'n1']) asks(from, NOBODY);
+      const who = async (): Promise<ReadonlyMap<string, string>> =>
+        new Map(
+          (await probe(lab.record, probes, SECONDS)).map((result, n) => {
+            const { from, protocol, port } = probes[n] as Probe;
+            return [`${from} ${protocol} ${port}`, whoAnswered(result)] as const;
+          }),
+        );
+      await expect.poll(who, SOON).toEqual(expected);
+      // Two networks have nothing in common by it: the default network's service has no pool.
+      write();
+      for (const key of expected.keys()) expected.set(key, NOBODY);
+      await expect.poll(who, SOON).toEqual(expected);
     });
 
     test('a port of the node leads to the pod that has it: from outside, from pods and from hosts; who asks from outside is seen', async () => {

@@ -6,7 +6,13 @@ import type { ObjectReading } from '../../../src/model/read/reading.ts';
 import type { PodSelection } from '../../../src/model/rules/selections.ts';
 import { adminPolicy, multiPolicy, networkPolicy } from './policed-zone.ts';
 import { withDefaultAccess } from './default-access.ts';
-import { clusterDns, servicesOfAllKinds, withServices } from './services.ts';
+import {
+  clusterDns,
+  pooledService,
+  servicesOfAllKinds,
+  withPool,
+  withServices,
+} from './services.ts';
 import {
   blue,
   bluePod,
@@ -132,9 +138,9 @@ function sibling(zone: Zone): ZoneNetwork {
 }
 
 const kindsOf = (zone: Zone): Zone => ({
-  ...withServices(zone, ...servicesOfAllKinds, ...clusterDns),
+  ...withServices(zone, ...servicesOfAllKinds, ...pooledService, ...clusterDns),
   networks: [
-    ...zone.networks,
+    ...withPool(zone).networks,
     sibling(zone),
     yellow,
     layer2Secondary,

@@ -92,6 +92,27 @@ export const withServices = (
   }),
 });
 
+/** A service with an address of the pool that `withPool` gives network blue_blue. */
+export const pooledService: readonly (Service | EndpointSlice)[] = [
+  service(
+    'blue/pooled',
+    {
+      type: 'LoadBalancer',
+      loadBalancerClass: 'k8s.ovn.org/udn-loadbalancer',
+      clusterIPs: ['10.96.1.60'],
+    },
+    { loadBalancer: { ingress: [{ ip: '198.18.5.7', ipMode: 'VIP' }] } },
+  ),
+  slice('blue/pooled', ['103.103.0.3 on ovn-worker'], { network: 'blue_blue' }),
+];
+
+export const withPool = (zone: Zone): Zone => ({
+  ...zone,
+  networks: zone.networks.map((network) =>
+    network.name === 'blue_blue' ? { ...network, servicePool: '198.18.5.0/28' } : network,
+  ),
+});
+
 /** Services of every kind that makes a difference, on network blue_blue and on the default one. */
 export const servicesOfAllKinds: readonly (Service | EndpointSlice)[] = [
   service('blue/web', { clusterIPs: ['10.96.1.1'] }),

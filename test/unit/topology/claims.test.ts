@@ -9,7 +9,12 @@ import { isReferenceRow } from '../../../src/topology/rows/reference-rows.ts';
 import { NORTHBOUND, SOUTHBOUND } from '../../../src/topology/rows/unit-rows.ts';
 import { builtUnits } from '../../support/zone/built-rows.ts';
 import { foundRow, readBackRow } from '../../support/ovsdb/found-rows.ts';
-import { servicesOfAllKinds, withServices } from '../../support/zone/services.ts';
+import {
+  pooledService,
+  servicesOfAllKinds,
+  withPool,
+  withServices,
+} from '../../support/zone/services.ts';
 import {
   blue,
   bluePod,
@@ -33,9 +38,9 @@ import {
 } from '../../support/zone/zones.ts';
 
 const busy = (zone: Zone): Zone => ({
-  ...withServices(zone, ...servicesOfAllKinds),
+  ...withServices(zone, ...servicesOfAllKinds, ...pooledService),
   networks: [
-    ...zone.networks,
+    ...withPool(zone).networks,
     yellow,
     more,
     layer2Secondary,
@@ -145,6 +150,7 @@ test('rows are marked with the object for which they are there', () => {
     'Pod yellow/far',
     'Pod yellow/pod2',
     'Service blue/outside',
+    'Service blue/pooled',
     'Service blue/web',
     'Service default/kubernetes',
     'Service kube-system/agent',

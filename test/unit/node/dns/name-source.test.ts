@@ -131,7 +131,7 @@ test('addresses of the cluster and of hosts themselves are nobody’s, whatever 
 test('the servers are those of the service, or of the host where there is none', async () => {
   const withService = factsOf({ ...dualZone, firewalls: [firewall('blue', 'c.example')] });
   withService.declaredServices.put('kube-system/kube-dns', {
-    facts: { clusterIps: ['10.96.0.10'], externalIps: [], ports: [] },
+    facts: { clusterIps: ['10.96.0.10'], externalIps: [], poolIps: [], ports: [] },
     ingress: [],
     created: '',
   } as never);

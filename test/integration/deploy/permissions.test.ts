@@ -148,7 +148,14 @@ describe.skipIf(typeof started === 'string')('permissions that deploy/ grants', 
   };
 
   test('are what the cluster manager needs, and no more', async () => {
-    const blue = layer3('blue/net', '10.20.0.0/16/24');
+    const declared = layer3('blue/net', '10.20.0.0/16/24');
+    const blue = {
+      ...declared,
+      metadata: {
+        ...declared.metadata,
+        annotations: { 'k8s.ovn.org/service-pool': '198.18.5.0/28' },
+      },
+    };
     const green = clusterLayer3('shared', inNamespaces('red'), '10.30.0.0/16');
     const flat = persistent('plain/flat', '10.40.0.0/24');
     const overlay: KubeObject & { spec: object } = {
@@ -202,6 +209,9 @@ describe.skipIf(typeof started === 'string')('permissions that deploy/ grants', 
     await waitFor(egressIP, /egressip-mark/);
     await create(egressService);
     await waitFor(egressService, /"host":""/);
+    await create(pooledService);
+    await waitFor(pooledService, /"ingress":\[\{"ip":"198\.18\.5\.0","ipMode":"VIP"/);
+    await waitFor(pooledService, /AddressAllocated/);
 
     const status = `${pathOf(hosted)}/web/status`;
     const { body } = await api.call('GET', status);
@@ -434,6 +444,18 @@ const egressService: KubeObject = {
   kind: 'EgressService',
   metadata: { namespace: 'plain', name: 'web' },
   spec: { sourceIPBy: 'LoadBalancerIP' },
+};
+
+const pooledService: KubeObject & { readonly spec: object } = {
+  apiVersion: 'v1',
+  kind: 'Service',
+  metadata: { namespace: 'blue', name: 'pooled' },
+  spec: {
+    type: 'LoadBalancer',
+    loadBalancerClass: 'k8s.ovn.org/udn-loadbalancer',
+    allocateLoadBalancerNodePorts: false,
+    ports: [{ port: 80 }],
+  },
 };
 
 const egressIP: KubeObject = {

@@ -48,7 +48,7 @@ export class StatusPass {
 
   /** What could not be reported. */
   problems(): readonly ZoneProblem[] {
-    return this.#writer.problems();
+    return this.#writer.problems(this.#options.runtime.isSourceLost);
   }
 
   async run(signal: AbortSignal): Promise<PassEnd> {

@@ -700,6 +700,11 @@ export class ZoneRuntime implements AsyncDisposable {
     return undefined;
   }
 
+  /** True once it is a problem of the node that objects can't be read. */
+  get isSourceLost(): boolean {
+    return this.#problemsOfSource().length > 0;
+  }
+
   #problemsOfSource(): readonly ZoneProblem[] {
     const unreadable = this.informers.unreadable();
     if (unreadable === undefined || unreadable.milliseconds < UNREADABLE_AFTER) return [];

@@ -217,8 +217,8 @@ export class ZoneStatusWriter {
   #writtenAt = 0;
   /** Values that were refused, by part, since the last attempt with all. */
   #refused = new Map<string, { readonly value: unknown; readonly message: string }>();
-  /** Why the last attempt failed as a whole, if it did. */
-  #failure: string | undefined;
+  /** Why the last attempt failed as a whole, if it did; `isOutage`: nobody looked at what was sent. */
+  #failure: { readonly message: string; readonly isOutage: boolean } | undefined;
 
   constructor(store: Store, node: string, options: ZoneStatusWriterOptions = {}) {
     this.#store = store;
@@ -227,17 +227,17 @@ export class ZoneStatusWriter {
     this.#onRefused = options.onRefused ?? (() => undefined);
   }
 
-  /** What could not be written of the status, and what to do. */
-  problems(): readonly ZoneProblem[] {
+  /** What could not be written of the status, and what to do; `isOutageTold`: that the source is away, or does not know us, is told already. */
+  problems(isOutageTold = false): readonly ZoneProblem[] {
     const object = `ZoneStatus ${this.#node}`;
     const refused = [...this.#refused].map(([part, { message }]) => ({
       object,
       message: `status.${part} was not taken, all else of the status was; install the definitions of this release (deploy/): ${message}`,
     }));
-    return this.#failure === undefined
+    return this.#failure === undefined || (isOutageTold && this.#failure.isOutage)
       ? refused
       : [
-          { object, message: `not written, what stands there is old: ${this.#failure}` },
+          { object, message: `not written, what stands there is old: ${this.#failure.message}` },
           ...refused,
         ];
   }
@@ -276,8 +276,11 @@ export class ZoneStatusWriter {
       this.#failure = undefined;
     } catch (error) {
       if (signal.aborted) throw error;
-      this.#failure = errorText(error);
-      this.#onRefused({ part: 'all', message: this.#failure });
+      const message = errorText(error);
+      const isOutage =
+        error instanceof StoreError && ['unavailable', 'unauthenticated'].includes(error.code);
+      this.#failure = { message, isOutage };
+      if (!isOutage) this.#onRefused({ part: 'all', message });
       throw error;
     }
   }

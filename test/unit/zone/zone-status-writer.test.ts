@@ -269,6 +269,24 @@ test('a status that can not be written at all is a problem with its reason, unti
   expect(writer.problems()).toEqual([]);
 });
 
+test.each(['unavailable', 'unauthenticated'] as const)(
+  'a status that a source does not take because it is %s is not refused, and not told beside that objects can’t be read',
+  async (code) => {
+    const store = new MemoryStore();
+    store.beforeWrite = () => {
+      throw new StoreError(code, 'no answer');
+    };
+    const refused: string[] = [];
+    const writer = new ZoneStatusWriter(store, 'n1', {
+      onRefused: ({ part }) => refused.push(part),
+    });
+    await expect(writer.write(REPORT, signal)).rejects.toThrow('no answer');
+    expect(refused).toEqual([]);
+    expect(writer.problems(false)).toHaveLength(1);
+    expect(writer.problems(true)).toEqual([]);
+  },
+);
+
 test('texts and problems are bounded to what an object holds', async () => {
   const store = new MemoryStore();
   const problems = Array.from({ length: 3000 }, (_, index) => ({

@@ -6,6 +6,9 @@ const CLOCK = 'or set the clock of this machine if that is wrong';
 const UNKNOWN_AUTHORITY =
   'its certificate is of an authority that is not the one given there; give that of this API server (certificate-authority-data, or ca.crt of the service account), or correct the address';
 
+const CLOSED =
+  'the connection is closed before the server says who it is; where a load balancer or a proxy stands there, see whether it has an API server that runs';
+
 /** By the code that Node.js gives. */
 const OF_CERTIFICATE: Readonly<Record<string, string>> = {
   CERT_HAS_EXPIRED: `its certificate has expired; renew it at the API server, ${CLOCK}`,
@@ -28,6 +31,7 @@ const textsOf = (error: unknown): readonly string[] =>
 export function whyUnanswered(error: unknown): string {
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
   if (Object.hasOwn(OF_CERTIFICATE, code)) return OF_CERTIFICATE[code] ?? '';
+  if (code === 'ECONNRESET' && errorText(error).includes('before secure TLS')) return CLOSED;
   return [...new Set(textsOf(error).map(withoutErrno))].join('; ');
 }
 

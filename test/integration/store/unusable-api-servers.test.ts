@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:https';
-import type { AddressInfo } from 'node:net';
+import { createServer as createTcpServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { kubeconfigText } from '../../../src/lab/kubernetes/kubeconfig.ts';
@@ -130,4 +130,14 @@ test('where nobody listens that is said, also of a name with several addresses',
     expect(await asked(kubeconfig(`https://${host}:${there.port}`, 'nobody'))).toMatch(
       new RegExp(`connect \\S+:${there.port}: nobody listens there`),
     );
+});
+
+test('what stands in front of an API server that is away, and closes each connection, is told as that', async () => {
+  const balancer = createTcpServer((socket) => socket.destroy()).listen(0, '127.0.0.1');
+  await once(balancer, 'listening');
+  const { port } = balancer.address() as AddressInfo;
+  expect(await asked(kubeconfig(`https://127.0.0.1:${port}`, 'balancer'))).toMatch(
+    /the connection is closed before the server says who it is; where a load balancer or a proxy stands there, see whether it has an API server that runs/,
+  );
+  balancer.close();
 });

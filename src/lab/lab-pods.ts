@@ -1,8 +1,11 @@
 /** What to plug in for a pod of a lab. Pure. */
 import { createHash } from 'node:crypto';
+import { annotatedNetworkName } from '../api/annotations/network-annotations.ts';
 import { objectKey, type KubeObject } from '../api/objects.ts';
+import type { Pod } from '../api/types.ts';
 import { nadOfKey } from '../api/nad/nad-key.ts';
 import {
+  isAttachable,
   nodeOf,
   orderedNetworks,
   podInterfaces,
@@ -10,6 +13,7 @@ import {
 } from '../cni/links/pod-interfaces.ts';
 import { CniError } from '../cni/protocol/cni-error.ts';
 import type { CniInterface } from '../cni/protocol/result.ts';
+import { lackingNetworks } from '../model/rules/lacking-networks.ts';
 import { LabError } from './paths.ts';
 
 export interface LabPod {
@@ -25,6 +29,21 @@ export interface LabPod {
 
 /** Names of network namespaces are file names. */
 const LONGEST_NAMESPACE = 200;
+
+/** Keys of NADs whose networks are Heddle's: the cluster manager has named them. */
+export const ownNads = (nads: readonly KubeObject[]): ReadonlySet<string> =>
+  new Set(
+    nads
+      .filter((nad) => annotatedNetworkName(nad).value !== undefined)
+      .map(({ metadata }) => objectKey(metadata)),
+  );
+
+/**
+ * Whether a pod runs on a node and has all of its networks, without which a runtime does not start it. One that is plugged in with less is plugged in
+ * anew, with another sandbox, once it has the rest.
+ */
+export const isComplete = (pod: KubeObject, ours: ReadonlySet<string>): boolean =>
+  isAttachable(pod) && lackingNetworks(pod as Pod, ours).length === 0;
 
 /** Throws LabError that names the pod and the field. */
 export function labPod(pod: KubeObject, networks: NetworkNames): LabPod {

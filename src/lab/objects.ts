@@ -15,7 +15,8 @@ import type { Pod } from '../api/types.ts';
 import type { ZoneStatus } from '../api/zone-status.ts';
 import { telling } from '../process/waiting.ts';
 import { openStore, type OpenObjects } from '../settings/object-store.ts';
-import { isAttachable } from '../cni/links/pod-interfaces.ts';
+import { lackingNetworks } from '../model/rules/lacking-networks.ts';
+import { ownNads } from './lab-pods.ts';
 import { daemonSocket, expectDaemons, objectsState } from './daemons.ts';
 import { familySettings, manifestsFolder } from './node-facts.ts';
 import { LabError, nodeNames, nodeSockets, remote, stateFolder } from './paths.ts';
@@ -84,6 +85,7 @@ export function missing(
   networks: readonly string[],
   statuses: readonly ZoneStatus[],
   podObjects: readonly KubeObject[],
+  nads: readonly KubeObject[],
 ): string[] {
   const zones = new Map(statuses.map((zone) => [zone.metadata.name, zone.status]));
   const lines: string[] = [];
@@ -98,9 +100,12 @@ export function missing(
       lines.push(`network ${network} on ${node}: ${found?.state ?? 'not reported'}${why}`);
     }
   }
-  for (const pod of podObjects)
-    if (!isWithoutNetworks(pod as Pod) && !isAttachable(pod))
-      lines.push(`pod ${objectKey(pod.metadata)} has no addresses yet`);
+  const ours = ownNads(nads);
+  for (const pod of podObjects as readonly Pod[]) {
+    const lacks = isWithoutNetworks(pod) ? [] : lackingNetworks(pod, ours);
+    if (lacks.length > 0)
+      lines.push(`pod ${objectKey(pod.metadata)} has no addresses yet on ${lacks.join(', ')}`);
+  }
   return lines;
 }
 
@@ -127,7 +132,13 @@ async function lookUntilThere(
   for (let round = 1; ; round += 1) {
     await using store = await openObjects(lab.name); // what it shows is of when it was opened
     const statuses = await store.objects.list(zoneStatuses);
-    const lines = missing(nodes, networks, statuses, await store.objects.list(pods));
+    const lines = missing(
+      nodes,
+      networks,
+      statuses,
+      await store.objects.list(pods),
+      await store.objects.list(networkAttachmentDefinitions),
+    );
     if (lines.length === 0) return;
     looked(lines);
     if (round % 10 === 0) await expectDaemons(lab);

@@ -3,8 +3,8 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { KubeObject } from '../api/objects.ts';
 import { LINK_GROUP } from '../cni/links/link-requests.ts';
-import { isAttachable, networkNames } from '../cni/links/pod-interfaces.ts';
-import { labPod, type LabPod } from './lab-pods.ts';
+import { networkNames } from '../cni/links/pod-interfaces.ts';
+import { isComplete, labPod, ownNads, type LabPod } from './lab-pods.ts';
 import { telling } from '../process/waiting.ts';
 import { outputInside } from './exec.ts';
 import { LabError, nodeNames, stateFolder } from './paths.ts';
@@ -47,7 +47,8 @@ export function labPods(
   nads: readonly KubeObject[],
 ): readonly LabPod[] {
   const names = networkNames(nads);
-  const attachments = pods.filter(isAttachable).map((pod) => labPod(pod, names));
+  const ours = ownNads(nads);
+  const attachments = pods.filter((pod) => isComplete(pod, ours)).map((pod) => labPod(pod, names));
   const nodes = nodeNames(lab.nodes);
   const lost = attachments.find((pod) => !nodes.includes(pod.node));
   if (lost !== undefined)

@@ -1,11 +1,8 @@
 /** Pods that have not all of their addresses yet, and on what: pure, from what pods carry. */
-import { nadOfKey } from '../api/nad/nad-key.ts';
-import { networkSelections } from '../api/annotations/network-selection.ts';
 import { isWithoutNetworks } from '../api/annotations/pod-annotations.ts';
-import { DEFAULT_NETWORK } from '../api/nad/network-name.ts';
 import { objectKey } from '../api/objects.ts';
 import type { Pod } from '../api/types.ts';
-import { annotatedNetworks } from '../model/rules/pod-plan.ts';
+import { lackingNetworks } from '../model/rules/lacking-networks.ts';
 
 export interface WaitingPod {
   /** `<namespace>/<name>`. */
@@ -27,23 +24,11 @@ export const waitingPods = (
     .filter((pod) => pod.spec.nodeName !== undefined && !isWithoutNetworks(pod))
     .map((pod) => ({
       pod: objectKey(pod.metadata),
-      without: missing(pod, ours),
+      without: lackingNetworks(pod, ours),
       node: pod.spec.nodeName ?? '',
     }))
     .filter(({ without }) => without.length > 0)
     .toSorted((a, b) => (a.pod < b.pod ? -1 : 1));
-
-function missing(pod: Pod, ours: ReadonlySet<string>): readonly string[] {
-  const carried = annotatedNetworks(pod);
-  const standard = carried.get(DEFAULT_NETWORK);
-  const roles = new Set([...carried.values()].map(({ role }) => role));
-  const hasPrimary = standard?.role !== 'infrastructure-locked' || roles.has('primary');
-  const named = (networkSelections(pod).value ?? []).map(({ nadKey }) => nadKey);
-  return [
-    ...(standard === undefined ? ['any network'] : hasPrimary ? [] : ['a primary network']),
-    ...named.filter((key) => ours.has(nadOfKey(key)) && !carried.has(key)),
-  ];
-}
 
 /** What a pod waits for; where nothing is wrong its node is about to give it addresses. */
 export const waitingText = ({ without, node = 'its node', cause }: WaitingPod): string =>

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
+import { POD_NETWORKS } from '../../../src/api/annotations/pod-annotations.ts';
 import { networkNames } from '../../../src/cni/links/pod-interfaces.ts';
-import { labPod } from '../../../src/lab/lab-pods.ts';
+import { isComplete, labPod } from '../../../src/lab/lab-pods.ts';
 import { nad, pod } from '../../support/zone/pods.ts';
 
 const names = networkNames([nad('blue/l3-net', 'blue_l3-net')]);
@@ -97,5 +98,21 @@ describe('attachments of a pod', () => {
       default: { mac_address: '0a:58:0a:f4:01:05', ip_addresses: ['10.0.0.1/24 dev x'] },
     });
     expect(() => labPod(broken(address), names)).toThrow(/10\.0\.0\.1\/24 dev x/);
+  });
+});
+
+describe('a pod is plugged in', () => {
+  test('once it has its own network and the default one, whichever comes first', () => {
+    const entries = (...keys: readonly string[]): typeof web => {
+      const all = JSON.parse(web.metadata.annotations?.[POD_NETWORKS] ?? '') as object;
+      const some = Object.fromEntries(Object.entries(all).filter(([key]) => keys.includes(key)));
+      return {
+        ...web,
+        metadata: { ...web.metadata, annotations: { [POD_NETWORKS]: JSON.stringify(some) } },
+      };
+    };
+    expect(isComplete(entries('default'), new Set())).toBe(false);
+    expect(isComplete(entries('blue/l3-net'), new Set())).toBe(false);
+    expect(isComplete(entries('default', 'blue/l3-net'), new Set())).toBe(true);
   });
 });

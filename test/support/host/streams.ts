@@ -29,13 +29,15 @@ while True:
 /**
  * One connection on which a byte goes there and back every 50 ms, another one only after it broke; and beside it datagrams from one port, which
  * are counted from the first answer on. If asked for, a new connection every 100 ms besides, which has 2 s for an answer, or no pause between an answer and
- * the next byte, on a connection that ends when an answer takes 2 s. Says when connection and datagrams are answered, and at SIGTERM what it saw.
+ * the next byte, on a connection that ends when an answer takes 2 s. Says when connection and datagrams are answered, after SIGUSR1 when the connection
+ * is once more, and at SIGTERM what it saw.
  */
 const CLIENT = `
 import json, os, signal, socket, sys, threading, time
 to, port, kinds = sys.argv[1], int(sys.argv[2]), sys.argv[3].split('+')
 pause, longest = (0, 2) if 'unpaused' in kinds else (0.05, 30)
-seen, connection, is_said = {'answers': 0, 'broken': 0, 'connections': 0, 'failedConnections': 0}, None, False
+seen, connection = {'answers': 0, 'broken': 0, 'connections': 0, 'failedConnections': 0}, None
+is_said, is_asked = False, True
 sent, returned, datagrams = 0, set(), socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 datagrams.connect((to, port))
 datagrams.settimeout(1)
@@ -76,11 +78,15 @@ def end(*_):
         thread.join()
     print(json.dumps(seen | {'datagrams': len(returned), 'lostDatagrams': sent - len(returned)}), flush=True)
     os._exit(0)
+def tell(*_):
+    global is_asked
+    is_asked = True
 asking = []
 sending, receiving, renewing = (threading.Thread(target=work, daemon=True) for work in (send, receive, renew))
 for thread in (sending, receiving, renewing):
     thread.start()
 signal.signal(signal.SIGTERM, end)
+signal.signal(signal.SIGUSR1, tell)
 while connection is None:
     try:
         connection = socket.create_connection((to, port), 30)
@@ -95,9 +101,9 @@ while True:
         if connection.recv(1) != b'x':
             raise OSError('closed')
         seen['answers'] += 1
-        if returned and not is_said:
+        if returned and is_asked:
             print('answered', flush=True)
-            is_said = True
+            is_said, is_asked = True, False
     except OSError:
         connection = None
         seen['broken'] += 1
@@ -140,13 +146,13 @@ export const commandIn = (who: string): readonly string[] =>
   who === 'ext' ? ['ip', 'netns', 'exec', who] : ['pod', who];
 
 /**
- * What became of a TCP connection, of datagrams, and of an echo every 20 ms on each way while `during` ran. `command` says what runs a program at
- * one end of a way.
+ * What became of a TCP connection, of datagrams, and of an echo every 20 ms on each way while `during` ran, which can wait until all connections are
+ * answered: after a gap they send again when TCP thinks fit. `command` says what runs a program at one end of a way.
  */
 export async function whileStreaming(
   lab: LabRecord,
   streams: readonly Stream[],
-  during: () => Promise<void>,
+  during: (answered: () => Promise<void>) => Promise<void>,
   command: (who: string) => readonly string[] = commandIn,
 ): Promise<Streamed[]> {
   const id = randomUUID();
@@ -157,8 +163,9 @@ export async function whileStreaming(
     program,
     ...args,
   ];
-  const end = (which: string): Promise<unknown> =>
-    runInside(lab, ['pkill', '-TERM', '--full', `^python3 .* ${which}-${id}$`]);
+  const signal = (name: string, which: string): Promise<unknown> =>
+    runInside(lab, ['pkill', `-${name}`, '--full', `^python3 .* ${which}-${id}$`]);
+  const end = (which: string): Promise<unknown> => signal('TERM', which);
   const port = String(STREAM_PORT);
   const servers = [...new Set(streams.map(({ to }) => to))].map((to) =>
     runInside(lab, python(to, SERVER, port, `server-${id}`)),
@@ -178,13 +185,19 @@ export async function whileStreaming(
       ? undefined
       : runInside(lab, [...command(from), ...'ping -n -i 0.02 -w 300'.split(' '), address]),
   );
-  try {
-    await until('answers on every way', () => silent.size === 0, {
+  const allAnswered = (): Promise<void> =>
+    until('answers on every way', () => silent.size === 0, {
       limit: 60_000,
       pause: 100,
       output: () => [...silent].map(({ from, address }) => `${from} to ${address}`).join('\n'),
     });
-    await during();
+  try {
+    await allAnswered();
+    await during(async () => {
+      for (const stream of streams) silent.add(stream);
+      await signal('USR1', 'client');
+      await allAnswered();
+    });
   } finally {
     await runInside(lab, ['pkill', '-INT', '-x', 'ping']);
     await end('client');

@@ -20,10 +20,11 @@ const all = (lab: LabRecord, lines: readonly string[]): Promise<string> =>
 /** Where all pods of a guest lead to it: its interface stays as it is wherever it runs, as that of a machine that moves. */
 const hypervisorOf = (guest: string): string => `${guest}-vmm`;
 
-/** A guest without addresses that is in no pod yet. */
+/** A guest without addresses that is in no pod yet; one of that name that is there goes. */
 export async function startGuest(lab: LabRecord, guest: string, mac: string): Promise<void> {
   const hypervisor = hypervisorOf(guest);
   await all(lab, [
+    `for name in ${guest} ${hypervisor}; do ip netns del $name 2> /dev/null || true; done`,
     `ip netns add ${guest}`,
     `ip netns add ${hypervisor}`,
     `ip netns exec ${hypervisor} sysctl -q -w net.ipv6.conf.default.disable_ipv6=1`,
@@ -42,7 +43,7 @@ export async function startGuest(lab: LabRecord, guest: string, mac: string): Pr
 
 /**
  * Makes a pod ready to run the guest, which it does not do yet: the pod's interface becomes a port of a bridge; its addresses are taken from it,
- * and its MAC address, which is the guest's.
+ * and its MAC address, which is the guest's. A second try begins at the beginning.
  */
 export async function prepareGuest(
   lab: LabRecord,
@@ -51,6 +52,7 @@ export async function prepareGuest(
 ): Promise<void> {
   const hypervisor = hypervisorOf(guest);
   await all(lab, [
+    `for link in ${BRIDGE} ${TAP}; do ip -n ${namespace} link del $link 2> /dev/null || true; done`,
     `ip -n ${namespace} link set ${device} down`,
     `ip -n ${namespace} address flush dev ${device}`,
     `ip -n ${namespace} link set ${device} address 02:00:00:00:00:01`,

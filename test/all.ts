@@ -27,7 +27,9 @@ Without arguments: checks, unit tests, tests against real servers, and the end-t
 const SHORT_E2E = ['demo', 'matrix', 'runtime'].map((name) => `test/e2e/${name}.test.ts`);
 /** What a run without arguments leaves out of the tests against real servers: half a minute and more each. */
 const LONG_INTEGRATION = [
+  'cli/apply',
   'cli/commands',
+  'cli/node-command',
   'cluster/any-order',
   'cluster/kubernetes',
   'cluster/random-histories',

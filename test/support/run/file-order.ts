@@ -15,6 +15,8 @@ const LONG = [
   'e2e/demo',
   'integration/cluster/any-order',
   'integration/cluster/kubernetes',
+  'integration/cli/node-command',
+  'integration/cli/apply',
   'integration/cli/commands',
   'integration/cli/render',
   'integration/ovsdb/chaos',

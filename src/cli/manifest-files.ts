@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { errorText } from '../api/error-text.ts';
 import { parseManifest, type Manifest, type PreviousVersion } from '../api/validation/manifest.ts';
 import { withoutErrno } from '../api/without-errno.ts';
+import { UnreadableFile } from './unreadable-file.ts';
 
 export const STANDARD_INPUT = '-';
 const MANIFEST_NAME = /^[^.].*\.(ya?ml|json)$/;
@@ -13,9 +14,6 @@ export const appended = (path: string, paths: readonly string[] | undefined): re
   ...(paths ?? []),
   path,
 ];
-
-/** A file that can't be read. */
-export class Unreadable extends Error {}
 
 /** Manifests at and below a path, in the order of their names. */
 export function filesAt(path: string): string[] {
@@ -29,7 +27,7 @@ export function filesAt(path: string): string[] {
       .map((name) => join(path, name))
       .filter((name) => statSync(name).isFile());
   } catch (error) {
-    throw new Unreadable(`${path} can't be read: ${withoutErrno(errorText(error))}`);
+    throw new UnreadableFile(`${path} can't be read: ${withoutErrno(errorText(error))}`);
   }
 }
 
@@ -38,7 +36,7 @@ export function readManifest(path: string, previous?: PreviousVersion): Manifest
   try {
     text = readFileSync(path === STANDARD_INPUT ? 0 : path, 'utf8');
   } catch (error) {
-    throw new Unreadable(`${path} can't be read: ${withoutErrno(errorText(error))}`);
+    throw new UnreadableFile(`${path} can't be read: ${withoutErrno(errorText(error))}`);
   }
   return parseManifest(text, path === STANDARD_INPUT ? '<stdin>' : path, previous);
 }

@@ -2,8 +2,8 @@
 import { CommanderError } from 'commander';
 import { ConfigurationError } from '../process/configuration-error.ts';
 import { StoreError } from '../store/store.ts';
-import { Unreadable } from './manifest-files.ts';
 import { EXIT } from './output.ts';
+import { UnreadableFile } from './unreadable-file.ts';
 
 /** A path that somebody named, and that can't be used as it was meant. */
 const OF_PATHS: ReadonlySet<unknown> = new Set([
@@ -22,7 +22,7 @@ const errnoOf = (error: unknown): unknown =>
 
 /** The exit code of a failure that its user can do something about; undefined for a fault of ours, which keeps its stack trace. */
 export function exitCodeOf(error: unknown): number | undefined {
-  const isUse = [CommanderError, ConfigurationError, Unreadable].some(
+  const isUse = [CommanderError, ConfigurationError, UnreadableFile].some(
     (one) => error instanceof one,
   );
   if (isUse) return EXIT.usage;

@@ -7,13 +7,8 @@ import { ConfigurationError } from '../process/configuration-error.ts';
 import { resourceKindOf, servedKindLike } from '../api/kinds.ts';
 import { objectKey } from '../api/objects.ts';
 import { isPlainObject, own } from '../api/plain-object.ts';
-import {
-  appended,
-  filesAt,
-  readManifest as read,
-  STANDARD_INPUT,
-  Unreadable,
-} from './manifest-files.ts';
+import { appended, filesAt, readManifest as read, STANDARD_INPUT } from './manifest-files.ts';
+import { UnreadableFile } from './unreadable-file.ts';
 import { addSettings, configurationOf } from './options.ts';
 import { EXIT, print, printJson, report, tone } from './output.ts';
 import { byName, changed, objectsOf, printReach, reachReport, type ReachReport } from './reach.ts';
@@ -172,7 +167,7 @@ function examine(paths: readonly string[], options: Options, command: Command): 
   const old = options.old === undefined ? undefined : previousVersions(options.old);
   const names = paths.flatMap(filesAt);
   if (names.length === 0)
-    throw new Unreadable(`no manifests (*.yaml, *.yml, *.json) in ${paths.join(', ')}`);
+    throw new UnreadableFile(`no manifests (*.yaml, *.yml, *.json) in ${paths.join(', ')}`);
   const manifests = names.map((path) => read(path, old?.previous));
   const documents = manifests.flatMap((manifest) => manifest.documents);
   const together = checkTogether(documents, settings, old?.documents);
@@ -220,7 +215,7 @@ async function validate(paths: readonly string[], command: Command): Promise<num
   try {
     findings = examine(paths, options, command);
   } catch (error) {
-    if (!(error instanceof Unreadable)) throw error;
+    if (!(error instanceof UnreadableFile)) throw error;
     report(`heddle validate: ${error.message}`);
     return EXIT.usage;
   }

@@ -162,7 +162,12 @@ export const FEATURES: readonly Feature[] = [
     page: 'topology.md#addresses-of-a-networks-pool',
     works: [
       {
-        on: PRIMARY,
+        on: [LAYER3],
+        proof: 'packets',
+        by: [['e2e/service-cases.test', 'an address of the pool of a network is answered by its pods']],
+      },
+      {
+        on: [LAYER2],
         proof: 'rows',
         by: [
           [

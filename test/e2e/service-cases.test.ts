@@ -588,7 +588,7 @@ describe.skipIf(whyNoLab !== undefined)(
       }
     });
 
-    test("an address of the network's pool is answered by pods of the network, on every node, and by nobody else's", async () => {
+    test('an address of the pool of a network is answered by its pods, on every node, and by pods of no other', async () => {
       const ip = '198.18.5.7';
       const one: ServiceCase = {
         number: 14,

@@ -6,7 +6,7 @@ import { annotationOf } from './annotations.ts';
 export const NETWORK_LOAD_BALANCER = 'k8s.ovn.org/udn-loadbalancer';
 
 /** Addresses that are asked for, separated by commas, as MetalLB reads it; `spec.loadBalancerIP` holds one at most. */
-export const REQUESTED_ADDRESSES = 'metallb.io/loadBalancerIPs';
+const REQUESTED_ADDRESSES = 'metallb.io/loadBalancerIPs';
 
 /** Condition of a Service that tells of its addresses of a pool. */
 export const POOL_ADDRESS_CONDITION = 'k8s.ovn.org/PoolAddress';

@@ -377,7 +377,7 @@ test('an EgressService of such a service is told that nobody outside answers its
     kind: 'EgressService',
     metadata: { namespace: 'blue', name: 'a' },
     spec: {},
-  } as KubeObject);
+  });
   await running.settled();
   expect((await store.get(egressServices, 'blue/a'))?.status?.host).toBe('');
   expect(running.manager.problems()).toEqual([

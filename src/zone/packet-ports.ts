@@ -55,16 +55,24 @@ export class PacketPorts {
     return row && hardwareOf(row);
   }
 
+  /** MAC address of the router behind a port of a switch, whatever addresses it has. */
+  async routerOn(datapath: string): Promise<string | undefined> {
+    for (const row of await this.#on(datapath)) {
+      const behind = await this.#behind(row);
+      if (behind !== undefined && behind.mac !== '') return behind.mac;
+    }
+    return undefined;
+  }
+
+  #on(datapath: string): Promise<readonly LookedUpRow[]> {
+    return this.#south.select('Port_Binding', [['datapath', '==', ['uuid', datapath]]], COLUMNS);
+  }
+
   /** MAC address of whoever has an address on a switch: a port of it, or the router behind one. */
   async macOn(datapath: string, address: string): Promise<string | undefined> {
-    const rows = await this.#south.select(
-      'Port_Binding',
-      [['datapath', '==', ['uuid', datapath]]],
-      COLUMNS,
-    );
     const has = ({ mac, addresses }: ReturnType<typeof hardwareOf>): boolean =>
       mac !== '' && addresses.some((text) => isSameAddress(text, address));
-    for (const row of rows) {
+    for (const row of await this.#on(datapath)) {
       const own = hardwareOf(row);
       if (has(own)) return own.mac;
       const behind = await this.#behind(row);

@@ -23,7 +23,9 @@ import { isSameAddress, PacketPorts } from './packet-ports.ts';
 
 export interface WalkSource extends OriginSource, EndSource {
   readonly configuration: { readonly node: string };
-  readonly facts: OriginSource['facts'] & EndSource['facts'] & Pick<ZoneFacts, 'nodes' | 'own'>;
+  readonly facts: OriginSource['facts'] &
+    EndSource['facts'] &
+    Pick<ZoneFacts, 'nodes' | 'own' | 'poolAddresses'>;
   /** Absent without a Southbound database. */
   readonly ovnTrace: Pick<OvnTrace, 'trace'> | undefined;
 }
@@ -147,11 +149,21 @@ class PacketWalk {
       return {
         why: `Southbound has no port ${inport}: its network may not be in the data plane yet`,
       };
+    const datapath = textIn(port, 'datapath');
     const toMac =
-      (await this.#ports.macOn(textIn(port, 'datapath'), nextHop)) ?? this.#macOfPod(nextHop);
+      (await this.#ports.macOn(datapath, nextHop)) ??
+      this.#macOfPod(nextHop) ??
+      // For an address of a pool in the subnet the router answers, though it does not have it.
+      (this.#isOfPool(nextHop) ? await this.#ports.routerOn(datapath) : undefined);
     return toMac === undefined
       ? { why: `nobody on the switch of port ${inport} has address ${nextHop}` }
       : { inport, fromMac, toMac };
+  }
+
+  #isOfPool(address: string): boolean {
+    const network = networkOfKey(this.#source, this.#walk.way.nadKey) ?? '';
+    const pool = this.#source.facts.poolAddresses.peek(network)?.addresses ?? [];
+    return pool.some((one) => isSameAddress(one, address));
   }
 
   /** Of a network that has a switch on each node the ports of pods of other nodes are not here. */

@@ -47,7 +47,6 @@ const ALONE = 'test/e2e/kubernetes/install.test.ts';
  */
 const OF_RELEASE = [
   'e2e/external-routes',
-  'e2e/faults',
   'e2e/hostile/floods',
   'e2e/hostile/tenant-requests',
   'e2e/kubernetes-faults',

@@ -2,7 +2,13 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { errorText } from '../api/error-text.ts';
-import { parseManifest, type Manifest, type PreviousVersion } from '../api/validation/manifest.ts';
+import { servedKindLike } from '../api/kinds.ts';
+import {
+  parseManifest,
+  type Manifest,
+  type ManifestError,
+  type PreviousVersion,
+} from '../api/validation/manifest.ts';
 import { withoutErrno } from '../api/without-errno.ts';
 import { UnreadableFile } from './unreadable-file.ts';
 
@@ -40,3 +46,34 @@ export function readManifest(path: string, previous?: PreviousVersion): Manifest
   }
   return parseManifest(text, path === STANDARD_INPUT ? '<stdin>' : path, previous);
 }
+
+/** Kinds and versions of our groups that nobody serves, and that look like one that is. */
+export const misspelt = ({ unknownKinds }: Manifest): readonly ManifestError[] =>
+  unknownKinds.flatMap(({ apiVersion, kind, object, ...position }) => {
+    const nearest = servedKindLike(apiVersion, kind);
+    return nearest === undefined
+      ? []
+      : [
+          {
+            ...position,
+            object,
+            message: `nobody serves kind ${kind} in ${apiVersion}: did you mean kind ${nearest.kind} in ${nearest.apiVersion}?`,
+          },
+        ];
+  });
+
+/** A file with nothing in it was meant to hold something. */
+export const emptiness = (
+  { documents, errors, refused, unknownKinds }: Manifest,
+  path: string,
+): readonly ManifestError[] =>
+  documents.length + errors.length + refused.length + unknownKinds.length > 0
+    ? []
+    : [
+        {
+          file: path === STANDARD_INPUT ? '<stdin>' : path,
+          line: 1,
+          column: 1,
+          message: 'holds no object',
+        },
+      ];

@@ -83,7 +83,12 @@ async function lookAtReach(
 ): Promise<void> {
   const [applied, deleted] = [objectsOf(reach), objectsOf(gone)];
   const now = await objectsNow(configuration);
-  const found = await reachReport(configuration, now, changed(now, applied, deleted));
+  const found = await reachReport(
+    configuration,
+    now,
+    changed(now, applied.objects, deleted.objects),
+    applied.passedOver,
+  );
   if (json) printJson(found);
   else printReach(found);
   process.exitCode = hasReachChange(found) ? EXIT.changes : EXIT.success;

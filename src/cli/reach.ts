@@ -28,7 +28,7 @@ import { objectSource, openStore } from '../settings/object-store.ts';
 import { StoreError } from '../store/store.ts';
 import { listed } from '../views/overview-objects.ts';
 import { knownZone } from '../zone/rendered-zone.ts';
-import { filesAt, readManifest } from './manifest-files.ts';
+import { emptiness, filesAt, misspelt, readManifest } from './manifest-files.ts';
 import { print, tone } from './output.ts';
 
 /** Objects by kind and name. */
@@ -75,16 +75,32 @@ export async function objectsNow(configuration: Configuration): Promise<Objects>
   }
 }
 
-/** Objects of files. Throws `Unreadable`, and StoreError for manifests with errors, with all of them. */
-export function objectsOf(paths: readonly string[]): readonly KubeObject[] {
-  const manifests = paths.flatMap(filesAt).map((path) => readManifest(path));
-  const errors = manifests.flatMap((manifest) => manifest.errors);
+export interface FileObjects {
+  readonly objects: readonly KubeObject[];
+  /** Objects that Heddle does not use, `Deployment`, each once. */
+  readonly passedOver: readonly string[];
+}
+
+/** Objects of files. Throws UnreadableFile, and StoreError for manifests with errors, misspelt kinds or nothing in them. */
+export function objectsOf(paths: readonly string[]): FileObjects {
+  const names = paths.flatMap(filesAt);
+  const manifests = names.map((path) => readManifest(path));
+  const errors = manifests.flatMap((manifest, index) => [
+    ...manifest.errors,
+    ...misspelt(manifest),
+    ...emptiness(manifest, names[index] ?? ''),
+  ]);
   if (errors.length > 0)
     throw new StoreError(
       'invalid',
       `what would be in force can't be told of manifests with errors:\n${errors.map(formatManifestError).join('\n')}`,
     );
-  return manifests.flatMap(({ documents }) => documents.map(({ object }) => object));
+  return {
+    objects: manifests.flatMap(({ documents }) => documents.map(({ object }) => object)),
+    passedOver: [
+      ...new Set(manifests.flatMap(({ unknownKinds }) => unknownKinds.map(({ kind }) => kind))),
+    ],
+  };
 }
 
 /** The objects as they are once `applied` are, as `kubectl apply` does it, and `gone` are not any more. */
@@ -145,10 +161,11 @@ export async function reachReport(
   configuration: Configuration,
   now: Objects,
   then: Objects,
+  passedOver: readonly string[],
 ): Promise<ReachReport> {
   const before = await reachOf(configuration, now);
   const after = await reachOf(configuration, then);
-  return { ...reachChange(before, after), notes: notesOf(before.world, after.world) };
+  return { ...reachChange(before, after), notes: notesOf(before.world, after.world, passedOver) };
 }
 
 /** Objects alone decide: with an empty state, on nodes that are made up as far as there are none. */
@@ -220,12 +237,22 @@ export function printWho({ object, networks, ways }: WhoReport): void {
   for (const way of ways) print(`  ${wayText(way)}`);
 }
 
-function notesOf(before: ReachWorld, after: ReachWorld): readonly string[] {
+function notesOf(
+  before: ReachWorld,
+  after: ReachWorld,
+  passedOver: readonly string[],
+): readonly string[] {
   const known = new Set(before.leftOut.map(({ pod, why }) => `${pod} ${why}`));
-  return after.leftOut.map(
-    ({ pod, why }) =>
-      `Pod ${pod} is in none of this${known.has(`${pod} ${why}`) ? ', before and after' : ''}: ${why}`,
-  );
+  return [
+    ...passedOver.map(
+      (kind) =>
+        `objects of kind ${kind} are passed over: pods that come of them are not in this before they are there`,
+    ),
+    ...after.leftOut.map(
+      ({ pod, why }) =>
+        `Pod ${pod} is in none of this${known.has(`${pod} ${why}`) ? ', before and after' : ''}: ${why}`,
+    ),
+  ];
 }
 
 const MOST_LINES = 100;

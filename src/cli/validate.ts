@@ -7,7 +7,14 @@ import { ConfigurationError } from '../process/configuration-error.ts';
 import { resourceKindOf, servedKindLike } from '../api/kinds.ts';
 import { objectKey } from '../api/objects.ts';
 import { isPlainObject, own } from '../api/plain-object.ts';
-import { appended, filesAt, readManifest as read, STANDARD_INPUT } from './manifest-files.ts';
+import {
+  appended,
+  emptiness,
+  filesAt,
+  misspelt,
+  readManifest as read,
+  STANDARD_INPUT,
+} from './manifest-files.ts';
 import { UnreadableFile } from './unreadable-file.ts';
 import { addSettings, configurationOf } from './options.ts';
 import { EXIT, print, printJson, report, tone } from './output.ts';
@@ -131,37 +138,6 @@ const droppedNamespace = ({ kind, object, written }: Manifest['documents'][numbe
       ];
 };
 
-/** Kinds and versions of our groups that nobody serves, and that look like one that is. */
-const misspelt = ({ unknownKinds }: Manifest): readonly ManifestError[] =>
-  unknownKinds.flatMap(({ apiVersion, kind, object, ...position }) => {
-    const nearest = servedKindLike(apiVersion, kind);
-    return nearest === undefined
-      ? []
-      : [
-          {
-            ...position,
-            object,
-            message: `nobody serves kind ${kind} in ${apiVersion}: did you mean kind ${nearest.kind} in ${nearest.apiVersion}?`,
-          },
-        ];
-  });
-
-/** A file with nothing in it was meant to hold something. */
-const emptiness = (
-  { documents, errors, refused, unknownKinds }: Manifest,
-  path: string,
-): readonly ManifestError[] =>
-  documents.length + errors.length + refused.length + unknownKinds.length > 0
-    ? []
-    : [
-        {
-          file: path === STANDARD_INPUT ? '<stdin>' : path,
-          line: 1,
-          column: 1,
-          message: 'holds no object',
-        },
-      ];
-
 function examine(paths: readonly string[], options: Options, command: Command): Findings {
   const { settings } = configurationOf(command);
   const old = options.old === undefined ? undefined : previousVersions(options.old);
@@ -211,6 +187,8 @@ async function validate(paths: readonly string[], command: Command): Promise<num
   }
   if (options.reach === true && options.old === undefined)
     throw new ConfigurationError('--reach', 'needs what is stored now: give it with --old FILE');
+  if (options.reach === true && paths.includes(STANDARD_INPUT))
+    throw new ConfigurationError('--reach', 'reads files twice: name a file in place of -');
   let findings: Findings;
   try {
     findings = examine(paths, options, command);
@@ -239,8 +217,10 @@ async function reachOfFiles(
   old: readonly string[],
   command: Command,
 ): Promise<ReachReport> {
-  const now = byName(objectsOf(old));
-  return reachReport(configurationOf(command), now, changed(now, objectsOf(paths), []));
+  const [now, then] = [objectsOf(old), objectsOf(paths)];
+  const before = byName(now.objects);
+  const after = changed(before, then.objects, []);
+  return reachReport(configurationOf(command), before, after, then.passedOver);
 }
 
 const count = (number: number, what: string): string =>

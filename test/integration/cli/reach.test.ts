@@ -90,6 +90,24 @@ describe('heddle plan --reach', () => {
     expect(code).toBe(exit);
   });
 
+  test('names what it passes over, and a kind that is misspelt or a file without objects as mistakes', async () => {
+    const plan = async (text: string) =>
+      heddle('plan', '--manifests', CONNECT, '--reach', file('other.yaml', text));
+    const deployment = await plan(
+      'apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web, namespace: blue}\n',
+    );
+    expect(deployment.stdout).toContain('note objects of kind Deployment are passed over');
+    expect(deployment.code).toBe(0);
+    const typo = await plan(
+      'apiVersion: networking.k8s.io/v1\nkind: NetworkPolcy\nmetadata: {name: a, namespace: blue}\n',
+    );
+    expect(typo.stderr).toContain('did you mean kind NetworkPolicy');
+    expect(typo.code).toBe(65);
+    const empty = await plan('# nothing\n');
+    expect(empty.stderr).toContain('holds no object');
+    expect(empty.code).toBe(65);
+  });
+
   test('names a file that is not there', async () => {
     const { code, stderr } = await heddle('plan', '--manifests', CONNECT, '--reach', '/no/file');
     expect(stderr).toContain("/no/file can't be read");
@@ -104,6 +122,12 @@ describe('heddle validate --reach', () => {
     expect(stdout).toContain('opens 0 pairs, closes 1 pair\n');
     expect(stdout).toContain('  - blue/web → green/web everything but tcp 80\n');
     expect(code).toBe(0);
+  });
+
+  test('of standard input is refused: it is read once', async () => {
+    const { code, stderr } = await heddle('validate', '--reach', '--old', CONNECT, '-');
+    expect(stderr).toContain('name a file');
+    expect(code).toBe(64);
   });
 
   test('without that is refused', async () => {

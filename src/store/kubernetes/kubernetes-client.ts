@@ -2,10 +2,11 @@
 import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { createHash } from 'node:crypto';
+import { TLSSocket } from 'node:tls';
 import { isJsonObject, type JsonObject } from '../json.ts';
 import type { Credentials, KubernetesConnection, TlsIdentity } from './kubernetes-connection.ts';
 import { StoreError, type StoreErrorCode } from '../store.ts';
-import { unknownCredentials, whyUnanswered } from './refused-server.ts';
+import { beforeHandshake, unknownCredentials, whyUnanswered } from './refused-server.ts';
 
 export interface ApiRequest {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
@@ -211,7 +212,14 @@ export class KubernetesClient {
         },
         resolve,
       );
-      outgoing.on('error', reject);
+      let awaitsHandshake = false;
+      outgoing.once('socket', (socket) => {
+        awaitsHandshake = socket instanceof TLSSocket && !outgoing.reusedSocket;
+        if (awaitsHandshake) socket.once('secureConnect', () => (awaitsHandshake = false));
+      });
+      outgoing.on('error', (error) => {
+        reject(awaitsHandshake ? beforeHandshake(error) : error);
+      });
       outgoing.setTimeout(CONNECT_LIMIT, () => {
         if (outgoing.socket?.connecting === true)
           outgoing.destroy(new Error(`no connection within ${CONNECT_LIMIT / 1000} s`));

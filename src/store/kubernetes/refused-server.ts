@@ -23,6 +23,12 @@ const OF_CERTIFICATE: Readonly<Record<string, string>> = {
     'its certificate is for other names than the one in that address; correct the address, or give the name (tls-server-name)',
 };
 
+/** The error of a connection that ended before TLS stood: ECONNRESET or EPIPE, by whether the end came before, while or after we wrote. */
+export const beforeHandshake = (error: Error): Error =>
+  'code' in error && (error.code === 'ECONNRESET' || error.code === 'EPIPE')
+    ? new Error(CLOSED)
+    : error;
+
 /** Of a name with several addresses each has an error of its own, and the sum of them says nothing. */
 const textsOf = (error: unknown): readonly string[] =>
   error instanceof AggregateError ? error.errors.map(errorText) : [errorText(error)];
@@ -31,7 +37,6 @@ const textsOf = (error: unknown): readonly string[] =>
 export function whyUnanswered(error: unknown): string {
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
   if (Object.hasOwn(OF_CERTIFICATE, code)) return OF_CERTIFICATE[code] ?? '';
-  if (code === 'ECONNRESET' && errorText(error).includes('before secure TLS')) return CLOSED;
   return [...new Set(textsOf(error).map(withoutErrno))].join('; ');
 }
 

@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:https';
-import { createServer as createTcpServer, type AddressInfo } from 'node:net';
+import { createServer as createTcpServer, type AddressInfo, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { kubeconfigText } from '../../../src/lab/kubernetes/kubeconfig.ts';
@@ -132,12 +132,24 @@ test('where nobody listens that is said, also of a name with several addresses',
     );
 });
 
-test('what stands in front of an API server that is away, and closes each connection, is told as that', async () => {
-  const balancer = createTcpServer((socket) => socket.destroy()).listen(0, '127.0.0.1');
-  await once(balancer, 'listening');
-  const { port } = balancer.address() as AddressInfo;
-  expect(await asked(kubeconfig(`https://127.0.0.1:${port}`, 'balancer'))).toMatch(
-    /the connection is closed before the server says who it is; where a load balancer or a proxy stands there, see whether it has an API server that runs/,
-  );
-  balancer.close();
-});
+/** How a connection ends is seen as ECONNRESET of different kinds, or EPIPE, by who comes first. */
+const ends: Readonly<Record<string, (socket: Socket) => void>> = {
+  'closes each connection': (socket) => socket.destroy(),
+  'resets each connection': (socket) => socket.resetAndDestroy(),
+  'resets each connection at its first bytes': (socket) => {
+    socket.once('data', () => socket.resetAndDestroy());
+  },
+};
+
+test.each(Object.entries(ends))(
+  'what stands in front of an API server that is away, and %s, is told as that',
+  async (_, end) => {
+    const balancer = createTcpServer(end).listen(0, '127.0.0.1');
+    await once(balancer, 'listening');
+    const { port } = balancer.address() as AddressInfo;
+    expect(await asked(kubeconfig(`https://127.0.0.1:${port}`, 'balancer'))).toMatch(
+      /the connection is closed before the server says who it is; where a load balancer or a proxy stands there, see whether it has an API server that runs/,
+    );
+    balancer.close();
+  },
+);

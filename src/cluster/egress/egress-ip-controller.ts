@@ -26,7 +26,7 @@ import {
   LAST_EGRESS_MARK,
 } from '../../api/annotations/network-annotations.ts';
 import { egressIPs } from '../../api/kinds.ts';
-import { containsAddress, withinAny } from '../../allocators/addresses.ts';
+import { containsAddress, withinAny, type Address } from '../../allocators/addresses.ts';
 import { objectKey } from '../../api/objects.ts';
 import { oldestFirst } from '../../api/order.ts';
 import { matchesSelector } from '../../api/selectors.ts';
@@ -67,6 +67,7 @@ import {
   ownersOf,
   type EgressNodeFacts,
 } from './egress-nodes.ts';
+import { movePlaces, placesOf, type EgressPlaceEvent, type EgressPlaces } from './egress-places.ts';
 
 export interface EgressIpOptions {
   readonly store: Pick<Store, 'patchStatus' | 'event'>;
@@ -105,6 +106,7 @@ interface Decision {
   readonly assignment: EgressAssignment;
   readonly moves: readonly EgressMoveState[];
   readonly problems: readonly EgressProblem[];
+  readonly places: EgressPlaces;
 }
 
 const itemsOf = (egressIp: EgressIP): readonly EgressItem[] =>
@@ -123,6 +125,8 @@ export class EgressIpController {
   #isStale = true;
   /** What each object was told last. */
   readonly #told = new Map<string, ReadonlySet<string>>();
+  /** What each object is to be told of its addresses, in order, once its status says so. */
+  readonly #placeEvents = new Map<string, EgressPlaceEvent[]>();
   /** The node that has each address, as decided last. */
   #nodeOf: ReadonlyMap<string, string> = new Map();
   /** Nodes with an address that another one could have. */
@@ -198,6 +202,7 @@ export class EgressIpController {
       if (after === undefined) {
         this.#marks.release(key);
         this.#told.delete(key);
+        this.#placeEvents.delete(key);
       } else this.#adoptMark(after);
       const same =
         before?.metadata.uid === after?.metadata.uid &&
@@ -405,6 +410,15 @@ export class EgressIpController {
       if (nodeOf.get(address) !== node && requests.some((one) => one.addresses.has(address)))
         this.#moved += 1;
     this.#nodeOf = nodeOf;
+    const places = new Map(
+      requests.map((request) => {
+        const assignment = moved.get(request.name)?.assignment ?? {
+          items: [],
+          unassigned: new Map(),
+        };
+        return [request.name, this.#placesOf(request, assignment)];
+      }),
+    );
     if (this.#move !== undefined && nodeOf.get(this.#move.address) === this.#move.to)
       this.#move = undefined;
     this.#movable = nodesToMoveFrom(
@@ -424,9 +438,51 @@ export class EgressIpController {
               nodes.filter(({ labels }) => matchesSelector(egressNodeSelector(egressIp), labels)),
             )
           : [EGRESS_IPS_OFF];
-        return [name, { uid, assignment, moves, problems }];
+        return [name, { uid, assignment, moves, problems, places: places.get(name) ?? new Map() }];
       }),
     );
+  }
+
+  /** Where the addresses of an object are; what its owner is to be told of that waits for its status. */
+  #placesOf(request: EgressRequest, assignment: EgressAssignment): EgressPlaces {
+    const { name, addresses, held, nodes: selected } = request;
+    const uid = this.#options.informers.egressIps.get(name)?.metadata.uid;
+    const before = this.#decisions.get(name);
+    const isKnown = before !== undefined && before.uid === uid;
+    if (!isKnown) this.#placeEvents.delete(name);
+    const { places, events } = movePlaces(
+      isKnown ? before.places : placesOf(held),
+      addresses.keys(),
+      assignment,
+      {
+        whyLeft: (node, address) => this.#whyLeft(node, addresses.get(address), selected),
+        isTold: (address, to) => this.#move?.address === address && this.#move.to === to,
+      },
+    );
+    // Where EgressIPs are off, that is what is told.
+    if (events.length > 0 && this.#options.settings.cluster.features.egressIp) {
+      this.#placeEvents.set(name, [...(this.#placeEvents.get(name) ?? []), ...events]);
+      for (const { message } of events) this.#options.log.info({ egressIp: name }, message);
+    }
+    return places;
+  }
+
+  /** Why a node has an address no more; `selected`: the nodes of the object. */
+  #whyLeft(
+    node: string,
+    address: Address | undefined,
+    selected: ReadonlySet<string>,
+  ): string | undefined {
+    const facts = this.#nodes.get(node)?.facts;
+    if (facts === undefined) return `node ${node} is deleted`;
+    if (!facts.isReady) return `node ${node} is not ready`;
+    const reach = this.reach(node);
+    if (reach === 'fenced') return `the daemon of node ${node} is away`;
+    if (isLost(reach)) return `node ${node} is not reached`;
+    if (!selected.has(node)) return `the EgressIP selects node ${node} no more`;
+    if (address !== undefined && !facts.networks.some((one) => containsAddress(one, address)))
+      return `node ${node} is in no network with it any more`;
+    return facts.isDraining ? `node ${node} is cordoned` : undefined;
   }
 
   /** What an object had before a service asked for it stays its own. */
@@ -689,6 +745,9 @@ export class EgressIpController {
   /** What it was not told yet. */
   async #tell(egressIp: EgressIP): Promise<void> {
     const { name, uid = '' } = egressIp.metadata;
+    const events = this.#placeEvents.get(name) ?? [];
+    for (let event = events.shift(); event !== undefined; event = events.shift())
+      await this.#options.store.event({ regarding: egressIp, ...event });
     const told = this.#told.get(name) ?? new Set();
     const problems = this.#problemsOf(egressIp);
     const textOf = ({ reason, message }: EgressProblem): string => `${uid} ${reason} ${message}`;

@@ -57,12 +57,16 @@ export const EGRESS_IPS_OFF: EgressProblem = {
 
 /** Why no node has an address: in which words, by what selects its nodes. */
 function noNode(egressIp: EgressIP, nodes: readonly EgressNodeFacts[]): string {
-  const { name } = egressIp.metadata;
-  if (isByLabel(egressIp))
-    return `no assignable nodes for EgressIP: ${name}, please tag at least one node with label: k8s.ovn.org/egress-assignable`;
-  return nodes.length === 0
-    ? `no assignable nodes for EgressIP: ${name}, no node matches its spec.egressNodeSelector`
-    : `no assignable nodes for EgressIP: ${name}, no node that matches its spec.egressNodeSelector is ready: ${nodes.map((node) => node.name).join(', ')}`;
+  const none = `no assignable nodes for EgressIP: ${egressIp.metadata.name}`;
+  const byLabel = isByLabel(egressIp);
+  if (nodes.length === 0)
+    return byLabel
+      ? `${none}, please tag at least one node with label: k8s.ovn.org/egress-assignable`
+      : `${none}, no node matches its spec.egressNodeSelector`;
+  const which = byLabel
+    ? 'with label k8s.ovn.org/egress-assignable'
+    : 'that matches its spec.egressNodeSelector';
+  return `${none}, no node ${which} is ready: ${nodes.map((node) => node.name).join(', ')}`;
 }
 
 /** Why nothing of an object changes until it is corrected. */

@@ -161,7 +161,9 @@ test('an address that moves is prepared at its new node, then pods leave there, 
   await passed(clock, 60_000);
   expect(await itemsOf(store, 'out')).toEqual(['172.18.0.100 n2']);
   expect(await annotationOf(store, 'out')).toBeUndefined();
-  expect(told(store)).toEqual([]);
+  expect(told(store)).toEqual([
+    'out Normal EgressIPMoved: egress IP 172.18.0.100 moves from node n1 to node n2: the EgressIP selects node n1 no more',
+  ]);
 });
 
 test('a node that does not get ready for an address gets it when the one that had it answers for it no more', async () => {
@@ -187,7 +189,9 @@ test('a node that does not get ready for an address gets it when the one that ha
   await answersFor(store, 'n1');
   await passed(clock, 100);
   expect(await itemsOf(store, 'out')).toEqual(['172.18.0.100 n2']);
-  expect(told(store)).toEqual([]);
+  expect(told(store)).toEqual([
+    'out Normal EgressIPMoved: egress IP 172.18.0.100 moves from node n1 to node n2: the EgressIP selects node n1 no more',
+  ]);
 });
 
 test('a node that is drained keeps what no other one can have', async () => {
@@ -204,6 +208,9 @@ test('a node that is drained keeps what no other one can have', async () => {
   await running.settled();
   // Nobody answers for it yet: there is nothing to wait for.
   expect(await itemsOf(store, 'out')).toEqual(['172.18.0.100 n2']);
+  expect(told(store)).toEqual([
+    'out Normal EgressIPMoved: egress IP 172.18.0.100 moves from node n1 to node n2: node n1 is cordoned',
+  ]);
   await cordon(false);
   await running.settled();
   expect(await itemsOf(store, 'out')).toEqual(['172.18.0.100 n2']);
@@ -227,6 +234,9 @@ test('a node that is not ready loses its addresses; one that is gone is not wait
   await store.delete(nodes, 'n1');
   await running.settled();
   expect(await itemsOf(store, 'out')).toEqual(['172.18.0.100 n2']);
+  expect(told(store)).toEqual([
+    'out Normal EgressIPMoved: egress IP 172.18.0.100 moves from node n1 to node n2: node n1 is deleted',
+  ]);
 });
 
 test('a node that has an address, and no daemon for a minute, is named to its owner: it keeps the address until it is deleted', async () => {
@@ -311,6 +321,7 @@ test('a node whose daemon goes while it is to let go of an address is named as w
   await passed(clock, 62_000);
   expect(await itemsOf(store, 'out')).toEqual(['172.18.0.100 n2']);
   expect(told(store)).toEqual([
+    'out Normal EgressIPMoved: egress IP 172.18.0.100 moves from node n1 to node n2: the EgressIP selects node n1 no more',
     'out Warning EgressNodeUnheard: EgressIP out: node n1 holds 172.18.0.100, and no heartbeat of its daemon since 2026-01-01T12:00:00Z: what is to move from there waits until it has let go; start the daemon, or, to move them, switch the node off first and then delete it',
   ]);
 });
@@ -601,6 +612,72 @@ test('addresses of a node that falls silent go to another one, and it has none a
   expect(await itemsOf(store, 'out')).toEqual(['172.18.0.100 n2']);
 });
 
+test('an owner is told of each move from where to where and why, when no node is left, and when there is one again', async () => {
+  const store = await withNodes('n1', 'n2');
+  const clock = new ManualClock();
+  const silentNodes = new Set<string>();
+  const connect = ([address = '']: readonly string[]) => ({
+    check: (): Promise<NodeAnswer> => {
+      const token = address === '10.244.0.2' ? 'n1' : 'n2';
+      return Promise.resolve(
+        silentNodes.has(token)
+          ? { kind: 'silent', why: 'late' }
+          : { kind: 'serving', metadata: { token, age: 0 } },
+      );
+    },
+    [Symbol.dispose]: () => undefined,
+  });
+  const start = (): RunningManager =>
+    startManager(store, {}, {}, { clock, egressProbing: { timeout: 1000, connect } });
+  const ofPlaces = (): readonly string[] =>
+    told(store).filter((event) => /EgressIP(Moved|Lost)/.test(event));
+  {
+    await using running = start();
+    await running.manager.started;
+    await passed(clock, 3000);
+    await apply(store, egressIp('out', '172.18.0.100'));
+    await passed(clock, 500);
+    expect(ofPlaces()).toEqual([]);
+    silentNodes.add('n1');
+    await passed(clock, 2000);
+    expect(await itemsOf(store, 'out')).toEqual(['172.18.0.100 n2']);
+    expect(ofPlaces()).toEqual([
+      'out Normal EgressIPMoved: egress IP 172.18.0.100 moves from node n1 to node n2: node n1 is not reached',
+    ]);
+    await store.delete(nodes, 'n1');
+    await store.patchStatus(
+      nodes,
+      'n2',
+      { status: { conditions: [{ type: 'Ready', status: 'False' }] } },
+      { fieldManager: 'kubelet' },
+    );
+    await passed(clock, 500);
+    expect(await itemsOf(store, 'out')).toEqual([]);
+    expect(ofPlaces().slice(1)).toEqual([
+      'out Warning EgressIPLost: egress IP 172.18.0.100 has left node n2: node n2 is not ready; no other node can have it, and pods send nothing out with it',
+    ]);
+    expect(told(store)).toContain(
+      'out Warning NoMatchingNodeFound: no assignable nodes for EgressIP: out, no node with label k8s.ovn.org/egress-assignable is ready: n2',
+    );
+    await label(store, 'n3');
+    await passed(clock, 500);
+    expect(await itemsOf(store, 'out')).toEqual(['172.18.0.100 n3']);
+    expect(ofPlaces().slice(2)).toEqual([
+      'out Normal EgressIPMoved: egress IP 172.18.0.100 is at node n3; it was at none since it left node n2',
+    ]);
+  }
+  // Another manager tells it of what changed while none led, and of nothing else.
+  await using running = start();
+  await running.manager.started;
+  await passed(clock, 3000);
+  expect(ofPlaces()).toHaveLength(3);
+  await label(store, 'n3', null);
+  await passed(clock, 500);
+  expect(ofPlaces().slice(3)).toEqual([
+    'out Warning EgressIPLost: egress IP 172.18.0.100 has left node n3: the EgressIP selects node n3 no more; no other node can have it, and pods send nothing out with it',
+  ]);
+});
+
 test('a node that comes back gets addresses of fuller ones, one after the other and only when it has been well for long', async () => {
   const store = await withNodes('n1', 'n2');
   const clock = new ManualClock();
@@ -643,7 +720,10 @@ test('a node that comes back gets addresses of fuller ones, one after the other 
   await answersFor(store, 'n1', ...addresses.slice(0, 2));
   await pass(60);
   expect(await nodesOf()).toEqual(['n1', 'n1', 'n2', 'n2']);
+  const goes = 'moves from node n2 to node n1: the EgressIP selects node n2 no more';
   expect(told(store)).toEqual([
+    `eip1 Normal EgressIPMoved: egress IP 172.18.0.101 ${goes}`,
+    `eip3 Normal EgressIPMoved: egress IP 172.18.0.103 ${goes}`,
     'eip3 Normal Rebalancing: egress IP 172.18.0.103 moves from node n1 to node n2, which has fewer (egressip-rebalance-delay)',
     'eip2 Normal Rebalancing: egress IP 172.18.0.102 moves from node n1 to node n2, which has fewer (egressip-rebalance-delay)',
   ]);

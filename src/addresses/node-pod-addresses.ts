@@ -10,6 +10,7 @@ import { PodInformers } from './pod-informers.ts';
 import { PodAddresses } from './pod-addresses.ts';
 import type { ZoneProblem } from '../api/zone-status.ts';
 import type { Log } from '../store/log.ts';
+import type { PodTraces } from '../traces/pod-traces.ts';
 import { caughtUp } from '../store/caught-up.ts';
 
 export interface NodePodAddressesOptions {
@@ -23,6 +24,8 @@ export interface NodePodAddressesOptions {
   readonly clock?: Clock;
   readonly randomBytes?: (count: number) => Uint8Array;
   readonly onEventDropped?: (limit: DropLimit) => void;
+  /** Where spans of allocations go, if anywhere. */
+  readonly traces?: PodTraces;
   /** Stops it. */
   readonly signal: AbortSignal;
 }
@@ -64,6 +67,7 @@ export class NodePodAddresses {
         log.warn({ pod: key, error, attempt }, 'not reconciled, will be tried again');
       },
       ...(randomBytes === undefined ? {} : { randomBytes }),
+      ...(options.traces === undefined ? {} : { traces: options.traces }),
     });
     this.#started.promise.catch(() => undefined);
   }

@@ -45,6 +45,7 @@ import {
 import { checkPod } from '../model/read/attachments.ts';
 import { PodPools } from './pod-pools.ts';
 import { isInScope, type PodScope } from './pod-scope.ts';
+import type { PodTraces } from '../traces/pod-traces.ts';
 import { WaitingPods, type Awaited } from './waiting-pods.ts';
 import { AttachmentErrors, type AttachmentError } from './attachment-errors.ts';
 import type { Log } from '../store/log.ts';
@@ -64,6 +65,8 @@ export interface PodAddressesOptions {
   /** True for a NAD that is to go: it gets a new pod only where no other network has room. */
   readonly isLeaving?: (nadKey: string) => boolean;
   readonly randomBytes?: (count: number) => Uint8Array;
+  /** Where spans of allocations go, if anywhere. */
+  readonly traces?: PodTraces;
 }
 
 export class PodAddresses {
@@ -79,6 +82,8 @@ export class PodAddresses {
   readonly #attachmentErrors = new AttachmentErrors();
   /** What else is wrong with pods, as their users were told. */
   readonly #checked = new Map<string, string>();
+  /** Since when pods are known here, by the monotonic clock: those whose traces are recorded. */
+  readonly #since = new Map<string, number>();
 
   constructor(options: PodAddressesOptions) {
     this.#options = options;
@@ -144,6 +149,7 @@ export class PodAddresses {
         return;
       if (before !== undefined && after !== undefined && wantsSame(before, after)) return;
       this.#noteRequest(key, before, after);
+      this.#noteArrival(key, before, after);
       this.queue.add(key);
     });
     namespaces.onChange(({ key }) => this.#retry([`namespace ${key}`]));
@@ -186,6 +192,7 @@ export class PodAddresses {
       this.#checked.delete(key);
       this.#waiting.delete(key);
       this.#lacking.delete(key);
+      this.#since.delete(key);
       return;
     }
     if (!isInScope(this.#options.scope, pod)) return;
@@ -407,8 +414,16 @@ export class PodAddresses {
     if (attachments.some(({ nadKey }) => !entries.has(nadKey)))
       this.#lacking.add(objectKey(pod.metadata));
     const text = formatPodNetworks(entries);
-    if (text !== undefined && entries.size > 0 && text !== formatPodNetworks(carried))
-      await this.#patch(pod, { [POD_NETWORKS]: text }, signal);
+    if (
+      text !== undefined &&
+      entries.size > 0 &&
+      text !== formatPodNetworks(carried) &&
+      (await this.#patch(pod, { [POD_NETWORKS]: text }, signal))
+    )
+      this.#traceAllocation(
+        pod,
+        [...entries.keys()].filter((nadKey) => !carried.has(nadKey)),
+      );
     await this.#report(pod, errors, entries.keys());
   }
 
@@ -423,12 +438,34 @@ export class PodAddresses {
     );
   }
 
-  /** Writes annotations unless somebody changed the pod meanwhile; it is looked at again then. */
+  #noteArrival(key: string, before: Pod | undefined, after: Pod | undefined): void {
+    const { traces, scope, clock } = this.#options;
+    if (after === undefined || traces?.isRecorded(after) !== true) return;
+    const isNew =
+      before === undefined ||
+      before.metadata.uid !== after.metadata.uid ||
+      !isInScope(scope, before);
+    if (isNew) this.#since.set(key, clock.monotonic());
+  }
+
+  #traceAllocation(pod: Pod, nads: readonly string[]): void {
+    const { traces, clock, scope } = this.#options;
+    const start = this.#since.get(objectKey(pod.metadata));
+    if (traces === undefined || start === undefined || nads.length === 0) return;
+    traces.record(pod, {
+      name: 'allocate addresses',
+      start,
+      end: clock.monotonic(),
+      attributes: { 'heddle.nads': nads, 'heddle.allocated_by': scope.kind },
+    });
+  }
+
+  /** Writes annotations unless somebody changed the pod meanwhile; it is looked at again then. Returns whether they are written. */
   async #patch(
     pod: Pod,
     annotations: Readonly<Record<string, string>>,
     signal: AbortSignal,
-  ): Promise<void> {
+  ): Promise<boolean> {
     const { resourceVersion } = pod.metadata;
     const fieldManager =
       this.#options.scope.kind === 'cluster'
@@ -445,7 +482,9 @@ export class PodAddresses {
       if (!(error instanceof StoreError) || !['conflict', 'not-found'].includes(error.code))
         throw error;
       if (error.code === 'conflict') this.queue.addAfter(objectKey(pod.metadata), CONFLICT_DELAY);
+      return false;
     }
+    return true;
   }
 
   async #report(

@@ -16,6 +16,7 @@ import { registerBuild } from '../process/build-metrics.ts';
 import { registerUnhandled } from '../process/unhandled-metrics.ts';
 import { MetricsAccess } from '../process/metrics-access.ts';
 import { objectSource, openStore, type OpenObjects } from '../settings/object-store.ts';
+import { openTraces } from '../traces/open-traces.ts';
 
 /** Who a process is among several managers. */
 export const managerIdentity = (): string =>
@@ -70,6 +71,15 @@ export async function runCluster(
     dryRun: false,
     leaseTiming,
   });
+  await using traces =
+    configuration.traces &&
+    (await openTraces({
+      settings: configuration.traces,
+      service: 'heddle-cluster',
+      instance: managerIdentity(),
+      registry,
+      log,
+    }));
   /** Metrics of the manager, which end with it. */
   const ofManager = new Registry();
   const onEventDropped = registerDroppedEvents(registry);
@@ -87,6 +97,7 @@ export async function runCluster(
       metrics: ofManager,
       onEventDropped,
       egressProbing: egressProbing(configuration.settings.egressHealth),
+      ...(traces === undefined ? {} : { traces: traces.pods }),
       signal,
     });
   };

@@ -36,6 +36,7 @@ import {
 } from './status/problem-objects.ts';
 import { ServiceAddressController } from './services/service-address-controller.ts';
 import type { Log } from '../store/log.ts';
+import type { PodTraces } from '../traces/pod-traces.ts';
 import type { ClusterManagerSettings } from './settings.ts';
 import { StatusController } from './status/status-controller.ts';
 import { ObjectStatesController, objectOfState } from './status/object-states-controller.ts';
@@ -53,6 +54,8 @@ export interface ClusterManagerOptions {
   readonly onEventDropped?: (limit: DropLimit) => void;
   /** How nodes are asked whether they may have egress addresses; without it they are taken to be well. */
   readonly egressProbing?: EgressProbing | undefined;
+  /** Where spans of pods' ways go, if anywhere. */
+  readonly traces?: PodTraces;
   /** Stops the manager. */
   readonly signal: AbortSignal;
 }
@@ -183,6 +186,7 @@ export class ClusterManager {
       scope: { kind: 'cluster' },
       isLeaving: (nadKey) => isLeaving(nadKey, informers),
       claims: new PersistentAddresses({ store, claims: informers.claims, clock }),
+      ...(options.traces === undefined ? {} : { traces: options.traces }),
     });
     this.#connects = new ConnectController({ ...common, whenIdle, absentDaemon });
     this.#tenantConnects = new TenantConnectController({

@@ -26,6 +26,7 @@ import { ConfigurationError } from '../process/configuration-error.ts';
 import { defaultSocket } from '../control/control-protocol.ts';
 import type { TlsFiles } from '../databases/open-database.ts';
 import type { MetricsServing } from '../process/health.ts';
+import type { TraceSettings } from '../traces/open-traces.ts';
 import { environmentName, OPTIONS, type OptionName, type RawOptions } from './options.ts';
 import {
   dnsServers,
@@ -45,7 +46,9 @@ import {
   nextHops,
   oneOf,
   portRange,
+  ratio,
   serviceList,
+  traceEndpoint,
   tunnelSources,
 } from './setting-values.ts';
 import { smallSubnet } from './subnet-sizes.ts';
@@ -105,6 +108,8 @@ export interface Configuration {
   /** `HOST:PORT` of the conversion webhook; empty: none. */
   readonly conversionBindAddress: string;
   readonly leaseTiming: LeaseTiming;
+  /** Absent where no spans are sent. */
+  readonly traces?: TraceSettings;
   readonly logLevel: string;
   /** What was given, as text. */
   readonly given: GivenOptions;
@@ -247,6 +252,7 @@ export function resolveConfiguration(sources: ConfigurationSources): Configurati
     },
     conversionBindAddress: read('conversion-bind-address', (text) => text, ''),
     leaseTiming: leaseTiming(read),
+    ...traceSettings(read),
     logLevel: read('log-level', oneOf(LOG_LEVELS), 'info'),
     given: Object.fromEntries([...given].map(([name, { text }]) => [name, text])),
   };
@@ -311,6 +317,13 @@ function controlSocket(
   const node = given.get('node')?.text ?? '';
   const folder = uid === 0 ? '/run' : environment['XDG_RUNTIME_DIR'];
   return node === '' || !folder ? {} : { socket: defaultSocket(folder, node) };
+}
+
+/** Spans are sent where there is an endpoint for them. */
+function traceSettings(read: Read): Pick<Configuration, 'traces'> {
+  const endpoint = read('traces-endpoint', traceEndpoint, undefined);
+  const part = read('traces-ratio', ratio, 1);
+  return endpoint === undefined ? {} : { traces: { endpoint, ratio: part } };
 }
 
 /** Throws ConfigurationError. */

@@ -524,6 +524,20 @@ export const OPTIONS = [
     'where the cluster manager converts versions for the API server; empty: nowhere',
     '',
   ),
+  option(
+    'traces-endpoint',
+    'behaviour',
+    'URL',
+    'where spans of the starts of pods are sent, by OTLP over HTTP: http://collector.observability:4318; empty: nowhere',
+    '',
+  ),
+  option(
+    'traces-ratio',
+    'behaviour',
+    'NUMBER',
+    'part of the pods whose spans are sent, from 0 to 1; where a pod is annotated tracing.k8s.io/traceparent that decides',
+    '1',
+  ),
   option('log-level', 'behaviour', 'LEVEL', 'trace, debug, info, warn, error or silent', 'info'),
 ] as const;
 

@@ -146,6 +146,33 @@ export function tunnelSources(text: string): readonly string[] | 'any' {
   return [...new Set(sources)];
 }
 
+/** Where OTLP over HTTP takes traces, below the address of a collector. */
+const TRACES_PATH = '/v1/traces';
+
+/** An address of a collector, or of where it takes traces; undefined for none. */
+export function traceEndpoint(text: string): URL | undefined {
+  if (text === '') return undefined;
+  const example = 'http://collector.observability:4318';
+  const url = URL.parse(text);
+  if (url === null || !['http:', 'https:'].includes(url.protocol))
+    throw new Error(`"${text}" is no address of HTTP or HTTPS such as ${example}`);
+  if (url.username !== '' || url.password !== '')
+    throw new Error(
+      `has a name or a password in it, and settings are shown: write ${url.origin}${url.pathname}, a collector that asks for none and hands spans on`,
+    );
+  if (url.hash !== '') throw new Error(`"${text}" has a fragment (#): leave it out`);
+  if (url.pathname === '/') url.pathname = TRACES_PATH;
+  return url;
+}
+
+/** A decimal number. */
+export function ratio(text: string): number {
+  const value = /^\d+(\.\d+)?$/.test(text.trim()) ? Number(text) : Number.NaN;
+  if (!(value >= 0 && value <= 1))
+    throw new Error(`"${text}" is no number from 0 to 1 such as 0.05`);
+  return value;
+}
+
 export const oneOf =
   <const T extends string>(choices: readonly T[]) =>
   (text: string): T => {

@@ -41,8 +41,8 @@ export interface DatabaseTargetOptions {
   readonly now: () => number;
   /** What a plan is made with, asked for each. */
   readonly wants: () => { readonly isComplete: boolean; readonly mayBeWanted: MayBeWanted };
-  /** Called after each plan that was sent. */
-  readonly onCommit: (commit: CommitRecord, plan: Plan) => void;
+  /** Called after each plan that was sent, with what the server refused of it. */
+  readonly onCommit: (commit: CommitRecord, plan: Plan, refused: readonly PlanProblem[]) => void;
   /** Called with what somebody else had changed, and is right again. */
   readonly onRepaired: (repaired: RepairedRows) => void;
 }
@@ -159,7 +159,7 @@ export class DatabaseTarget {
         examined: plan.examined,
         duration: now() - began,
       };
-      onCommit(commit, plan);
+      onCommit(commit, plan, result.refused);
       const repaired = repairedOf(plan, result);
       if (repaired.length > 0) onRepaired({ ...plan, database: this.name, changes: repaired });
       committed += result.committed;

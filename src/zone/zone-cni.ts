@@ -13,6 +13,7 @@ import { NetworkStatusWriter } from '../cni/server/network-status-writer.ts';
 import { keepPodPorts } from '../cni/server/pod-port-keeper.ts';
 import { FORGETTING, PodConnections } from '../cni/server/pod-connections.ts';
 import { PodPorts } from '../cni/server/pod-ports.ts';
+import type { PodTraces } from '../traces/pod-traces.ts';
 import type { ZoneRuntime } from './zone-runtime.ts';
 
 export interface ZoneCni extends AsyncDisposable {
@@ -21,7 +22,11 @@ export interface ZoneCni extends AsyncDisposable {
 }
 
 /** Serves container runtimes, if there is a socket for them. Throws ConfigurationError. */
-export async function serveZoneCni(runtime: ZoneRuntime, log: Logger): Promise<ZoneCni> {
+export async function serveZoneCni(
+  runtime: ZoneRuntime,
+  log: Logger,
+  traces?: PodTraces,
+): Promise<ZoneCni> {
   const { cniSocket, cniConfDir, node, settings } = runtime.configuration;
   if (cniSocket === undefined || runtime.host === undefined) return new Resources();
   const shown =
@@ -57,6 +62,8 @@ export async function serveZoneCni(runtime: ZoneRuntime, log: Logger): Promise<Z
     connections,
     switchDown: () => runtime.switchDown,
     silent: () => runtime.controller.progress.silent(),
+    ...(traces === undefined ? {} : { traces }),
+    seen: (pod) => runtime.podStages?.seen(pod),
     problemsOf: (object) =>
       runtime
         .problems()

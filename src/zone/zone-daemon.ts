@@ -11,6 +11,7 @@ import { registerBuild } from '../process/build-metrics.ts';
 import { registerUnhandled, registerUnreadable } from '../process/unhandled-metrics.ts';
 import { MetricsAccess } from '../process/metrics-access.ts';
 import { objectSource } from '../settings/object-store.ts';
+import { openTraces } from '../traces/open-traces.ts';
 import { registerBfdSessions } from './bfd-metrics.ts';
 import { registerConnections } from './connection-metrics.ts';
 import { dnsMetrics } from './dns-metrics.ts';
@@ -40,7 +41,19 @@ export async function runZone(
     // The API server is not connected before the runtime is there.
     judge: hasApiServer ? async (header) => access?.judge(header) ?? 'unavailable' : undefined,
   });
+  await using traces =
+    configuration.traces &&
+    (await openTraces({
+      settings: configuration.traces,
+      service: 'heddle-node',
+      instance: daemonIdentity(),
+      node: configuration.node,
+      registry: metrics.registry,
+      log,
+    }));
+  const traced = traces === undefined ? {} : { traces: traces.pods };
   await using runtime = await ZoneRuntime.open({
+    ...traced,
     configuration,
     log,
     mode: 'write',
@@ -68,7 +81,7 @@ export async function runZone(
   registerUnreadable(metrics.registry, () => runtime.informers.unreadable()?.milliseconds ?? 0);
   registerBfdSessions(metrics.registry, () => runtime.bfdSessions.all);
   registerConnections(metrics.registry, () => runtime.connectionTables?.usages ?? []);
-  await using cni = await serveZoneCni(runtime, log);
+  await using cni = await serveZoneCni(runtime, log, traces?.pods);
   const zone = new ZoneLoops({
     runtime,
     metrics,

@@ -25,6 +25,7 @@ import { otherSouthbound } from '../node/chassis/plan.ts';
 import type { ChassisReach } from '../node/chassis/chassis-watch.ts';
 import { ConfigurationError } from '../process/configuration-error.ts';
 import type { Configuration } from '../settings/configuration.ts';
+import type { PodTraces } from '../traces/pod-traces.ts';
 import { askedOrigin } from '../views/asked-origin.ts';
 import { distinctProblems } from '../views/distinct-problems.ts';
 import type { DropsReport } from '../views/drops.ts';
@@ -60,6 +61,7 @@ import {
 import { egressProbing } from '../process/egress-probing.ts';
 import type { Logger } from '../process/logger.ts';
 import { objectSource, openStore, type OpenObjects } from '../settings/object-store.ts';
+import { configurationSequence } from './confirmation.ts';
 import { DriftReports } from './drift-reports.ts';
 import { DropCounts, droppedIn, type DropSource } from './drop-counters.ts';
 import { explained } from './explained.ts';
@@ -68,6 +70,7 @@ import { followedObject } from './followed-object.ts';
 import { areNodesAsked, NodeEgressLease } from './node-egress-lease.ts';
 import { SwitchWatch } from '../node/programs/switch-watch.ts';
 import { NodeKeepers } from './node-keepers.ts';
+import { PodStages } from './pod-stages.ts';
 import { PreparedEgress } from './prepared-egress.ts';
 import { AppliedObjects, type BuiltObjects } from './applied-objects.ts';
 import { WaitingTimes } from './waiting-times.ts';
@@ -106,6 +109,8 @@ export interface RuntimeOptions {
   readonly dnsEvents?: DnsEvents;
   /** What is wrong with what the caller does for the zone. */
   readonly furtherProblems?: () => readonly ZoneProblem[];
+  /** Where spans of pods' ways go, if anywhere. */
+  readonly traces?: PodTraces;
   /** Opens the zone's databases; by default those that the configuration names. */
   readonly openDatabase?: (options: ZoneDatabaseOptions) => OpenDatabase;
   /** Called when objects or databases may have changed, or something is wrong that was not. */
@@ -158,6 +163,8 @@ export class ZoneRuntime implements AsyncDisposable {
   /** Present when the host is kept. */
   readonly #switch: SwitchWatch | undefined;
   readonly bfdSessions: BfdSessions;
+  /** Present where spans of pods are sent. */
+  readonly podStages: PodStages | undefined;
   readonly #sources: readonly FactSource[];
   /** Present where nodes are asked for their health. */
   readonly #egressLease: NodeEgressLease | undefined;
@@ -184,6 +191,9 @@ export class ZoneRuntime implements AsyncDisposable {
     if (!store.isEmbedded) informers.select(pods, { fields: { 'spec.nodeName': node } });
     if (store.isEmbedded) informers.select(LEASES, NODE_LEASES);
     this.informers = informers;
+    const { traces } = options;
+    const traced = traces === undefined ? {} : { traces };
+    this.podStages = traces && new PodStages({ node, pods: informers.of(pods), traces });
     this.facts = zoneFacts(node, settings, {
       renderEverywhere: configuration.render === 'everywhere',
       gracePeriod: configuration.renderGracePeriod,
@@ -268,12 +278,13 @@ export class ZoneRuntime implements AsyncDisposable {
       onRepaired: (repaired) =>
         this.#drift.take({ database: repaired.database, rows: repairedRows(repaired) }),
       ...(options.onCommit === undefined ? {} : { onCommit: options.onCommit }),
+      onWritten: (changes, duration) => this.podStages?.written(changes, duration),
       ...(options.onNetworkWritten === undefined
         ? {}
         : { onNetworkWritten: options.onNetworkWritten }),
     });
     const { onEventDropped = () => undefined } = options;
-    const common = { store: store.objects, informers, log, signal, onEventDropped };
+    const common = { store: store.objects, informers, log, signal, onEventDropped, ...traced };
     const mayWrite = mode === 'write' || (mode === 'dry-run' && store.isEmbedded);
     const { host, northbound, southbound } = this;
     const heeded =
@@ -623,6 +634,7 @@ export class ZoneRuntime implements AsyncDisposable {
   written(names: number, egress: readonly string[], objects: BuiltObjects | undefined): void {
     const { configured } = this.controller.progress.sequence;
     this.#applied.sent(objects, configured);
+    this.podStages?.announced(configured);
     this.#names.installations.sent(names, configured);
     this.#prepared.sent(egress, configured);
   }
@@ -633,6 +645,7 @@ export class ZoneRuntime implements AsyncDisposable {
     this.#names.installations.reached(reached);
     this.#prepared.reached(reached);
     this.#applied.reached(reached);
+    this.podStages?.reached(configurationSequence(this.northbound.replica));
   }
 
   /** To be called when the data plane may have confirmed something: a setting waits for that. */

@@ -18,10 +18,11 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   topology: ['model', 'desired', 'facts', 'api', 'allocators', 'ovsdb'],
   store: ['model', 'api', 'allocators'],
   process: ['store', 'api', 'allocators'],
+  traces: ['process', 'api'],
   databases: ['process', 'desired', 'api', 'ovsdb'],
   // Of pods: what the cluster manager and the nodes share.
-  addresses: ['store', 'model', 'api', 'allocators'],
-  cluster: ['addresses', 'store', 'model', 'api', 'allocators'],
+  addresses: ['traces', 'store', 'model', 'api', 'allocators'],
+  cluster: ['traces', 'addresses', 'store', 'model', 'api', 'allocators'],
   node: [
     'databases',
     'process',
@@ -36,6 +37,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   ],
   control: ['process', 'api'],
   cni: [
+    'traces',
     'control',
     'node',
     'databases',
@@ -47,6 +49,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'netlink',
   ],
   settings: [
+    'traces',
     'control',
     'node',
     'cluster',
@@ -77,10 +80,11 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   reach: ['model', 'api', 'allocators'],
   // Puts together what others worked out.
   page: ['reach', 'bundle', 'verify', 'views', 'model', 'api'],
-  'cluster-daemon': ['settings', 'cluster', 'process', 'store', 'api'],
+  'cluster-daemon': ['traces', 'settings', 'cluster', 'process', 'store', 'api'],
   zone: [
     // What a proof says, which another program makes.
     'verify',
+    'traces',
     'cluster-daemon',
     'packets',
     'views',

@@ -1,6 +1,7 @@
 /** Answers container runtimes: gives pods their interfaces and takes them away again (reference/node.md §6). */
 import { withoutPrefix } from '../../allocators/addresses.ts';
 import { DEFAULT_NAD_KEY, nadOfKey } from '../../api/nad/nad-key.ts';
+import { NETWORK_STATUS } from '../../api/annotations/network-status.ts';
 import { objectKey } from '../../api/objects.ts';
 import type { NetworkAttachmentDefinition, Pod } from '../../api/types.ts';
 import { CNI_CODE, CniError } from '../protocol/cni-error.ts';
@@ -27,6 +28,8 @@ import type { Logger } from '../../process/logger.ts';
 import { orGiveUp } from '../../process/waiting.ts';
 import type { PodConnections } from './pod-connections.ts';
 import type { PodPort, PodPorts } from './pod-ports.ts';
+import type { PodTraces } from '../../traces/pod-traces.ts';
+import { stageError, Stages } from '../../traces/stages.ts';
 
 export interface CniPluginOptions {
   readonly node: string;
@@ -44,6 +47,10 @@ export interface CniPluginOptions {
   /** Which programs of the data plane have not answered for long, with what to look at. */
   readonly silent?: () => readonly string[];
   readonly turns: ContainerTurns;
+  /** Where spans of ADDs go, if anywhere. */
+  readonly traces?: PodTraces;
+  /** When a pod was first seen, in milliseconds of the monotonic clock. */
+  readonly seen?: (pod: Pod) => number | undefined;
   readonly log: Logger;
   /** Milliseconds for one request. */
   readonly limit?: number;
@@ -130,47 +137,99 @@ export class CniPlugin {
   async #add(request: AddRequest, signal: AbortSignal): Promise<object> {
     const overtaken = new AbortController();
     const limit = AbortSignal.any([signal, overtaken.signal, AbortSignal.timeout(this.#limit)]);
-    return this.#turns.run(
-      request.container,
-      async () => {
-        const interfaces = await this.#attach(request, limit);
-        return addResult(
-          request.version,
-          interfaces.map((one) => ({ ...one, hostMac: hostMac(request.container, one.device) })),
-          request.netns,
-        );
-      },
-      overtaken,
-    );
+    const began = performance.now();
+    const stages = new Stages();
+    // The annotation that says so is written after the first one.
+    const isFirst = this.#isStarting(request);
+    try {
+      const result = await this.#turns.run(
+        request.container,
+        async () => {
+          const interfaces = await this.#attach(request, limit, stages);
+          return addResult(
+            request.version,
+            interfaces.map((one) => ({ ...one, hostMac: hostMac(request.container, one.device) })),
+            request.netns,
+          );
+        },
+        overtaken,
+      );
+      this.#trace(request, began, stages, isFirst);
+      return result;
+    } catch (error) {
+      this.#trace(request, began, stages, false, error);
+      throw error;
+    }
   }
 
-  async #attach(request: AddRequest, signal: AbortSignal): Promise<readonly CniInterface[]> {
+  #isStarting(request: AddRequest): boolean {
+    const pod = this.#options.pods.get(objectKey(request.pod));
+    return !request.isSecondary && pod?.metadata.annotations?.[NETWORK_STATUS] === undefined;
+  }
+
+  /** Spans of an ADD, and of the pod's start if that is over. A pod that is not known has no trace. */
+  #trace(
+    request: AddRequest,
+    start: number,
+    { done }: Stages,
+    isStarted: boolean,
+    error?: unknown,
+  ): void {
+    const { traces, seen, pods } = this.#options;
+    const pod = pods.get(objectKey(request.pod));
+    if (traces === undefined || pod === undefined) return;
+    const end = performance.now();
+    traces.record(pod, {
+      name: 'CNI ADD',
+      kind: 'server',
+      start,
+      end,
+      attributes: {
+        'container.id': request.container,
+        ...(request.nad === undefined ? {} : { 'heddle.nad': request.nad }),
+      },
+      ...(error === undefined ? {} : { error: stageError(error) }),
+      stages: done,
+    });
+    // A runtime may know a pod before this process does.
+    if (isStarted) traces.recordStart(pod, Math.min(seen?.(pod) ?? start, start), end);
+  }
+
+  async #attach(
+    request: AddRequest,
+    signal: AbortSignal,
+    stages: Stages,
+  ): Promise<readonly CniInterface[]> {
     const { ports, links } = this.#options;
     const { container, netns } = request;
     links.checkNamespace(netns);
-    await ports.available(signal);
+    await stages.run('wait for Open vSwitch', () => ports.available(signal));
     // The runtime tries again by itself: nobody holds a pod's turn for what only its node's administrator can mend.
     const down = this.#options.switchDown?.();
     if (down !== undefined) throw new CniError(down, CNI_CODE.tryAgainLater);
-    const interfaces = await this.#wanted(request, signal);
+    const interfaces = await stages.run('wait for addresses', () => this.#wanted(request, signal));
     const devices = new Set(interfaces.map(({ device }) => device));
     const present = ports.list(container).find(({ device }) => devices.has(device));
     if (present !== undefined)
       throw new CniError(
         `container ${container} has an interface ${present.device} already: DEL comes before another ADD`,
       );
-    await this.#forgotten(interfaces, signal);
-    await links.create(interfaces, container, netns);
+    await stages.run('wait for old connections', () => this.#forgotten(interfaces, signal));
+    await stages.run('create interfaces', () => links.create(interfaces, container, netns));
     try {
       signal.throwIfAborted();
       // ovn-controller works on the ports while the pod's ends get their addresses. What failed waits for the other to end.
       const both = [
-        ports.add(interfaces),
-        (async () => links.configure(interfaces, netns, ports.isUserspace))(),
+        stages.run('add ports', () => ports.add(interfaces)),
+        stages.run('configure interfaces', () =>
+          links.configure(interfaces, netns, ports.isUserspace),
+        ),
       ];
       await Promise.allSettled(both);
       await Promise.all(both);
-      await this.#installed(request, interfaces, signal);
+      await stages.run('wait for ovn-installed', () =>
+        this.#installed(request, interfaces, signal),
+      );
     } catch (error) {
       await this.#remove(container, new Set([...devices, ''])).catch((failure: unknown) =>
         this.#options.log.error(

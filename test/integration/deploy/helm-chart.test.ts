@@ -163,6 +163,7 @@ describe.skipIf(typeof tools === 'string')('the Helm chart', () => {
       serviceSubnets: ['10.96.0.0/16', 'fd00:10:96::/112'],
       gatewayMode: 'local',
       mtu: 1300,
+      traces: { endpoint: 'http://collector.observability:4318', ratio: 0.05 },
       settings: { 'max-networks': 2000, render: 'everywhere', 'take-over': true },
     };
     const environment = await settings(values);
@@ -174,6 +175,8 @@ describe.skipIf(typeof tools === 'string')('the Helm chart', () => {
       HEDDLE_K8S_SERVICE_CIDRS: '10.96.0.0/16,fd00:10:96::/112',
       HEDDLE_GATEWAY_MODE: 'local',
       HEDDLE_MTU: '1300',
+      HEDDLE_TRACES_ENDPOINT: 'http://collector.observability:4318',
+      HEDDLE_TRACES_RATIO: '0.05',
       HEDDLE_MAX_NETWORKS: '2000',
       HEDDLE_RENDER: 'everywhere',
       HEDDLE_TAKE_OVER: 'true',
@@ -181,6 +184,7 @@ describe.skipIf(typeof tools === 'string')('the Helm chart', () => {
     expect(resolveConfiguration({ flags: {}, environment })).toMatchObject({
       render: 'everywhere',
       takeOver: true,
+      traces: { ratio: 0.05 },
       gateway: { mode: 'local' },
       settings: { mtu: 1300 },
       manager: { limits: { networks: 2000 } },
@@ -191,6 +195,13 @@ describe.skipIf(typeof tools === 'string')('the Helm chart', () => {
         .map(({ name }) => name);
     expect(from(await node(values))).toEqual(['node']);
     expect(from(await cluster(values))).toEqual(['cluster']);
+  });
+
+  test('takes fractions and 0 as they are written', async () => {
+    expect(
+      await settings({ settings: { 'traces-ratio': 0.25, 'max-networks': 2000 } }),
+    ).toMatchObject({ HEDDLE_TRACES_RATIO: '0.25', HEDDLE_MAX_NETWORKS: '2000' });
+    expect(await settings({ traces: { ratio: 0 } })).toMatchObject({ HEDDLE_TRACES_RATIO: '0' });
   });
 
   test('starts pods anew when a setting changes, and only then', async () => {

@@ -61,7 +61,7 @@ export function startManager(
   store: Store,
   changes: Partial<ClusterManagerSettings> = {},
   cluster: Partial<ClusterSettings> = {},
-  options: Pick<ClusterManagerOptions, 'metrics' | 'clock' | 'egressProbing'> = {},
+  options: Pick<ClusterManagerOptions, 'metrics' | 'clock' | 'egressProbing' | 'traces'> = {},
 ): RunningManager {
   const controller = new AbortController();
   const { signal } = controller;

@@ -32,6 +32,8 @@ import {
 } from '../../support/cluster/unwired-pods.ts';
 import { SkippingClock } from '../../support/run/skipping-clock.ts';
 import { nadsOf } from '../../support/cluster/nads-of.ts';
+import { PodTraces } from '../../../src/traces/pod-traces.ts';
+import type { Span } from '../../../src/traces/span.ts';
 
 interface Running extends AsyncDisposable {
   settled(): Promise<void>;
@@ -44,7 +46,19 @@ function start(store: Store, ...nodeNames: readonly string[]): Running {
 }
 
 function startAt(clock: Clock, store: Store, ...nodeNames: readonly string[]): Running {
-  const running = startManager(store, {}, {}, { clock });
+  return startTraced({}, clock, store, ...nodeNames);
+}
+
+/** `traces`: of the manager, and of each node. */
+function startTraced(
+  traces: { readonly manager?: PodTraces; readonly nodes?: PodTraces },
+  clock: Clock,
+  store: Store,
+  ...nodeNames: readonly string[]
+): Running {
+  const ofManager = traces.manager === undefined ? {} : { traces: traces.manager };
+  const ofNodes = traces.nodes === undefined ? {} : { traces: traces.nodes };
+  const running = startManager(store, {}, {}, { clock, ...ofManager });
   const controller = new AbortController();
   const { signal } = controller;
   const informers = new Informers({ store, log: silent });
@@ -60,6 +74,7 @@ function startAt(clock: Clock, store: Store, ...nodeNames: readonly string[]): R
         clock,
         signal: controller.signal,
         randomBytes: (count) => new Uint8Array(count).fill(7),
+        ...ofNodes,
       }),
   );
   const runs = [informers.run(signal), ...onNodes.map((one) => one.run())];
@@ -764,4 +779,40 @@ describe('what is wrong with the address of a pod is told as it is now', () => {
     await running.settled();
     expect(running.problems().join()).toContain('there is no node "node1"');
   });
+});
+
+test('manager and node record the addresses that each gives a new pod, in one trace', async () => {
+  const store = new MemoryStore();
+  await apply(store, namespace('blue'), layer2('blue/net', '10.20.0.0/16'), node('n1'));
+  const spans: Record<'manager' | 'nodes', Span[]> = { manager: [], nodes: [] };
+  const traces = {
+    manager: new PodTraces({ ratio: 1, send: (span) => spans.manager.push(span) }),
+    nodes: new PodTraces({ ratio: 1, send: (span) => spans.nodes.push(span) }),
+  };
+  await using running = startTraced(traces, systemClock, store, 'n1');
+  await running.settled();
+  const began = Date.now();
+  await apply(store, pod('blue/new', 'n1'));
+  await running.settled();
+  expect(Object.keys((await networksOf(store, 'blue/new')) as object).toSorted()).toEqual([
+    'blue/net',
+    'default',
+  ]);
+  const allocated = ({ manager, nodes }: typeof spans): unknown =>
+    [...manager, ...nodes].map(({ name, attributes }) => [
+      name,
+      attributes['heddle.allocated_by'],
+      attributes['heddle.nads'],
+    ]);
+  expect(allocated(spans)).toEqual([
+    ['allocate addresses', 'cluster', ['blue/net']],
+    ['allocate addresses', 'node', ['default']],
+  ]);
+  const [first, second] = [...spans.manager, ...spans.nodes];
+  expect(first).toMatchObject({ traceId: second?.traceId, parentId: second?.parentId });
+  for (const { start, end } of [...spans.manager, ...spans.nodes]) {
+    expect(start).toBeGreaterThan(began - 20);
+    expect(end).toBeGreaterThan(start);
+    expect(end).toBeLessThan(Date.now() + 20);
+  }
 });

@@ -21,12 +21,12 @@ function loadedWith(command: string): readonly string[] {
 }
 
 test.each(['cluster', 'node'])(
-  'heddle %s loads neither the rules of CRDs nor what one of the two object sources alone needs',
+  'heddle %s loads neither the rules of CRDs nor what one of the two object sources, or traces, alone need',
   (command) => {
     const loaded = loadedWith(command);
     expect(loaded.length).toBeGreaterThan(50);
     const needless =
-      /cel-js|crds\.generated|store\/manifests\/manifest-store|store\/kubernetes\/kubernetes-store|conversion-webhook/;
+      /cel-js|crds\.generated|store\/manifests\/manifest-store|store\/kubernetes\/kubernetes-store|conversion-webhook|traces\/span-sender/;
     expect(loaded.filter((url) => needless.test(url))).toEqual([]);
   },
 );

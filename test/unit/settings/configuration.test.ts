@@ -147,6 +147,23 @@ nodes: { n1: { nb: "unix:/n1.sock", timeout: 5 }, n2: {} }`;
     ]);
   });
 
+  test('spans are sent where there is an endpoint, below the path of OTLP unless it has one, of all pods or a part', () => {
+    const found = (flags: RawOptions): unknown => {
+      const { traces } = resolve(flags);
+      return traces && [traces.endpoint.href, traces.ratio];
+    };
+    expect(found({})).toBeUndefined();
+    expect(found({ 'traces-ratio': '0.5' })).toBeUndefined();
+    expect(found({ 'traces-endpoint': '' })).toBeUndefined();
+    expect(found({ 'traces-endpoint': 'http://collector:4318' })).toEqual([
+      'http://collector:4318/v1/traces',
+      1,
+    ]);
+    expect(
+      found({ 'traces-endpoint': 'https://x/otlp/v1/traces?a=b', 'traces-ratio': '0.05' }),
+    ).toEqual(['https://x/otlp/v1/traces?a=b', 0.05]);
+  });
+
   test('the lease of the leader: as components of Kubernetes have it, or as given', () => {
     expect(resolve().leaseTiming).toEqual({ lease: 15_000, renew: 10_000, retry: 2000 });
     const given = resolve({
@@ -209,6 +226,20 @@ nodes: { n1: { nb: "unix:/n1.sock", timeout: 5 }, n2: {} }`;
       '--mtu: 1279 is less than 1280, which IPv6 needs: raise it, or take the IPv6 ranges out of --cluster-subnets',
     ],
     [{ 'max-networks': '5000' }, '--max-networks: "5000" is not a whole number from 0 to 4095'],
+    [
+      { 'traces-endpoint': 'collector:4318' },
+      '--traces-endpoint: "collector:4318" is no address of HTTP or HTTPS such as http://collector.observability:4318',
+    ],
+    [
+      { 'traces-endpoint': 'http://me:secret@collector:4318' },
+      '--traces-endpoint: has a name or a password in it, and settings are shown: write http://collector:4318/, a collector that asks for none and hands spans on',
+    ],
+    [
+      { 'traces-endpoint': 'http://collector:4318/#there' },
+      '--traces-endpoint: "http://collector:4318/#there" has a fragment (#): leave it out',
+    ],
+    [{ 'traces-ratio': '5%' }, '--traces-ratio: "5%" is no number from 0 to 1 such as 0.05'],
+    [{ 'traces-ratio': '1.5' }, '--traces-ratio: "1.5" is no number from 0 to 1 such as 0.05'],
     [
       { 'no-hostsubnet-nodes': 'os=win dows' },
       '--no-hostsubnet-nodes: "os=win dows": "win dows" is no label value; write labels such as kubernetes.io/os=windows',

@@ -5,10 +5,13 @@ import { joinRequest, type Variable } from '../../../../src/cni/protocol/request
 import { CniPlugin, type CniPluginOptions } from '../../../../src/cni/server/cni-plugin.ts';
 import { ContainerTurns } from '../../../../src/cni/server/container-turns.ts';
 import { createLogger } from '../../../../src/process/logger.ts';
+import { NETWORK_STATUS } from '../../../../src/api/annotations/network-status.ts';
 import type { Informer, ObjectView } from '../../../../src/store/informer.ts';
 import { Informers } from '../../../../src/store/informers.ts';
 import { MemoryStore } from '../../../support/cluster/memory-store.ts';
 import { apply, silent } from '../../../support/cluster/cluster.ts';
+import { PodTraces } from '../../../../src/traces/pod-traces.ts';
+import type { Span } from '../../../../src/traces/span.ts';
 import { nad, pod } from '../../../support/zone/pods.ts';
 
 const networks = [{ nadKey: 'default', address: '10.244.1.5/24', role: 'primary' as const }];
@@ -142,4 +145,101 @@ test('an ADD reads its own pod, however many pods and NADs there are', async () 
   expect(handed).toBe(0);
   stopping.abort();
   await running;
+});
+
+/** A plugin whose ports are in the data plane at once, and the spans that it records. */
+async function traced(object: KubeObject, changes: Partial<CniPluginOptions> = {}) {
+  const store = new MemoryStore();
+  await apply(store, object);
+  const informers = new Informers({ store, log: silent });
+  const stopping = new AbortController();
+  const running = informers.run(stopping.signal);
+  const shared = {
+    pods: informers.of(pods),
+    nads: informers.of(networkAttachmentDefinitions),
+  };
+  await informers.synced([pods, networkAttachmentDefinitions]);
+  const spans: Span[] = [];
+  const plugin = new CniPlugin({
+    ...shared,
+    node: 'n1',
+    statuses: { write: () => undefined },
+    ports: {
+      available: async () => undefined,
+      list: () => [],
+      add: async () => undefined,
+      get: () => ({ isInstalled: true, logicalPort: 'blue_web' }),
+      onChange: () => () => undefined,
+      remove: async () => undefined,
+    } as unknown as CniPluginOptions['ports'],
+    links: {
+      checkNamespace: () => undefined,
+      create: async () => undefined,
+      configure: () => undefined,
+      list: () => [],
+      remove: async () => undefined,
+    } as unknown as CniPluginOptions['links'],
+    connections: { forget: async () => undefined, forgotten: async () => undefined },
+    linkFactsOf: () => ({ mtu: 1400, isOnUnderlay: false }),
+    problemsOf: () => [],
+    turns: new ContainerTurns(),
+    log: createLogger('silent'),
+    limit: 100,
+    traces: new PodTraces({ ratio: 1, send: (span) => spans.push(span) }),
+    seen: () => performance.now() - 5000,
+    ...changes,
+  });
+  return {
+    spans,
+    add: () => plugin.answer(ADD, AbortSignal.timeout(10_000)),
+    async [Symbol.asyncDispose]() {
+      stopping.abort();
+      await running;
+    },
+  };
+}
+
+test('an ADD is a span with its stages below it, and ends the start of the pod', async () => {
+  await using bed = await traced(pod('blue/web', 'n1', networks));
+  expect(await bed.add()).toMatchObject({ isError: false });
+  const [add, ...rest] = bed.spans;
+  const start = rest.at(-1);
+  expect(add).toMatchObject({ name: 'CNI ADD', kind: 'server', parentId: start?.spanId });
+  expect(add?.error).toBeUndefined();
+  expect(start?.name).toBe('pod start');
+  expect((add?.start ?? 0) - (start?.start ?? 0)).toBeGreaterThan(4000);
+  expect(start?.end).toBe(add?.end);
+  const stages = rest.slice(0, -1);
+  expect(stages.map(({ name }) => name)).toEqual([
+    'wait for Open vSwitch',
+    'wait for addresses',
+    'wait for old connections',
+    'create interfaces',
+    'add ports',
+    'configure interfaces',
+    'wait for ovn-installed',
+  ]);
+  for (const stage of stages) {
+    expect(stage.parentId).toBe(add?.spanId);
+    expect(stage.start).toBeGreaterThanOrEqual(add?.start ?? Infinity);
+    expect(stage.end).toBeLessThanOrEqual(add?.end ?? 0);
+  }
+});
+
+test('an ADD that fails says where and why, and is no end of the start', async () => {
+  await using bed = await traced(pod('blue/web', 'n1', []));
+  expect(await bed.add()).toMatchObject({ isError: true });
+  expect(bed.spans.map(({ name, error }) => [name, error])).toEqual([
+    ['CNI ADD', expect.stringContaining('gave up waiting')],
+    ['wait for Open vSwitch', undefined],
+    ['wait for addresses', expect.stringContaining('gave up waiting')],
+  ]);
+});
+
+test('a pod that had its interfaces before starts no second time', async () => {
+  const { metadata, ...object } = pod('blue/web', 'n1', networks);
+  const annotations = { ...metadata.annotations, [NETWORK_STATUS]: '[]' };
+  await using bed = await traced({ ...object, metadata: { ...metadata, annotations } });
+  expect(await bed.add()).toMatchObject({ isError: false });
+  expect(bed.spans.map(({ name }) => name)).not.toContain('pod start');
 });

@@ -12,6 +12,7 @@ import {
   type TlsOptions,
 } from 'ovsdb-client-ts';
 import type { ZoneDatabase } from './zone-database.ts';
+import { WatchedTransactor, type Times } from './watched-transactor.ts';
 import { isClosing, otherDatabases, refusedConnection } from './refused-connection.ts';
 import { errorText } from '../api/error-text.ts';
 import { withoutErrno } from '../api/without-errno.ts';
@@ -43,6 +44,8 @@ export interface DatabaseOptions {
   readonly onAvailable?: () => void;
   /** Called once for a connection that is lost and did not come back within `LOSS_GRACE`. */
   readonly onLost?: () => void;
+  /** By which a server is found that stands still. */
+  readonly clock?: Times;
 }
 
 /** Of a database of the zone. */
@@ -62,6 +65,8 @@ export interface OpenDatabase extends ZoneDatabase, AsyncDisposable {
   ready(signal: AbortSignal, how?: ReadyOptions): Promise<void>;
   /** What the server says of the database; undefined while it is not connected, and of a server that says nothing. */
   status(): DatabaseStatus | undefined;
+  /** That the server is connected and has not answered a transaction for long, since when and what to do, in words. Absent where nothing is written. */
+  silent?(): string | undefined;
 }
 
 /** The message has why a server could not be reached, and what was or can be done. */
@@ -148,6 +153,7 @@ export function openDatabase(options: DatabaseOptions): OpenDatabase {
       if (hopeless.size === remotes.split(',').length) gaveUp.abort(error);
     },
   );
+  const transactor = new WatchedTransactor(client, options.clock);
   const lock = lockName === undefined ? undefined : client.lock(lockName);
   const unavailable = (): string | undefined => {
     if (client.status !== 'ready')
@@ -165,11 +171,17 @@ export function openDatabase(options: DatabaseOptions): OpenDatabase {
     get replica() {
       return client.replica;
     },
-    transactor: client,
+    transactor,
     isLoaded: () => isLoaded,
     ...(lockName === undefined ? {} : { lock: lockName }),
     unavailable,
     status: () => client.databaseStatus,
+    silent() {
+      const since = client.status === 'ready' ? transactor.silentSince : undefined;
+      return since === undefined
+        ? undefined
+        : `${name} (${flag} ${remotes}) has not answered a transaction since ${new Date(since).toISOString().slice(0, 19)}Z: what was programmed goes on, and no change gets there; see whether its ovsdb-server is stopped (state T in ps: kill -CONT), waits for its disk (state D) or is busy, and its log`;
+    },
     isHeldByOther: () => client.status === 'ready' && lock?.isHeld === false,
     async ready(limit, { isImpatient = false } = {}) {
       const signal = isImpatient ? AbortSignal.any([limit, gaveUp.signal]) : limit;

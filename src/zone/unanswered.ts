@@ -75,6 +75,6 @@ export function unansweredText(
 ): string {
   const time = `${since.toISOString().slice(0, 19)}Z`;
   return program === 'ovn-northd'
-    ? `ovn-northd has not answered since ${time}: nb_cfg of NB_Global is ${asked}, and sb_cfg, which ovn-northd raises, ${answered}; changes don't leave the Northbound database. See whether it runs (ovn-appctl -t ovn-northd status), and its log`
+    ? `ovn-northd has not answered since ${time}: nb_cfg of NB_Global is ${asked}, and sb_cfg, which ovn-northd raises, ${answered}; changes don't leave the Northbound database. See whether it runs (ovn-appctl -t ovn-northd status), whether the server of the Southbound database answers (ovn-sbctl show), which it writes, and its log`
     : `ovn-controller of chassis ${chassis ?? 'of this node'} has not confirmed since ${time}: sb_cfg of NB_Global is ${asked}, and hv_cfg, which the chassis raises, ${answered}; changes don't reach packets. See whether ovs-vswitchd runs, without which it confirms nothing, whether it runs itself and is connected (ovn-appctl -t ovn-controller connection-status), and its log: it may be at work on very many flows${elsewhere === undefined ? '' : `. ${elsewhere}`}`;
 }

@@ -183,7 +183,10 @@ export class ZoneLoops {
 
   /** Why the node is not ready, in words. */
   readonly notReady = (): string | undefined =>
-    this.blocked ?? this.#runtime.switchDown ?? this.#runtime.chassisReach()?.message;
+    this.blocked ??
+    this.#runtime.silentDatabases[0] ??
+    this.#runtime.switchDown ??
+    this.#runtime.chassisReach()?.message;
 
   /** The loop at whose pass nothing will happen any more, if there is one. */
   get hung(): string | undefined {
@@ -193,7 +196,11 @@ export class ZoneLoops {
   /** What could not be reported, and which loops are at one pass for long. */
   problems(): readonly ZoneProblem[] {
     const object = `Node ${this.#runtime.configuration.node}`;
-    const late = this.all.filter(({ watch }) => watch.isLate);
+    // A database that stands still is told by its name.
+    const isNamed = this.#runtime.silentDatabases.length > 0;
+    const late = this.all.filter(
+      ({ name, watch }) => watch.isLate && !(isNamed && (name === 'databases' || name === 'host')),
+    );
     const hidden = this.#conflist?.problem;
     return [
       ...this.#statusPass.problems(),

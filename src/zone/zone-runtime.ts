@@ -472,6 +472,13 @@ export class ZoneRuntime implements AsyncDisposable {
     return undefined;
   }
 
+  /** Databases whose servers are connected and stand still, in words. */
+  get silentDatabases(): readonly string[] {
+    return [this.northbound, this.southbound, this.host?.openVswitch].flatMap(
+      (database) => database?.silent?.() ?? [],
+    );
+  }
+
   /**
    * Builds what the facts changed. Throws ConfigurationError when the databases are those of another node or lack what isolation needs, or manifests the node,
    * NotReadyError when the node is not known well enough.
@@ -695,6 +702,10 @@ export class ZoneRuntime implements AsyncDisposable {
   problems(): readonly ZoneProblem[] {
     return distinctProblems([
       ...this.#problemsOfSource(),
+      ...this.silentDatabases.map((message) => ({
+        object: `Node ${this.configuration.node}`,
+        message,
+      })),
       ...this.#problemsOfModel(),
       ...this.#allocations.problems(),
       ...(this.#keepers?.problems() ?? []),

@@ -1,4 +1,4 @@
-/** `heddle node` beside a real ovs-vswitchd that is killed, and started again. */
+/** `heddle node` beside a real ovs-vswitchd that is killed and started again, and an ovsdb-server that stands still. */
 import { once } from 'node:events';
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
@@ -77,6 +77,33 @@ test.skipIf(whyNoNamespace !== undefined)(
       await vswitchd.launch();
       await until('its end', async () => (await ofSwitch()).length === 0, waiting);
       expect((await status()).nodes[0]?.message ?? '').not.toMatch(/ovs-vswitchd/);
+
+      northbound.suspend('SIGSTOP');
+      const manifest = {
+        apiVersion: 'v1',
+        kind: 'Pod',
+        metadata: { name: 'late', namespace: 'blue' },
+      };
+      const pod = {
+        ...manifest,
+        spec: { nodeName: 'ovn-worker', containers: [{ name: 'a', image: 'a' }] },
+      };
+      installation.write('late.json', JSON.stringify(pod));
+      const ofServer = async (): Promise<readonly string[]> =>
+        (await status()).problems.flatMap(({ object, message }) =>
+          /has not answered a transaction|at one pass/.test(message)
+            ? [`${object}: ${message}`]
+            : [],
+        );
+      await until('the server to be named', async () => (await ofServer()).length > 0, waiting);
+      expect(await ofServer()).toEqual([
+        expect.stringMatching(
+          /^Node ovn-worker: OVN_Northbound \(--nb unix:.*\) has not answered a transaction since/,
+        ),
+      ]);
+      expect((await status()).nodes[0]?.message).toMatch(/^OVN_Northbound .* has not answered/);
+      northbound.suspend('SIGCONT');
+      await until('its answer', async () => (await ofServer()).length === 0, waiting);
     } finally {
       daemon.kill('SIGTERM');
       await once(daemon, 'close');

@@ -60,7 +60,7 @@ test('the text names the program, since when, what it has reached, and what to l
   const [controller] = watchOf([0, 6, 6, 5]).silent(ANSWER_LIMIT);
   if (northd === undefined || controller === undefined) throw new Error('nobody is silent');
   expect(unansweredText(northd, 'c1')).toBe(
-    "ovn-northd has not answered since 2026-01-02T03:04:05Z: nb_cfg of NB_Global is 6, and sb_cfg, which ovn-northd raises, 5; changes don't leave the Northbound database. See whether it runs (ovn-appctl -t ovn-northd status), and its log",
+    "ovn-northd has not answered since 2026-01-02T03:04:05Z: nb_cfg of NB_Global is 6, and sb_cfg, which ovn-northd raises, 5; changes don't leave the Northbound database. See whether it runs (ovn-appctl -t ovn-northd status), whether the server of the Southbound database answers (ovn-sbctl show), which it writes, and its log",
   );
   expect(unansweredText(controller, 'c1')).toBe(
     "ovn-controller of chassis c1 has not confirmed since 2026-01-02T03:04:05Z: sb_cfg of NB_Global is 6, and hv_cfg, which the chassis raises, 5; changes don't reach packets. See whether ovs-vswitchd runs, without which it confirms nothing, whether it runs itself and is connected (ovn-appctl -t ovn-controller connection-status), and its log: it may be at work on very many flows",

@@ -10,6 +10,7 @@ interface State {
   isAnnounced: boolean;
   isBehind: boolean;
   reached: number;
+  silentDatabases?: readonly string[];
 }
 
 /** Loops of a zone that is as `state` says; `forget` stands for what connections take, `look` for how full their tables are. */
@@ -21,6 +22,7 @@ function loopsOf(
 ): ZoneLoops {
   const runtime = {
     connectionTables: { look },
+    silentDatabases: state.silentDatabases ?? [],
     configuration: { node: 'n1', verifyInterval: interval, dropsInterval: 0 },
     store: { objects: new MemoryStore() },
     controller: {

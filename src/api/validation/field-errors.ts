@@ -45,6 +45,13 @@ export function unknownField(path: FieldPath, known: readonly string[]): FieldWa
   };
 }
 
+/** A field that nobody knows, of an object that is not to be read without it: a newer release narrows by it what the others open. */
+export const unknownFieldError = ({ path, remedy }: FieldWarning): FieldError => ({
+  type: 'Forbidden',
+  path,
+  detail: `this release does not know the field, and does not read the rest as if it were not there: take it out, or update Heddle${remedy === '' ? '' : ` (${remedy})`}`,
+});
+
 /** `spec.layer3.subnets[0].cidr`; map keys that are no plain names are put in brackets. */
 export function formatPath(path: FieldPath): string {
   let text = '';

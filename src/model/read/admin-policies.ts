@@ -23,6 +23,7 @@ import {
   type PolicyDirection,
   type PolicyPort,
   type PortQuery,
+  unknownInSpec,
 } from './policies.ts';
 import type { ObjectReading } from './reading.ts';
 import { canonicalName } from './egress-firewalls.ts';
@@ -161,7 +162,8 @@ export function unreadableFields(
   kind: AdminKind,
   value: PlainObject,
 ): { readonly spec: AdminPolicySpec; readonly errors: readonly FieldError[] } {
-  const { spec, errors } = checkAdminPolicy(kind, value);
+  const { spec, warnings, ...checked } = checkAdminPolicy(kind, value);
+  const errors = [...checked.errors, ...unknownInSpec(warnings)];
   if (errors.length > 0) return { spec, errors };
   const { priority = 0, egress = [] } = spec;
   const priorities: FieldError[] =

@@ -99,12 +99,16 @@ function closedAdminPolicy(policy: EitherAdminPolicy): ClosedPolicy | undefined 
     }
     for (const { path } of errors) {
       if (path[1] === 'priority') replaced['priority'] = 0;
-      if (path[1] === 'tier') replaced['tier'] = 'Admin';
+      else if (path[1] === 'tier') replaced['tier'] = 'Admin';
+      // A field that is not known says nothing of the rules; those that deny do.
+      else if (path.length === 2 && !isOfRules(path[1])) replaced[String(path[1])] = undefined;
     }
     for (const error of errors) note(unreadable, error);
   }
   return undefined;
 }
+
+const isOfRules = (field: unknown): boolean => field === 'ingress' || field === 'egress';
 
 function note(unreadable: Record<PolicyDirection, Unreadable>, { path }: FieldError): void {
   const [, field, index] = path;

@@ -3,7 +3,14 @@ import { canonicalCidr, parsePrefix } from '../../allocators/addresses.ts';
 import { egressFirewalls } from '../../api/kinds.ts';
 import { labelSelectorProblem } from '../../api/label-selector.ts';
 import type { EgressFirewall, LabelSelector } from '../../api/types.ts';
-import { formatFieldError, type FieldError } from '../../api/validation/field-errors.ts';
+import {
+  formatFieldError,
+  unknownFieldError,
+  type FieldError,
+  type FieldWarning,
+} from '../../api/validation/field-errors.ts';
+import { LABEL_SELECTOR } from '../../api/validation/network-policies.ts';
+import { shape, type Schema } from '../../api/validation/schema.ts';
 import type { ObjectKind } from './object-kind.ts';
 import { readProtocol, type PolicyPort } from './policies.ts';
 import { found, type ObjectReading } from './reading.ts';
@@ -46,6 +53,23 @@ const UNTIL_THEN =
   'until then what was read of it before stays in force, and where that is nothing the pods of its namespace send nothing out of their network';
 
 type Rule = EgressFirewall['spec']['egress'][number];
+
+const ANY: Schema = {};
+const fieldsOf = (properties: Readonly<Record<string, Schema>>): Schema => ({
+  type: 'object',
+  properties,
+});
+/** The fields that are known. */
+const SPEC = fieldsOf({
+  egress: {
+    type: 'array',
+    items: fieldsOf({
+      type: ANY,
+      to: fieldsOf({ cidrSelector: ANY, dnsName: ANY, nodeSelector: LABEL_SELECTOR }),
+      ports: { type: 'array', items: fieldsOf({ protocol: ANY, port: ANY }) },
+    }),
+  },
+});
 
 /** What an API server lets pass and nothing can be made of. */
 function ruleErrors({ type, to, ports = [] }: Rule, index: number): readonly FieldError[] {
@@ -115,7 +139,9 @@ export function readFirewall({ metadata, spec }: EgressFirewall): ObjectReading<
   });
   if (rules.length > MOST_RULES)
     return problem(`spec.egress has ${rules.length} rules: write at most ${MOST_RULES}`);
-  const [error, ...more] = rules.flatMap(ruleErrors);
+  const unknown: FieldWarning[] = [];
+  shape(SPEC, spec, ['spec'], unknown);
+  const [error, ...more] = [...rules.flatMap(ruleErrors), ...unknown.map(unknownFieldError)];
   if (error !== undefined)
     return problem(
       `${formatFieldError(error)}${more.length === 0 ? '' : ` (and ${more.length} more)`}`,

@@ -12,7 +12,12 @@ import type {
   NetworkPolicyPort,
   NetworkPolicySpec,
 } from '../../api/types.ts';
-import { formatFieldError, type FieldError } from '../../api/validation/field-errors.ts';
+import {
+  formatFieldError,
+  unknownFieldError,
+  type FieldError,
+  type FieldWarning,
+} from '../../api/validation/field-errors.ts';
 import { checkNetworkPolicy } from '../../api/validation/network-policies.ts';
 import type { ObjectKind } from './object-kind.ts';
 import { found, type ObjectReading } from './reading.ts';
@@ -128,6 +133,10 @@ function directionsOf({ policyTypes = [], egress = [] }: NetworkPolicySpec): Pol
 export const refusal = ([first, ...more]: readonly FieldError[]): string =>
   `${first === undefined ? '' : formatFieldError(first)}${more.length === 0 ? '' : ` (and ${more.length} more)`}`;
 
+/** Fields of the spec that are not known, as errors. */
+export const unknownInSpec = (warnings: readonly FieldWarning[]): readonly FieldError[] =>
+  warnings.filter(({ path: [top] }) => top === 'spec').map(unknownFieldError);
+
 /** What can't be read leaves in force what was read last, and otherwise lets nothing through. */
 const UNTIL_THEN =
   'correct it; until then what was read of it before stays in force, and where that is nothing the pods of its namespace get and send nothing';
@@ -142,7 +151,8 @@ export function readPolicy(policy: NetworkPolicy | MultiNetworkPolicy): ObjectRe
       kind: 'problem',
       message: `annotation ${POLICY_FOR} is missing: the policy is for no network; write the NADs of those that it is for`,
     };
-  const { spec, errors } = checkNetworkPolicy(policy as unknown as PlainObject);
+  const { spec, warnings, ...checked } = checkNetworkPolicy(policy as unknown as PlainObject);
+  const errors = [...checked.errors, ...unknownInSpec(warnings)];
   if (errors.length > 0) return { kind: 'problem', message: `${refusal(errors)}; ${UNTIL_THEN}` };
   const { name, namespace = '' } = policy.metadata;
   const directions = directionsOf(spec);

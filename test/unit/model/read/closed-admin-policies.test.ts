@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { AdminPolicy } from '../../../../src/model/read/admin-policies.ts';
+import { readAdminPolicy, type AdminPolicy } from '../../../../src/model/read/admin-policies.ts';
 import {
   adminNetworkPolicyKind,
   baselineAdminNetworkPolicyKind,
@@ -33,6 +33,26 @@ describe('a policy that can’t be read closes', () => {
         }),
       ),
     ).toEqual(['Ingress Deny', 'Ingress Deny']);
+  });
+
+  test('a field of a newer release lets nobody through by its rule, and denies nobody but by a rule that denies', () => {
+    const from = [{ namespaces: { sameLabels: ['tenant'] } }];
+    const policy = (action: string): AdminPolicy | undefined =>
+      closed({ ingress: [{ action, from }] });
+    expect([policy('Allow'), policy('Deny')].map(actions)).toEqual([[], ['Ingress Deny']]);
+    expect(actions(closed({ newer: true, egress: [{ action: 'Deny', to: [all] }] }))).toEqual([
+      'Egress Deny',
+    ]);
+    expect(closed({ subject: { namespaces: { sameLabels: [] } } })).toBeUndefined();
+    const reading = readAdminPolicy(
+      adminPolicy('a', { priority: 5, subject: all, ingress: [{ action: 'Allow', from }] }),
+    );
+    expect(reading).toMatchObject({
+      kind: 'problem',
+      message: expect.stringContaining(
+        'spec.ingress[0].from[0].namespaces.sameLabels: Forbidden: this release does not know the field',
+      ) as string,
+    });
   });
 
   test('before all that can be read', () => {

@@ -132,3 +132,19 @@ test('one that could never be read denies everything outside, of both families',
     [false, { kind: 'cidr', cidr: '::/0' }],
   ]);
 });
+
+test.each<[string, object]>([
+  ['spec.egress[1].to.appSelector', rule({ cidrSelector: '10.0.0.0/8', appSelector: {} })],
+  ['spec.egress[1].when', rule({ cidrSelector: '10.0.0.0/8' }, { when: 'night' })],
+  [
+    'spec.egress[1].ports[0].host',
+    rule({ dnsName: 'a.example' }, { ports: [{ protocol: 'TCP', port: 443, host: 'a' }] }),
+  ],
+])(
+  'a rule with a field of a newer release (%s) is not read as if it were not there',
+  (field, newer) => {
+    expect(problemOf(rule({ cidrSelector: '10.0.0.0/8' }), newer)).toContain(
+      `${field}: Forbidden: this release does not know the field`,
+    );
+  },
+);

@@ -51,6 +51,23 @@ describe('a policy (reference/topology.md §16.1)', () => {
     });
   });
 
+  test.each<[string, object]>([
+    [
+      'spec.ingress[0].from[0].serviceAccounts',
+      { ingress: [{ from: [{ ...peer, serviceAccounts: {} }] }] },
+    ],
+    ['spec.egress[0].ports[0].icmp', { egress: [{ ports: [{ icmp: {} }] }] }],
+    ['spec.ingress[0].when', { ingress: [{ when: 'night' }] }],
+    ['spec.deny', { deny: [] }],
+  ])('with a field of a newer release (%s) is not read as if it were not there', (field, spec) => {
+    expect(readPolicy(networkPolicy('blue/p', { podSelector: {}, ...spec }))).toMatchObject({
+      kind: 'problem',
+      message: expect.stringMatching(
+        `^${RegExp.escape(field)}: Forbidden: this release does not know the field`,
+      ) as string,
+    });
+  });
+
   test('that could never be read closes all pods of its namespace, both ways', () => {
     expect(closedPolicy(networkPolicy('blue/p', 5))).toMatchObject({
       namespace: 'blue',

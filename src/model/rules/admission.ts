@@ -65,6 +65,14 @@ export const identitiesOf = (node: NodeFacts): readonly string[] => [
   ...node.encapIps.map((ip) => `tunnel address ${ip}`),
 ];
 
+/** Annotations of a node but its id follow from its host, which writes them again. */
+const remedyFor = (identity: string): string =>
+  identity.startsWith('tunnel')
+    ? 'correct --encap-ip, or the address, of the wrong one'
+    : identity.startsWith('chassis')
+      ? 'give the wrong one, a cloned machine perhaps, another system-id (external_ids of its Open_vSwitch database)'
+      : 'correct the annotations of the wrong one';
+
 /** Another node, if it is its identities' owner before `node` is. */
 export function admitNode(
   node: NodeFacts,
@@ -73,7 +81,7 @@ export function admitNode(
   for (const identity of identitiesOf(node)) {
     const owner = ownerOf(identity);
     if (owner === undefined) continue;
-    const message = `node "${node.name}": ${identity} is that of node "${owner}" too; correct the annotations of the wrong one`;
+    const message = `node "${node.name}": ${identity} is that of node "${owner}" too; ${remedyFor(identity)}`;
     return { kind: 'problem', message };
   }
   return { kind: 'value', value: node };

@@ -62,10 +62,17 @@ describe('of two that clash', () => {
 describe('another node', () => {
   test('has its id, its chassis and its tunnel addresses to itself', () => {
     expect(admitNode(worker2, () => undefined)).toMatchObject({ kind: 'value' });
-    for (const identity of ['node id 3', 'tunnel address 172.18.0.4'])
+    for (const [identity, remedy] of [
+      ['node id 3', 'correct the annotations of the wrong one'],
+      ['tunnel address 172.18.0.4', 'correct --encap-ip, or the address, of the wrong one'],
+      [
+        `chassis id ${worker2.chassisId}`,
+        'give the wrong one, a cloned machine perhaps, another system-id (external_ids of its Open_vSwitch database)',
+      ],
+    ])
       expect(admitNode(worker2, (one) => (one === identity ? 'other' : undefined))).toEqual({
         kind: 'problem',
-        message: `node "ovn-worker2": ${identity} is that of node "other" too; correct the annotations of the wrong one`,
+        message: `node "ovn-worker2": ${identity} is that of node "other" too; ${remedy}`,
       });
   });
 });

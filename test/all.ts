@@ -41,12 +41,14 @@ const LONG_INTEGRATION = [
 /** The installation on Kubernetes, which has the machine for itself. */
 const ALONE = 'test/e2e/kubernetes/install.test.ts';
 /**
- * What is left to `--release`: minutes each of programs that are ended, restarted and exchanged while every packet is counted, of all cases of
- * policies and services (the installation on Kubernetes runs upstream's), of next hops outside, of floods and random requests of tenants, and of an
- * image that is built twice.
+ * What is left to `--release`: minutes each of programs that are ended, restarted and exchanged while every packet is counted, of egress addresses
+ * and machines that move, of all cases of policies and services (the installation on Kubernetes runs upstream's), of next hops outside, of floods and
+ * random requests of tenants, and of an image that is built twice.
  */
 const OF_RELEASE = [
+  'e2e/egress-failover',
   'e2e/external-routes',
+  'e2e/faults',
   'e2e/hostile/floods',
   'e2e/hostile/tenant-requests',
   'e2e/kubernetes-faults',
@@ -54,6 +56,7 @@ const OF_RELEASE = [
   'e2e/service-cases',
   'e2e/take-over',
   'e2e/upgrade',
+  'e2e/virtual-machines',
   'integration/deploy/image',
 ].map((name) => `test/${name}.test.ts`);
 /** Suites that need the nodes' root file system, which holds the servers that they run. */
@@ -366,8 +369,8 @@ async function inLabs(): Promise<void> {
   }
 }
 
-// On Kubernetes, too, daemons are rolled to the last release and back.
-if (isRelease) process.env['HEDDLE_ROLL_RELEASE'] = 'yes';
+// On Kubernetes, too, daemons are rolled to the last release and back, and a tenant floods nodes.
+if (isRelease) process.env['HEDDLE_TEST_RELEASE'] = 'yes';
 const began = Date.now();
 const lastBegin = within === undefined ? undefined : began + within * 60_000;
 if (lastBegin !== undefined) process.env[LAST_BEGIN] = String(lastBegin);

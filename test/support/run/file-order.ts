@@ -29,6 +29,7 @@ const LAST = [
   'e2e/egress-service',
   'e2e/egress-fence',
   'e2e/egress-failover',
+  'e2e/faults',
   'e2e/virtual-machines',
 ].map((name) => `/test/${name}.test.ts`);
 

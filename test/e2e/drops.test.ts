@@ -150,7 +150,11 @@ describe.skipIf(whyNoLab !== undefined)(
           /^heddle_dropped_packets_total\{network="blue_l3net",reason="policy\/default-deny",direction="Ingress"\} (\d+)$/m;
         return Number(series.exec(stdout)?.[1] ?? 0);
       };
-      const before = await counted();
+      // What was dropped before may not be counted yet.
+      let before = NaN;
+      await expect
+        .poll(async () => before === (before = await counted()), { ...SOON, interval: 5000 })
+        .toBe(true);
       await ping('blue/web-2', address('blue/web-1'));
       await expect.poll(async () => (await counted()) - before, SOON).toBe(PACKETS);
     });

@@ -2,13 +2,20 @@
 import { resolve } from 'node:path';
 import { isPlainObject } from '../api/plain-object.ts';
 import type { Configuration, GivenOptions } from '../settings/configuration.ts';
-import { connectControl, ControlError } from '../control/control-client.ts';
+import {
+  connectControl,
+  ControlError,
+  type ControlClient,
+  type NobodyThere,
+} from '../control/control-client.ts';
 import { OPTIONS, type OptionName, type OptionSpec } from '../settings/options.ts';
 import { createLogger } from '../process/logger.ts';
 import { telling, within } from '../process/waiting.ts';
 import { ZoneRuntime } from '../zone/zone-runtime.ts';
+import { controlByKubectl } from './daemon-by-kubectl.ts';
 import { needed } from './options.ts';
 import { report, tone } from './output.ts';
+import { isPlugin } from './plugin.ts';
 
 /** Who answered: the daemon, or this command by itself from objects and databases. */
 export type AnswerSource = 'daemon' | 'direct';
@@ -78,6 +85,25 @@ export function optionDifference(mine: GivenOptions, theirs: GivenOptions): stri
   return undefined;
 }
 
+/** On the socket of the node; from a machine of kubectl where the node is. Undefined where nobody is to be asked. */
+async function connectedDaemon({
+  socket,
+  node,
+  given,
+  kubeconfig,
+  context,
+}: Configuration): Promise<ControlClient | NobodyThere | undefined> {
+  if (isPlugin() && node !== undefined && given.socket === undefined)
+    return controlByKubectl(
+      {
+        ...(kubeconfig === undefined ? {} : { kubeconfig }),
+        ...(context === undefined ? {} : { context }),
+      },
+      node,
+    );
+  return socket === undefined ? undefined : connectControl(socket);
+}
+
 interface AskOptions {
   /** Called where a daemon has left its socket behind. */
   readonly onEnded?: () => void;
@@ -90,12 +116,13 @@ interface AskOptions {
  * error which one it was.
  */
 export async function askDaemon<T>(
-  { socket, timeout, given }: Configuration,
+  configuration: Configuration,
   method: string,
   params: object,
   fields: readonly (keyof T & string)[],
   { onEnded = () => undefined, tells = true }: AskOptions = {},
 ): Promise<T | undefined> {
+  const { timeout, given } = configuration;
   const direct = (why?: string): undefined => {
     if (tells)
       report(
@@ -107,8 +134,8 @@ export async function askDaemon<T>(
       );
     return undefined;
   };
-  if (socket === undefined) return direct();
-  const connected = await connectControl(socket);
+  const connected = await connectedDaemon(configuration);
+  if (connected === undefined) return direct();
   if (!('call' in connected)) {
     if (connected.hasEnded) onEnded();
     return direct(connected.reason);
@@ -117,7 +144,7 @@ export async function askDaemon<T>(
   return await within(timeout, async (signal) => {
     const about = await client.call('about', {}, signal);
     if (!isPlainObject(about) || !isPlainObject(about['options']))
-      return direct(`what answers on ${socket} is not a daemon of this release`);
+      return direct('what answers there is not a daemon of this release');
     const theirs: GivenOptions = Object.fromEntries(
       Object.entries(about['options']).map(([name, text]) => [name, String(text)] as const),
     );

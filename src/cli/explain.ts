@@ -1,12 +1,22 @@
 /** `heddle explain`: where a row, a flow or a rule of a node comes from; and what becomes of a packet, and why. */
 import type { Command } from 'commander';
-import { askedPacket, podName, type PacketQuestion } from '../packets/asked-packet.ts';
+import { pods } from '../api/kinds.ts';
+import {
+  askedPacket,
+  podName,
+  type ObjectName,
+  type PacketQuestion,
+} from '../packets/asked-packet.ts';
+import { joined, nextQuestion } from '../packets/joined-report.ts';
 import { packetReportText, type PacketReport, type Verdict } from '../packets/packet-report.ts';
 import { askedOrigin } from '../views/asked-origin.ts';
 import { originText, originTitle, type ExplainReport } from '../views/origin.ts';
-import { askOrLook } from './ask.ts';
+import type { Configuration } from '../settings/configuration.ts';
+import { objectSource, openStore } from '../settings/object-store.ts';
+import { askOrLook, type AnswerSource } from './ask.ts';
 import { addSettings, configurationOf } from './options.ts';
 import { EXIT, print, printJson, printLines, report, tone } from './output.ts';
+import { isPlugin } from './plugin.ts';
 import { printWho, whoReport } from './reach.ts';
 import { ConfigurationError } from '../process/configuration-error.ts';
 import { within } from '../process/waiting.ts';
@@ -23,6 +33,7 @@ Asks the daemon of the node; without one it needs --node and --nb, for Southboun
   heddle explain "default via 172.18.0.1 table 10001"         a line of ip route
 
 With two arguments it follows a packet, and the answer to it, on the node of the pod that sends; it sends nothing.
+Without --node, where the file of settings has nodes or as 'kubectl heddle', it finds that node, and asks the one to which it goes, too.
 
   heddle explain blue/web red/db:5432          from a pod to a pod, by TCP unless /udp or /sctp says otherwise
   heddle explain blue/web svc/red/db           to a service: NAMESPACE/NAME, :PORT where it has several
@@ -31,7 +42,7 @@ With two arguments it follows a packet, and the answer to it, on the node of the
   heddle explain --who blue/web                everybody who may send something to a pod, by objects alone
 
 Exit code: 0 one thing was found, 1 nothing was found, or several things that it may mean.
-Of a packet: 0 it reaches, 1 it does not reach, 2 it can't be decided on this node.`;
+Of a packet: 0 it reaches, 1 it does not reach, 2 it can't be decided on the nodes that were asked.`;
 
 interface ExplainOptions {
   readonly json?: boolean;
@@ -144,15 +155,38 @@ async function explainPacket(
   options: ExplainOptions,
   command: Command,
 ): Promise<void> {
-  askedPacket(question);
+  const { pod } = askedPacket(question);
   const configuration = configurationOf(command);
-  const { source, ...answer } = await askOrLook<PacketReport>(
-    configuration,
-    'packet',
-    ['node', 'verdict', 'legs'],
-    (runtime) => within(configuration.timeout, (signal) => runtime.packet(question, signal)),
-    { params: question, hasHost: false },
-  );
+  const ask = async (
+    asked: PacketQuestion,
+    node?: string,
+  ): Promise<PacketReport & { readonly source: AnswerSource }> => {
+    const of = node === undefined ? configuration : configurationOf(command, node);
+    return askOrLook<PacketReport>(
+      of,
+      'packet',
+      ['node', 'verdict', 'legs'],
+      (runtime) => within(of.timeout, (signal) => runtime.packet(asked, signal)),
+      { params: asked, hasHost: false },
+    );
+  };
+  const isAnyNode =
+    configuration.node === undefined && (isPlugin() || configuration.knownNodes.length > 0);
+  const first = await ask(question, isAnyNode ? await nodeOfPod(configuration, pod) : undefined);
+  const next = isAnyNode ? nextQuestion(first) : undefined;
+  const { source, ...answer } =
+    next === undefined || !(isPlugin() || configuration.knownNodes.includes(next.node))
+      ? first
+      : {
+          ...joined(
+            first,
+            await ask(
+              { ...question, destination: next.destination ?? question.destination },
+              next.node,
+            ),
+          ),
+          source: first.source,
+        };
   if (options.json === true) printJson({ source, ...answer });
   else {
     const { packet, verdict } = answer;
@@ -160,6 +194,25 @@ async function explainPacket(
     printLines(packetReportText(answer));
   }
   process.exitCode = EXITS[answer.verdict];
+}
+
+/** Throws ConfigurationError for a pod that is on none. */
+async function nodeOfPod(
+  configuration: Configuration,
+  { namespace, name }: ObjectName,
+): Promise<string> {
+  await using opened = await openStore(objectSource(configuration, process.env), { dryRun: true });
+  const found = await within(configuration.timeout, (signal) =>
+    opened.objects.get(pods, `${namespace}/${name}`, signal),
+  );
+  const node = found?.spec.nodeName ?? '';
+  if (node !== '') return node;
+  throw new ConfigurationError(
+    'POD',
+    found === undefined
+      ? `there is no pod ${namespace}/${name}`
+      : `pod ${namespace}/${name} is on no node yet`,
+  );
 }
 
 function printAnswer({ found, isCut, looked, node }: ExplainReport): void {

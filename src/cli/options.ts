@@ -50,8 +50,8 @@ export function addSettings(
   );
 }
 
-/** The configuration of a command from its flags, the environment and the file that `--config` or HEDDLE_CONFIG names. */
-export function configurationOf(command: Command): Configuration {
+/** The configuration of a command from its flags, the environment and the file that `--config` or HEDDLE_CONFIG names; `node`: of another node than they name. */
+export function configurationOf(command: Command, node?: string): Configuration {
   const values = command.optsWithGlobals<Record<string, unknown>>();
   const flags: Partial<Record<OptionName, string>> = {};
   for (const { name } of OPTIONS) {
@@ -59,6 +59,7 @@ export function configurationOf(command: Command): Configuration {
     if (typeof value === 'string') flags[name] = value;
     else if (value === true) flags[name] = 'true';
   }
+  if (node !== undefined) flags.node = node;
   const named = values['config'] ?? process.env[CONFIG_VARIABLE];
   const file = typeof named === 'string' && named !== '' ? named : undefined;
   const kernelPortRange = readOptional('/proc/sys/net/ipv4/ip_local_port_range');

@@ -1,9 +1,8 @@
 /** The `heddle` command. */
-import { homedir } from 'node:os';
-import { basename, join } from 'node:path';
 import { Command, CommanderError } from 'commander';
 import { VERSION } from '../process/version.ts';
 import { EXIT, report, tone } from './output.ts';
+import { asPlugin } from './plugin.ts';
 import { withoutErrno } from '../api/without-errno.ts';
 import { exitCodeOf } from './user-errors.ts';
 
@@ -19,6 +18,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<CommandModule>>> = {
   cleanup: () => import('./cleanup.ts'),
   cluster: () => import('./cluster.ts'),
   cni: () => import('./cni.ts'),
+  control: () => import('./control.ts'),
   diff: () => import('./plan.ts'),
   drops: () => import('./drops.ts'),
   explain: () => import('./explain.ts'),
@@ -74,12 +74,6 @@ function leadToHelp(parent: Command, path = parent.name()): void {
     command.showHelpAfterError(`(${full} --help lists ${what})`);
     leadToHelp(command, full);
   }
-}
-
-/** As `kubectl heddle` it asks the API server that kubectl asks. */
-function asPlugin(): void {
-  if (basename(process.argv[1] ?? '') === 'kubectl-heddle')
-    process.env['KUBECONFIG'] ||= join(homedir(), '.kube/config');
 }
 
 export async function main(): Promise<void> {

@@ -1,5 +1,6 @@
 /** Asks a running daemon on its control socket. */
-import { connect, type Socket } from 'node:net';
+import { connect } from 'node:net';
+import type { Duplex } from 'node:stream';
 import {
   JSONRPCClient,
   JSONRPCErrorCode,
@@ -54,7 +55,7 @@ export async function connectControl(path: string): Promise<ControlClient | Nobo
     const failure = error as NodeJS.ErrnoException;
     return { reason: reasonOf(path, failure), hasEnded: failure.code === 'ECONNREFUSED' };
   }
-  return clientOn(socket, path);
+  return controlOn(socket, path);
 }
 
 const reasonOf = (path: string, { code, message }: NodeJS.ErrnoException): string =>
@@ -64,7 +65,8 @@ const reasonOf = (path: string, { code, message }: NodeJS.ErrnoException): strin
       ? `${path} is for the daemon's user alone`
       : message;
 
-function clientOn(socket: Socket, path: string): ControlClient {
+/** A daemon at the other end of `socket`; `path` says where, in errors. */
+export function controlOn(socket: Duplex, path: string): ControlClient {
   const rpc = new JSONRPCClient((request: unknown) => {
     socket.write(jsonLine(request));
   });

@@ -1,6 +1,7 @@
 /** What `heddle explain POD DEST` answers, as plain data, and in words. Pure. */
 import { visibleText } from '../api/visible-text.ts';
 import { rootOf, type Origin } from '../views/origin.ts';
+import type { Protocol } from './asked-packet.ts';
 import type { DecisionKind } from './trace-end.ts';
 
 export type Verdict = 'reaches' | 'does not reach' | "can't be decided here";
@@ -21,6 +22,8 @@ export interface PacketEnd {
   readonly network?: string;
   readonly address?: string;
   readonly port?: number;
+  /** Of whom is asked: `tcp`. */
+  readonly protocol?: Protocol;
   readonly node?: string;
   /** Of a service: addresses and ports among which its load balancer chooses here. */
   readonly endpoints?: readonly string[];
@@ -47,6 +50,8 @@ export interface Hop {
 /** One way of a packet, there or back. */
 export interface Leg {
   readonly direction: 'there' | 'back';
+  /** Whose databases say it, where several nodes were asked. */
+  readonly node?: string;
   /** Addresses as it leaves. */
   readonly from: string;
   readonly to: string;
@@ -161,10 +166,10 @@ function decidedLines(decided: Decided): readonly string[] {
   ];
 }
 
-function legLines({ direction, from, to, hops, end }: Leg): readonly string[] {
+function legLines({ direction, node, from, to, hops, end }: Leg): readonly string[] {
   return [
     '',
-    `${direction === 'there' ? 'There' : 'Back'}: ${from} → ${to}`,
+    `${direction === 'there' ? 'There' : 'Back'}${node === undefined ? '' : `, on node ${node}`}: ${from} → ${to}`,
     ...hops.flatMap(({ datapath, in: inport, out, decisions }) => [
       `  ${datapath}${inport === undefined ? '' : ` from ${inport}`}${out === undefined ? '' : ` to ${out}`}`,
       ...decisions.flatMap(decidedLines),

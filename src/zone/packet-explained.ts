@@ -90,10 +90,11 @@ const hasAddress = ({ networks }: KnownPod, address: string): boolean =>
     addresses.some((one) => isSameAddress(withoutPrefix(one), address)),
   );
 
-const endOf = ({ object, address, port, network, pod }: Target): PacketEnd => ({
+const endOf = ({ object, address, port, protocol, network, pod }: Target): PacketEnd => ({
   ...(object === undefined ? {} : { object }),
   address,
   ...(port === undefined ? {} : { port }),
+  protocol,
   ...(network === undefined ? {} : { network }),
   ...(pod === undefined ? {} : { node: pod.node }),
 });

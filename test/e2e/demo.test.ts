@@ -95,6 +95,21 @@ describe.skipIf(whyNoLab !== undefined)(
       ]);
     });
 
+    test('`heddle explain` without a node asks that of the pod, and that to which it sends', async () => {
+      const explained = async (to: string): Promise<readonly [number, string]> => {
+        const words = ['explain', 'blue/web-1', to, '--config', settingsFile(NAME)];
+        const { code, stdout } = await runInside(lab.record, heddleCommand(lab.record, words));
+        return [code, stdout];
+      };
+      const [code, said] = await explained('blue/web-2:8080');
+      expect(said).toContain('Pod blue/web-1 → blue/web-2:8080: reaches\n');
+      expect(said).toMatch(/^There, on node n1: 10\.20\.[^]*^There, on node n2: 10\.20\./m);
+      expect(code).toBe(0);
+      const apart = await explained('green/web-2:8080');
+      expect(apart[1]).toContain('Pod blue/web-1 → green/web-2:8080: does not reach\n');
+      expect(apart[0]).toBe(1);
+    });
+
     test('`heddle bundle` has all that a node says, and its objects give the rows of the node elsewhere', async () => {
       const folder = join(stateFolder(NAME), 'bundle');
       mkdirSync(folder);

@@ -343,6 +343,29 @@ describe.skipIf(whyNoRealKubernetes !== undefined)(
       for (const one of said) expect(one).not.toBe('connected');
     });
 
+    test('kubectl heddle, on another machine, asks the daemons of nodes: of a packet those of both ends', async () => {
+      const [[from, near], [other]] = [await pair('layer3'), await pair('layer2')];
+      const nameOf = ({ namespace, name }: TenantPod): string => `${namespace}/${name}`;
+      const asked = async (...words: readonly string[]): Promise<readonly [number, string]> => {
+        const { code, stdout, stderr } = await cluster.plugin(...words);
+        return [code, `${stdout}\n${stderr}`];
+      };
+      const [code, said] = await asked('explain', nameOf(from), `${nameOf(near)}:${PORT}`);
+      expect(said).toContain(`${nameOf(near)}:${PORT}: reaches`);
+      for (const { node } of [from, near])
+        expect(said).toContain(`answered by the daemon of node ${node} `);
+      expect(code).toBe(0);
+      const apart = await asked('explain', nameOf(from), `${nameOf(other)}:${PORT}`);
+      expect(apart[1]).toContain(`${nameOf(other)}:${PORT}: does not reach`);
+      expect(apart[0]).toBe(1);
+      const [, versions] = await asked('version', '--node', near.node);
+      expect(versions).toContain(`answered by the daemon of node ${near.node} `);
+      expect(versions).toMatch(/^ovn-northd +\d/m);
+      expect((await asked('check', '--node', 'nobody'))[1]).toContain(
+        'no pod of the node daemon (app.kubernetes.io/name=heddle,app.kubernetes.io/component=node) runs on node "nobody" in namespace heddle',
+      );
+    });
+
     test('packets between nodes: secondary networks, with the calls that Multus makes', async () => {
       const networks = JSON.stringify(Object.keys(SECONDARY).map((name) => ({ name })));
       await cluster.apply(

@@ -3,6 +3,7 @@ import { probe, type Endpoint, type ProbeResult } from '../../../src/lab/connect
 import { daemonSocket } from '../../../src/lab/daemons.ts';
 import type { LabRecord } from '../../../src/lab/state-file.ts';
 import { connectControl } from '../../../src/control/control-client.ts';
+import { joined, nextQuestion } from '../../../src/packets/joined-report.ts';
 import type { PacketReport } from '../../../src/packets/packet-report.ts';
 
 export interface Asking {
@@ -27,37 +28,35 @@ const WITHIN = 120_000;
 
 const bracketed = (text: string): string => (/:.*:/.test(text) ? `[${text}]` : text);
 
+const destinationOf = ({ destination, port, protocol }: Asking): string =>
+  `${bracketed(destination)}:${port}/${protocol}`;
+
 async function explain(
   lab: LabRecord,
   node: string,
-  { from, destination, port, protocol }: Asking,
+  pod: string,
+  destination: string,
 ): Promise<PacketReport> {
   const client = await connectControl(daemonSocket(lab.name, node));
   if (!('call' in client)) throw new Error(client.reason);
   using connected = client;
-  const asked = { pod: from.pod, destination: `${bracketed(destination)}:${port}/${protocol}` };
+  const asked = { pod, destination };
   return (await connected.call('packet', asked, AbortSignal.timeout(WITHIN))) as PacketReport;
 }
 
 /** The node of the pod that sends says the first part of the way, and where it goes on another node, that one the second. */
 export async function said(lab: LabRecord, asking: Asking): Promise<Said> {
-  const report = await explain(lab, asking.from.node, asking);
-  const common = { asking, report };
-  if (report.verdict !== "can't be decided here") return { ...common, verdict: report.verdict };
-  const [end] = report.legs.map((leg) => leg.end);
-  const { endpoints = [], node = end?.kind === 'node' ? end.node : undefined } = report.destination;
-  if (report.part !== 'sends' || report.passesHere !== true || node === undefined)
-    return { ...common, verdict: 'undecided' };
-  const [endpoint, ...others] = endpoints;
-  if (others.length > 0) return { ...common, verdict: 'undecided' };
-  const [, address, port] = /^(.+):(\d+)$/.exec(endpoint ?? '') ?? [];
-  const there = await explain(
-    lab,
-    node,
-    address === undefined ? asking : { ...asking, destination: address, port: Number(port) },
-  );
-  if (there.verdict === 'does not reach') return { ...common, verdict: there.verdict };
-  return { ...common, verdict: there.passesHere === true ? 'reaches' : 'undecided' };
+  const report = await explain(lab, asking.from.node, asking.from.pod, destinationOf(asking));
+  const next = nextQuestion(report);
+  const both =
+    next === undefined
+      ? report
+      : joined(
+          report,
+          await explain(lab, next.node, asking.from.pod, next.destination ?? destinationOf(asking)),
+        );
+  const verdict = both.verdict === "can't be decided here" ? 'undecided' : both.verdict;
+  return { asking, report, verdict };
 }
 
 /** Whether packets get an answer, of whom is to answer where that is said. */

@@ -16,7 +16,7 @@ import {
 } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
 import { parse, stringify } from 'yaml';
-import { outputInside, runInside } from '../../../src/lab/exec.ts';
+import { heddleCommand, outputInside, runInside } from '../../../src/lab/exec.ts';
 import { programsFolder } from '../../../src/lab/kubernetes/programs.ts';
 import { lock } from '../../../src/lab/lock.ts';
 import { down } from '../../../src/lab/lifecycle.ts';
@@ -515,6 +515,17 @@ export class RealKubernetes implements AsyncDisposable {
 
   kubectlWithInput(input: string, ...words: readonly string[]): ReturnType<typeof runInside> {
     return runInside(this.record, [...this.#kubectl, ...words], { input });
+  }
+
+  /** `kubectl heddle`, as an administrator has it on a machine that is no node. */
+  plugin(...words: readonly string[]): ReturnType<typeof runInside> {
+    const plugin = join(stateFolder(this.record.name), 'kubectl-heddle');
+    rmSync(plugin, { force: true });
+    symlinkSync(join(checkout, 'dist/cli/main.js'), plugin);
+    const [env = 'env', ...beforeKubectl] = this.#kubectl.slice(0, -1);
+    const path = `PATH=${join(this.#folder, 'usr/bin')}:/usr/sbin:/usr/bin:/sbin:/bin`;
+    const [node = 'node'] = heddleCommand(this.record, []);
+    return runInside(this.record, [env, path, ...beforeKubectl, node, plugin, ...words]);
   }
 
   /** A token of a service account. */

@@ -48,5 +48,7 @@ test('README lists the commands that there are', () => {
     ([, name]) => name,
   );
   expect(commands.length).toBeGreaterThan(5);
-  expect(new Set(table)).toEqual(new Set(commands));
+  // `kubectl heddle` runs it in pods, and nobody else.
+  const isForPeople = (name: string | undefined): boolean => name !== 'control';
+  expect(new Set(table)).toEqual(new Set(commands.filter(isForPeople)));
 });

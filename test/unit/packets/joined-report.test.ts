@@ -1,0 +1,116 @@
+/** One answer of two nodes: who is asked next, and what both say together. */
+import { describe, expect, test } from 'vitest';
+import { joined, nextQuestion } from '../../../src/packets/joined-report.ts';
+import {
+  packetReportText,
+  type LegEnd,
+  type PacketReport,
+} from '../../../src/packets/packet-report.ts';
+
+const report = (node: string, end: LegEnd, more: Partial<PacketReport> = {}): PacketReport => ({
+  node,
+  packet: 'Pod blue/web → red/db:5432',
+  verdict: "can't be decided here",
+  part: 'sends',
+  passesHere: true,
+  why: 'why',
+  sender: { object: 'Pod blue/web', node: 'n1' },
+  destination: { object: 'Pod red/db', address: '10.20.0.6', protocol: 'tcp', node: 'n2' },
+  stoppedBy: [],
+  remedies: [],
+  legs: [{ direction: 'there', from: '10.20.0.5', to: '10.20.0.6', hops: [], end }],
+  notes: [],
+  ...more,
+});
+const tunnel: LegEnd = { kind: 'node', node: 'n2', network: 'blue_net' };
+const sent = report('n1', tunnel);
+const arrived: LegEnd = { kind: 'pod', object: 'Pod red/db', isMeant: true };
+const taken = report('n2', arrived, { part: 'receives' });
+
+describe('who is asked next', () => {
+  test('the node of the pod, of what goes through the tunnel', () => {
+    expect(nextQuestion(sent)).toEqual({ node: 'n2' });
+  });
+
+  test('of an address the node to which it goes', () => {
+    expect(nextQuestion({ ...sent, destination: { address: '10.20.0.6' } })).toEqual({
+      node: 'n2',
+    });
+  });
+
+  test('of a service its only endpoint, by the protocol of its port', () => {
+    const destination = {
+      object: 'Service red/dns',
+      address: '10.96.0.7',
+      port: 53,
+      protocol: 'udp' as const,
+      endpoints: ['[fd00::6]:5353'],
+    };
+    expect(nextQuestion({ ...sent, destination })).toEqual({
+      node: 'n2',
+      destination: '[fd00::6]:5353/udp',
+    });
+    const endpoints = [...destination.endpoints, '[fd00::7]:5353'];
+    expect(nextQuestion({ ...sent, destination: { ...destination, endpoints } })).toBeUndefined();
+  });
+
+  test.each([
+    ['what reaches', { ...sent, verdict: 'reaches', part: 'whole' }],
+    ['what is stopped', { ...sent, verdict: 'does not reach', passesHere: false }],
+    [
+      'what is handed to the kernel',
+      report('n1', { kind: 'host', port: 'k8s-n1' }, { part: 'whole' }),
+    ],
+    ['what comes from the tunnel', taken],
+    ['what goes to a node that has no name', { ...sent, legs: [], destination: {} }],
+  ] as const satisfies readonly (readonly [string, PacketReport])[])('nobody, of %s', (_, one) => {
+    expect(nextQuestion(one)).toBeUndefined();
+  });
+});
+
+describe('both together', () => {
+  test('it reaches when both let it pass, and each way says whose it is', () => {
+    const both = joined(sent, taken);
+    expect(both).toMatchObject({ verdict: 'reaches', part: 'whole', node: 'n1' });
+    expect(both.legs.map(({ node }) => node)).toEqual(['n1', 'n2']);
+    expect(packetReportText(both)).toContain(
+      'Node n1 sends it through the tunnel, and node n2 brings it to the pod, and the answer back.',
+    );
+    expect(packetReportText(both)).toContain('There, on node n2: 10.20.0.5 → 10.20.0.6');
+  });
+
+  test('what stops it at the other end stops it, with what would let it through', () => {
+    const by = { kind: 'drops', stage: 'ls_out_acl_eval', match: '' } as const;
+    const closed = report(
+      'n2',
+      { kind: 'stopped', by, isRefused: false },
+      {
+        verdict: 'does not reach',
+        part: 'receives',
+        passesHere: false,
+        why: 'It is dropped by NetworkPolicy red/db.',
+        stoppedBy: [by],
+        remedies: ['ingress of tcp 5432 from namespace blue, allowed in NetworkPolicy red/db'],
+      },
+    );
+    expect(joined(sent, closed)).toMatchObject({
+      verdict: 'does not reach',
+      why: 'It goes through the tunnel to node n2. It is dropped by NetworkPolicy red/db.',
+      stoppedBy: [by],
+      remedies: closed.remedies,
+    });
+  });
+
+  test('what the other end does not know stays open', () => {
+    const lost = report(
+      'n2',
+      { kind: 'unknown', why: 'no port' },
+      { part: 'receives', why: 'It is lost sight of: no port.' },
+    );
+    const { passesHere: _, ...open } = lost;
+    expect(joined(sent, open)).toMatchObject({
+      verdict: "can't be decided here",
+      why: 'It goes through the tunnel to node n2. It is lost sight of: no port.',
+    });
+  });
+});

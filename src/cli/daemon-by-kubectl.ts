@@ -58,19 +58,16 @@ export async function controlByKubectl(
     );
     if (namespace === '')
       throw new KubectlError(`ClusterRoleBinding ${BINDING} names no namespace`);
-    const pod = await read(
+    const running = await read(
       place,
       'get',
       'pods',
       `--namespace=${namespace}`,
       `--selector=${LABELS}`,
       `--field-selector=spec.nodeName=${node},status.phase=Running`,
-      '--output=jsonpath={.items[0].metadata.name}',
-    ).catch((error: unknown) => {
-      // Of an empty list there is no first one.
-      if (/array index out of bounds/.test(errorText(error))) return '';
-      throw error;
-    });
+      '--output=jsonpath={.items[*].metadata.name}',
+    );
+    const [pod = ''] = running.split(' ');
     if (pod === '')
       return {
         reason: `no pod of the node daemon (${LABELS}) runs on node "${node}" in namespace ${namespace}`,

@@ -49,7 +49,7 @@ export function readManifest(path: string, previous?: PreviousVersion): Manifest
 
 /** Kinds and versions of our groups that nobody serves, and that look like one that is. */
 export const misspelt = ({ unknownKinds }: Manifest): readonly ManifestError[] =>
-  unknownKinds.flatMap(({ apiVersion, kind, object, ...position }) => {
+  unknownKinds.flatMap(({ apiVersion, kind, object, written: _written, ...position }) => {
     const nearest = servedKindLike(apiVersion, kind);
     return nearest === undefined
       ? []

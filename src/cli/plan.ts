@@ -86,7 +86,7 @@ async function lookAtReach(
   const found = await reachReport(
     configuration,
     now,
-    changed(now, applied.objects, deleted.objects),
+    changed(now, applied, deleted),
     applied.passedOver,
   );
   if (json) printJson(found);

@@ -14,7 +14,7 @@ import {
 } from '../api/kinds.ts';
 import { objectKey, type KubeObject, type ResourceKind } from '../api/objects.ts';
 import { isPlainObject } from '../api/plain-object.ts';
-import { formatManifestError } from '../api/validation/manifest.ts';
+import { formatManifestError, type ManifestError } from '../api/validation/manifest.ts';
 import { ConfigurationError } from '../process/configuration-error.ts';
 import { within } from '../process/waiting.ts';
 import { reachChange, type Reach, type ReachChange } from '../reach/reach-change.ts';
@@ -30,6 +30,7 @@ import { listed } from '../views/overview-objects.ts';
 import { knownZone } from '../zone/rendered-zone.ts';
 import { emptiness, filesAt, misspelt, readManifest } from './manifest-files.ts';
 import { print, tone } from './output.ts';
+import { podsApplied, podsOf, readWorkload, type Workload } from './workloads.ts';
 
 /** Objects by kind and name. */
 export type Objects = ReadonlyMap<string, KubeObject>;
@@ -77,6 +78,7 @@ export async function objectsNow(configuration: Configuration): Promise<Objects>
 
 export interface FileObjects {
   readonly objects: readonly KubeObject[];
+  readonly workloads: readonly Workload[];
   /** Objects that Heddle does not use, `Deployment`, each once. */
   readonly passedOver: readonly string[];
 }
@@ -85,11 +87,25 @@ export interface FileObjects {
 export function objectsOf(paths: readonly string[]): FileObjects {
   const names = paths.flatMap(filesAt);
   const manifests = names.map((path) => readManifest(path));
-  const errors = manifests.flatMap((manifest, index) => [
-    ...manifest.errors,
-    ...misspelt(manifest),
-    ...emptiness(manifest, names[index] ?? ''),
-  ]);
+  const workloads: Workload[] = [];
+  const passedOver = new Set<string>();
+  const ofWorkloads: ManifestError[] = [];
+  for (const { kind, object, written, file, line, column } of manifests.flatMap(
+    ({ unknownKinds }) => unknownKinds,
+  )) {
+    const found = readWorkload(written);
+    if (found === undefined) passedOver.add(kind);
+    else if ('message' in found) ofWorkloads.push({ file, line, column, object, ...found });
+    else workloads.push(found);
+  }
+  const errors = [
+    ...manifests.flatMap((manifest, index) => [
+      ...manifest.errors,
+      ...misspelt(manifest),
+      ...emptiness(manifest, names[index] ?? ''),
+    ]),
+    ...ofWorkloads,
+  ];
   if (errors.length > 0)
     throw new StoreError(
       'invalid',
@@ -97,24 +113,26 @@ export function objectsOf(paths: readonly string[]): FileObjects {
     );
   return {
     objects: manifests.flatMap(({ documents }) => documents.map(({ object }) => object)),
-    passedOver: [
-      ...new Set(manifests.flatMap(({ unknownKinds }) => unknownKinds.map(({ kind }) => kind))),
-    ],
+    workloads,
+    passedOver: [...passedOver],
   };
 }
 
 /** The objects as they are once `applied` are, as `kubectl apply` does it, and `gone` are not any more. */
-export function changed(
-  now: Objects,
-  applied: readonly KubeObject[],
-  gone: readonly KubeObject[],
-): Objects {
+export function changed(now: Objects, applied: FileObjects, gone?: FileObjects): Objects {
   const objects = new Map(now);
-  for (const one of applied) {
+  for (const one of applied.objects) {
     const name = nameOf(one);
     objects.set(name, appliedTo(now.get(name), one));
   }
-  for (const one of gone) objects.delete(nameOf(one));
+  const before = [...now.values()];
+  for (const workload of applied.workloads) {
+    for (const pod of podsOf(workload, before)) objects.delete(nameOf(pod));
+    for (const pod of podsApplied(workload, before)) objects.set(nameOf(pod), pod);
+  }
+  for (const one of gone?.objects ?? []) objects.delete(nameOf(one));
+  for (const workload of gone?.workloads ?? [])
+    for (const pod of podsOf(workload, before)) objects.delete(nameOf(pod));
   return objects;
 }
 
@@ -245,8 +263,7 @@ function notesOf(
   const known = new Set(before.leftOut.map(({ pod, why }) => `${pod} ${why}`));
   return [
     ...passedOver.map(
-      (kind) =>
-        `objects of kind ${kind} are passed over: pods that come of them are not in this before they are there`,
+      (kind) => `objects of kind ${kind} are passed over: Heddle does not know them`,
     ),
     ...after.leftOut.map(
       ({ pod, why }) =>

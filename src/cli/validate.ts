@@ -218,8 +218,8 @@ async function reachOfFiles(
   command: Command,
 ): Promise<ReachReport> {
   const [now, then] = [objectsOf(old), objectsOf(paths)];
-  const before = byName(now.objects);
-  const after = changed(before, then.objects, []);
+  const before = changed(byName([]), now);
+  const after = changed(before, then);
   return reachReport(configurationOf(command), before, after, then.passedOver);
 }
 

@@ -50,6 +50,7 @@ interface UnknownKind extends Position {
   readonly apiVersion: string;
   readonly kind: string;
   readonly object: string;
+  readonly written: PlainObject;
 }
 
 export interface Manifest {
@@ -205,7 +206,7 @@ class Reader {
     const result = validateObject(withoutStatus(value), this.#previous(value));
     if (result.kind === 'unknown-kind') {
       const { apiVersion, kindName } = result;
-      this.unknownKinds.push({ ...position, apiVersion, kind: kindName, object });
+      this.unknownKinds.push({ ...position, apiVersion, kind: kindName, object, written: value });
       return;
     }
     // A field that nobody reads is one that does not narrow what it was written to narrow.

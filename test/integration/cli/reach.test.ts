@@ -68,6 +68,41 @@ describe('heddle plan --reach', () => {
     expect(code).toBe(2);
   });
 
+  test('counts the pods that come of a workload', async () => {
+    const workload = file(
+      'workload.yaml',
+      `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: api, namespace: blue}
+spec:
+  replicas: 3
+  selector: {matchLabels: {app: api}}
+  template:
+    metadata: {labels: {app: api}}
+    spec: {containers: [{name: api, image: api}]}
+`,
+    );
+    const { code, stdout, stderr } = await heddle(
+      'plan',
+      '--manifests',
+      CONNECT,
+      '--reach',
+      workload,
+    );
+    expect(stderr).toBe('');
+    expect(stdout).toMatchInlineSnapshot(`
+      "opens 5 pairs, closes 0 pairs
+        + blue/api → blue/web everything
+        + blue/api → green/web everything
+        + blue/api → outside 0.0.0.0/0 everything
+        + blue/web → blue/api everything
+        + green/web → blue/api everything
+      "
+    `);
+    expect(code).toBe(2);
+  });
+
   test('of what is there already is nothing', async () => {
     const same = file('same.yaml', connection);
     const { code, stdout } = await heddle('plan', '--manifests', CONNECT, '--reach', same);
@@ -93,11 +128,16 @@ describe('heddle plan --reach', () => {
   test('names what it passes over, and a kind that is misspelt or a file without objects as mistakes', async () => {
     const plan = async (text: string) =>
       heddle('plan', '--manifests', CONNECT, '--reach', file('other.yaml', text));
+    const other = await plan(
+      'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web, namespace: blue}\n',
+    );
+    expect(other.stdout).toContain('note objects of kind ConfigMap are passed over');
+    expect(other.code).toBe(0);
     const deployment = await plan(
       'apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web, namespace: blue}\n',
     );
-    expect(deployment.stdout).toContain('note objects of kind Deployment are passed over');
-    expect(deployment.code).toBe(0);
+    expect(deployment.stderr).toContain('Deployment blue/web: spec.template.spec: is required');
+    expect(deployment.code).toBe(65);
     const typo = await plan(
       'apiVersion: networking.k8s.io/v1\nkind: NetworkPolcy\nmetadata: {name: a, namespace: blue}\n',
     );

@@ -91,7 +91,7 @@ export class OtlpReceiver implements AsyncDisposable {
         break;
       }
       case 'refuse':
-        response.writeHead(403, '\u0007 no').end('\u001b[2J');
+        response.writeHead(403, '[2J').end('\u001b[2J');
         break;
       case 'part':
         response.writeHead(200).end('{"partialSuccess":{"rejectedSpans":"1","errorMessage":"no"}}');

@@ -80,7 +80,7 @@ export class FileTree {
     this.#dirty = new Set();
     if (where === 'everywhere') {
       await this.#folder('', scan, new Set(), dirty);
-      this.#forget(this.#known.keys(), scan);
+      await this.#forget([...this.#known.keys()], scan);
     } else
       for (const path of dirty) {
         if (path === '') await this.#folder('', scan, new Set(), dirty);
@@ -89,7 +89,7 @@ export class FileTree {
         const below = this.#known.has(path)
           ? [path]
           : [...this.#known.keys()].filter((known) => isAtOrBelow(known, path));
-        this.#forget(below, scan);
+        await this.#forget(below, scan);
       }
     return scan;
   }
@@ -99,7 +99,7 @@ export class FileTree {
     const scan = new Scan();
     for (const path of new Set(paths)) {
       await this.#file(path, scan, true);
-      this.#forget([path], scan);
+      await this.#forget([path], scan);
     }
     return scan;
   }
@@ -121,11 +121,15 @@ export class FileTree {
     this.#watchers.clear();
   }
 
-  #forget(candidates: Iterable<string>, scan: Scan): void {
+  /** Nobody has removed a file where all of the tree is gone: a file system that is not mounted says nothing of what is on it. */
+  async #forget(candidates: readonly string[], scan: Scan): Promise<void> {
+    const missing = candidates.filter((path) => !scan.seen.has(path) && this.#known.has(path));
+    if (missing.length === 0) return;
+    await stat(this.#root).catch((error: unknown) => scan.unreadable.set('', asError(error)));
     const isUnreadable = (path: string): boolean =>
       [...scan.unreadable.keys()].some((bad) => isAtOrBelow(path, bad));
-    for (const path of candidates)
-      if (!scan.seen.has(path) && this.#known.has(path) && !isUnreadable(path)) {
+    for (const path of missing)
+      if (!isUnreadable(path)) {
         this.#known.delete(path);
         scan.removed.add(path);
       }

@@ -296,6 +296,8 @@ async function syncFolder(path: string): Promise<void> {
 }
 
 const NO_WRITE: Readonly<Record<string, string>> = {
+  // Not made anew: below a file system that is mounted again it would be hidden, and what was allocated is in the old one.
+  ENOENT: 'it is not there, or its file system is not mounted',
   EROFS: 'its file system is read-only',
   ENOSPC: 'its file system is full',
   EDQUOT: 'the quota of its file system is used up',

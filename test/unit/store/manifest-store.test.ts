@@ -287,6 +287,36 @@ describe('manifests store', () => {
     await expect.poll(() => seen.at(-1)).toBe('added blue');
   });
 
+  test('a state directory that is gone is one problem in the same words at each try, and written again once it is back', async () => {
+    await write('blue.yaml', network('blue'));
+    const store = await start();
+    const seen = follow(store, userDefinedNetworks);
+    await rename(state, `${state}.away`);
+    await write('red.yaml', network('red'));
+    await expect.poll(() => problems(store).length).toBe(1);
+    const told = problems(store);
+    expect(told).toEqual([
+      "state: state directory state: can't be written: it is not there, or its file system is not mounted; what is programmed goes on, and ids, addresses, statuses and heartbeats are written as soon as it can be",
+    ]);
+    await write('green.yaml', network('green'));
+    await expect(
+      store.patchStatus(
+        userDefinedNetworks,
+        'tenant-a/blue',
+        { status: { conditions: [] } },
+        WRITER,
+      ),
+    ).rejects.toThrow("can't be written: it is not there");
+    expect(problems(store)).toEqual(told);
+    expect(await keys(store, userDefinedNetworks)).toEqual(['tenant-a/blue']);
+    expect(seen).toEqual(['added blue', 'synced']);
+    await rename(`${state}.away`, state);
+    await expect
+      .poll(() => keys(store, userDefinedNetworks), { timeout: 20_000 })
+      .toEqual(['tenant-a/blue', 'tenant-a/green', 'tenant-a/red']);
+    expect(problems(store)).toEqual([]);
+  });
+
   test('a manifest removed while nothing ran is noticed at the start', async () => {
     await write('blue.yaml', network('blue'));
     await (await start()).close();

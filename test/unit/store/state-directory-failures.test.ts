@@ -7,6 +7,7 @@ const failed = (code: string, text: string): Error =>
 test.each([
   ['EROFS', 'read-only file system', 'its file system is read-only'],
   ['ENOSPC', 'no space left on device', 'its file system is full'],
+  ['ENOENT', 'no such file or directory', 'it is not there, or its file system is not mounted'],
   ['EACCES', 'permission denied', 'permission denied'],
 ])(
   '%s of a state directory names the fault, not the file that was to be written',

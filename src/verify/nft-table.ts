@@ -8,6 +8,7 @@ export interface NftRule {
   readonly expressions: readonly unknown[];
   readonly accepts: boolean;
   readonly drops: boolean;
+  readonly returns: boolean;
   /** Packet and connection marks that it sets. */
   readonly marks: readonly number[];
 }
@@ -16,6 +17,8 @@ export interface NftTable {
   readonly rules: readonly NftRule[];
   /** `elem` of each set and map. */
   readonly sets: ReadonlyMap<string, unknown>;
+  /** Maps that lead to packet or connection marks. */
+  readonly markMaps: ReadonlySet<string>;
 }
 
 const NONE: PlainObject = {};
@@ -40,12 +43,18 @@ function marksOf(expressions: readonly unknown[]): readonly number[] {
   });
 }
 
+interface NewTable {
+  readonly rules: NftRule[];
+  readonly sets: Map<string, unknown>;
+  readonly markMaps: Set<string>;
+}
+
 /** Tables as `family name`. */
 export function nftTables(objects: readonly unknown[]): ReadonlyMap<string, NftTable> {
-  const tables = new Map<string, { rules: NftRule[]; sets: Map<string, unknown> }>();
-  const tableOf = (of: PlainObject): { rules: NftRule[]; sets: Map<string, unknown> } => {
+  const tables = new Map<string, NewTable>();
+  const tableOf = (of: PlainObject): NewTable => {
     const name = `${String(of['family'])} ${String(of['table'])}`;
-    const known = tables.get(name) ?? { rules: [], sets: new Map() };
+    const known = tables.get(name) ?? { rules: [], sets: new Map(), markMaps: new Set() };
     tables.set(name, known);
     return known;
   };
@@ -64,9 +73,14 @@ export function nftTables(objects: readonly unknown[]): ReadonlyMap<string, NftT
         expressions,
         accepts: has('accept'),
         drops: has('drop') || has('reject'),
+        returns: has('return'),
         marks: marksOf(expressions),
       });
-    } else if (isPlainObject(set)) tableOf(set).sets.set(String(set['name']), set['elem']);
+    } else if (isPlainObject(set)) {
+      const table = tableOf(set);
+      table.sets.set(String(set['name']), set['elem']);
+      if (set['map'] === 'mark') table.markMaps.add(String(set['name']));
+    }
   }
   return tables;
 }

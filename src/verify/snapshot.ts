@@ -34,6 +34,8 @@ export interface HostLink {
   readonly table?: number;
   /** VRF or bridge that it is in. */
   readonly master?: string;
+  /** Device that it sends by (macvlan, VLAN …). */
+  readonly below?: string;
 }
 
 export interface HostRule {
@@ -47,6 +49,8 @@ export interface HostRule {
   readonly isL3mdev: boolean;
   /** It holds for more than its selector says: a mask, or all but that. */
   readonly isWider: boolean;
+  /** It asks for nothing: no address, mark, device or port. */
+  readonly isForAll?: boolean;
 }
 
 export interface HostRoute {

@@ -6,7 +6,7 @@ import { checkHostRouting } from './checks/host-routing.ts';
 import { checkIntegrationBridge } from './checks/integration-bridge.ts';
 import { checkLoadBalancers } from './checks/load-balancers.ts';
 import { checkNftables } from './checks/nftables.ts';
-import { checkKeys } from './checks/ports.ts';
+import { checkDhcp, checkKeys } from './checks/ports.ts';
 import { checkAddresses, checkRouters } from './checks/routers.ts';
 import { checkSouthbound } from './checks/southbound.ts';
 import { Findings, type Edge, type Violation } from './findings.ts';
@@ -60,6 +60,7 @@ export function prove(snapshot: Snapshot): Proof {
   const crossings = checkCut(intent, datapaths, findings);
   checkKeys(intent, datapaths, findings);
   checkAddresses(snapshot, intent, datapaths, findings);
+  checkDhcp(snapshot.northbound, intent, datapaths, findings);
   checkRouters(snapshot, intent, datapaths, findings);
   checkLoadBalancers(snapshot, intent, datapaths, services, findings);
   checkAccessLists(snapshot, intent, datapaths, findings);

@@ -205,7 +205,7 @@ function isWantedAllowance(
 function checkServiceConnections(
   datapaths: Datapaths,
   acls: ReadonlyMap<string, Row>,
-  { intent, findings }: Context,
+  { intent, findings, snapshot }: Context,
 ): void {
   const switches = new Map(
     datapaths.all
@@ -225,6 +225,16 @@ function checkServiceConnections(
       const others = [...networks].filter((other) => other !== one && !arePodsJoined(one, other));
       if (others.length === 0) continue;
       const rows = list(home.row, 'acls').map((uuid) => acls.get(uuid));
+      const onPorts = northboundGroups(snapshot, home).map((uuid) => acls.get(uuid));
+      for (const row of [...rows, ...onPorts])
+        if (row !== undefined && isBeforeDrops(row, others, intent))
+          findings.wrong(
+            'cut',
+            aclText(row),
+            `lets pass what pods of network ${one} begin with pods of ${others.join(', ')}, before that is dropped: ${object} opens services alone`,
+            object,
+            [one, ...others],
+          );
       const drops = rows.filter(
         (row) =>
           row !== undefined &&
@@ -253,6 +263,34 @@ function checkServiceConnections(
     }
   }
 }
+
+/** ACLs of groups that ports of a switch are in. */
+function northboundGroups({ northbound }: Snapshot, { ports }: Datapath): readonly string[] {
+  const own = new Set(ports.map(uuidOf));
+  return rowsOf(northbound, 'Port_Group')
+    .filter((row) => list(row, 'ports').some((port) => own.has(port)))
+    .flatMap((row) => list(row, 'acls'));
+}
+
+/** Of the first tier, and above the drops: what is for services, and the host, DHCP and the network's own router are known by whose they are. */
+const KNOWN_BEFORE: ReadonlySet<string> = new Set([
+  'ClusterNetworkConnect',
+  'DhcpClients',
+  'PodServers',
+  'UDNIsolation',
+]);
+
+const isBeforeDrops = (row: Row, others: readonly string[], intent: Intent): boolean =>
+  text(row, 'direction') === 'from-lport' &&
+  LETS.test(text(row, 'action')) &&
+  (text(row, 'tier') || '0') === '0' &&
+  Number(text(row, 'priority')) > DROP_PODS &&
+  (!KNOWN_BEFORE.has(member(row, 'external_ids', 'k8s.ovn.org/owner-type') ?? '') ||
+    others.some((other) =>
+      intent.byName
+        .get(other)
+        ?.subnets.some((subnet) => text(row, 'match').includes(intent.textOf(subnet))),
+    ));
 
 const isLinked = (
   connection: string,

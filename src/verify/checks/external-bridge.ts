@@ -62,6 +62,7 @@ export function checkExternalBridge(
     if (from !== undefined) leaving(flow, match, from.name, from.network, context);
     else passing(flow, match, context);
     entering(flow, match, from?.network, context);
+    hiddenWays(flow, from, context);
   }
   for (const { network } of patches.values()) {
     if (network === undefined || network.id === 0) continue;
@@ -233,6 +234,37 @@ function leaving(
   const leaves = outputsOf(actions).length > 0 || actions.includes('table=8');
   if (leaves && !isKnownSender(match, network))
     wrong(`lets network ${network.name} send with any address: no object wants that`);
+}
+
+/** Ways out of a flow that say neither by which port nor in which table a packet goes on, or make it seem to have come by another port. */
+const HIDDEN: readonly (readonly [RegExp, string])[] = [
+  [/\bresubmit\([^,)]+/, 'goes on as if a packet had come by another port'],
+  [
+    /->(?:in_port|NXM_OF_IN_PORT\[\]|OXM_OF_IN_PORT\[\])/,
+    'changes the port by which a packet came',
+  ],
+  [/\boutput:(?!\d|LOCAL|IN_PORT|CONTROLLER)/, 'sends to the port that a register names'],
+  [
+    /\b(?:enqueue|bundle|bundle_load|multipath)[(:]|\boutput\(/,
+    'sends in a way that says not to which port',
+  ],
+];
+
+function hiddenWays(
+  flow: Flow,
+  from: { readonly name: string; readonly network?: VerifiedNetwork } | undefined,
+  { findings }: Context,
+): void {
+  const actions = withoutLearning(flow.actions);
+  for (const [form, what] of HIDDEN)
+    if (form.test(actions))
+      findings.wrong(
+        'external bridge',
+        flowText(flow),
+        `${what}: no object wants that`,
+        from?.network?.object ?? 'cluster',
+        [from?.network?.name],
+      );
 }
 
 const numbersOfSources = (actions: string): string[] =>

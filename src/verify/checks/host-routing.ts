@@ -34,6 +34,7 @@ export function checkHostRouting(host: HostState, intent: Intent, findings: Find
   const context = { byTable, byDevice, intent, findings };
   checkLinks(links, context);
   for (const rule of rules ?? []) checkRule(rule, context);
+  if (rules !== undefined) checkVrfRules(links, rules, context);
   for (const route of routes ?? []) checkRoute(route, context);
   if (routes !== undefined) checkEnds(links, routes, context);
 }
@@ -62,6 +63,15 @@ function checkLinks(
   for (const link of links) {
     const vrf = link.master === undefined ? undefined : vrfs.get(link.master);
     const inVrf = vrf?.table === undefined ? undefined : byTable.get(vrf.table);
+    const below = link.below === undefined ? undefined : byDevice.get(link.below);
+    if (below !== undefined)
+      findings.wrong(
+        'host routing',
+        `link ${link.name}`,
+        `sends by ${link.below} of network ${below.name}: no object wants that`,
+        below.object,
+        [below.name],
+      );
     const id = PORT.exec(link.name)?.[1];
     const own = id === undefined || id === '0' ? undefined : byDevice.get(link.name);
     if (inVrf !== undefined && own !== inVrf)
@@ -131,6 +141,49 @@ function checkRule(rule: HostRule, { byTable, intent, findings }: Context): void
     network.object,
     [network.name, other === network ? undefined : other?.name],
   );
+}
+
+/** What comes by the port of a network is routed by its VRF before all else: the kernel's rule for that is there, and none before it takes everything. */
+function checkVrfRules(
+  links: readonly HostLink[],
+  rules: readonly HostRule[],
+  { byTable, findings }: Context,
+): void {
+  const inUse = links
+    .map(({ table }) => (table === undefined ? undefined : byTable.get(table)))
+    .filter((network) => network !== undefined);
+  if (inUse.length === 0) return;
+  const names = inUse.map(({ name }) => name);
+  for (const family of new Set(
+    inUse.flatMap(({ subnets }) => subnets.map((subnet) => subnet.family)),
+  )) {
+    const ours = rules.filter((rule) => rule.family === family);
+    const first = ours.find(({ isL3mdev }) => isL3mdev)?.priority;
+    if (first === undefined) {
+      findings.wrong(
+        'host routing',
+        `ip rules (${family})`,
+        'lack "l3mdev": what comes from networks is routed by tables of the host',
+        'cluster',
+        ['default', ...names],
+      );
+      continue;
+    }
+    for (const rule of ours)
+      if (
+        rule.priority < first &&
+        !rule.isL3mdev &&
+        rule.table !== LOCAL_TABLE &&
+        rule.isForAll === true
+      )
+        findings.wrong(
+          'host routing',
+          ruleText(rule),
+          'comes before "l3mdev", and takes what comes from networks, too: no object wants that',
+          'cluster',
+          ['default', ...names],
+        );
+  }
 }
 
 const routeText = ({ table, destination, hops }: HostRoute): string =>

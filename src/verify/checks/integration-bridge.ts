@@ -2,7 +2,7 @@
  * Flows of br-int as they are, whoever wrote them: what makes a packet change its datapath (`metadata`), and what lets it out by a port. A packet
  * changes it by a pair of ports that Southbound has, and leaves by a port of its own datapath or by a tunnel, under its own key.
  */
-import { list, member, pairs, rowsOf, text, uuidOf, type Tables } from '../rows.ts';
+import { list, member, pairs, rowsOf, text, uuidOf, type Row, type Tables } from '../rows.ts';
 import type { Findings } from '../findings.ts';
 import { networkOf, type Datapath } from '../intent/datapaths.ts';
 import type { Intent } from '../intent/intent.ts';
@@ -21,6 +21,12 @@ const SET_METADATA = /(?:set_field:|load:)(0x[0-9a-f]+|\d+)(?:->metadata|->OXM_O
 const SET_TUNNEL = /(?:set_field:|load:)(0x[0-9a-f]+|\d+)->(?:tun_id|NXM_NX_TUN_ID\[[^\]]*\])/g;
 const SET_INPORT = /set_field:(0x[0-9a-f]+|\d+)->reg14/;
 const OUTPUT = /\boutput:(\d+)/g;
+/** Ports of which one is chosen: gateways that stand in for each other. */
+const MEMBERS = /\bbundle\([^)]*\b(?:members|slaves):([\d,]+)/g;
+/** Ports of registers, and forms that name ports otherwise. */
+const HIDDEN = /\boutput:(?!\d|LOCAL|IN_PORT|CONTROLLER)|\benqueue[(:]|\bbundle_load\(|\boutput\(/;
+const AS_PORT = /\bresubmit\((\d+)/g;
+const AS_OTHER_PORT = /\bresubmit\(\d/;
 const IN_PORT = /(?:^|,)in_port=(\d+)/;
 
 export function checkIntegrationBridge(
@@ -43,6 +49,9 @@ export function checkIntegrationBridge(
       !actions.includes('metadata') &&
       !actions.includes('METADATA') &&
       !actions.includes('output') &&
+      !actions.includes('enqueue') &&
+      !actions.includes('bundle') &&
+      !AS_OTHER_PORT.test(actions) &&
       !actions.includes('TUN_ID') &&
       !actions.includes('NORMAL') &&
       !actions.includes('FLOOD') &&
@@ -85,6 +94,7 @@ function portUses(
       rowsOf(openVswitch, table).map((row) => [uuidOf(row), row] as const),
     ),
   );
+  if (bridge !== undefined) checkBridge(bridge, findings);
   const claimed = new Map<string, string>();
   for (const port of bridge === undefined ? [] : list(bridge, 'ports'))
     for (const uuid of list(rows.get(port) ?? {}, 'interfaces')) {
@@ -93,8 +103,10 @@ function portUses(
       const name = text(row, 'name');
       const number = Number(text(row, 'ofport'));
       const logical = member(row, 'external_ids', 'iface-id');
-      if (text(row, 'type') === 'geneve') uses.set(number, { kind: 'tunnel' });
-      else if (text(row, 'type') === 'patch') {
+      if (isTunnel(row)) {
+        uses.set(number, { kind: 'tunnel' });
+        checkTunnel(row, name, intent, findings);
+      } else if (text(row, 'type') === 'patch') {
         const peer = pairs(row, 'options')['peer'] ?? '';
         const localnet = /^patch-(.+)-to-br-int$/.exec(peer)?.[1];
         if (localnet !== undefined) uses.set(number, { kind: 'localnet', port: localnet });
@@ -115,6 +127,43 @@ function portUses(
     }
   conntrackZones(bridge === undefined ? {} : pairs(bridge, 'external_ids'), findings);
   return uses;
+}
+
+/** What the bridge does beside its flows, or without them. */
+function checkBridge(bridge: Row, findings: Findings): void {
+  const where = 'Open_vSwitch Bridge br-int';
+  if (bridge['fail_mode'] !== undefined && text(bridge, 'fail_mode') !== 'secure')
+    findings.wrong(
+      'integration bridge',
+      where,
+      `has fail_mode ${text(bridge, 'fail_mode') || 'standalone'}: without ovn-controller it switches between all networks`,
+      'cluster',
+    );
+  if (list(bridge, 'mirrors').length > 0)
+    findings.wrong(
+      'integration bridge',
+      where,
+      'has a mirror, which copies what networks send to another port: no object wants that',
+      'cluster',
+    );
+}
+
+const isTunnel = (row: Row): boolean =>
+  text(row, 'type') === 'geneve' ||
+  (text(row, 'type') === 'vxlan' && member(row, 'external_ids', 'ovn-chassis-id') !== undefined);
+
+/** A tunnel ends at a node; one that takes packets of anybody, or ends elsewhere, leads into every network. */
+function checkTunnel(row: Row, name: string, { nodes }: Intent, findings: Findings): void {
+  const remote = member(row, 'options', 'remote_ip');
+  const ends = [...nodes.values()].map(({ tunnelAddresses }) => tunnelAddresses);
+  if (remote === undefined || ends.some((addresses) => addresses.length === 0)) return;
+  if (ends.some((addresses) => addresses.includes(remote))) return;
+  findings.wrong(
+    'integration bridge',
+    `Open_vSwitch Interface ${name}`,
+    `is a tunnel to ${remote}, which is of no node: what it brings is taken for another node's`,
+    'no object',
+  );
 }
 
 /** The interface says for which network the plugin made it: its logical port has to be of that one. */
@@ -183,6 +232,9 @@ function checkFlow(flow: Flow, context: Context): void {
     ]);
   };
   if (/\b(NORMAL|FLOOD|ALL)\b/.test(actions)) wrong('switches packets without asking any datapath');
+  if (HIDDEN.test(actions)) wrong('sends to a port that it does not name');
+  for (const [, port] of actions.matchAll(AS_PORT))
+    wrong(`goes on as if a packet had come by port ${port}`);
   for (const [, key] of actions.matchAll(SET_TUNNEL)) {
     const number = Number(key);
     if (from !== undefined && number !== from)
@@ -207,9 +259,19 @@ function checkFlow(flow: Flow, context: Context): void {
   }
   // After a change of the datapath what is let out is that one's business.
   if (entered.some((to) => to !== from)) return;
-  for (const [, number] of actions.matchAll(OUTPUT)) {
+  const outputs = [
+    ...[...actions.matchAll(OUTPUT)].map(([, number]) => number),
+    ...[...actions.matchAll(MEMBERS)].flatMap(([, numbers = '']) => numbers.split(',')),
+  ];
+  for (const number of outputs) {
     const use = ports.get(Number(number));
-    if (use === undefined || use.kind === 'tunnel') continue;
+    if (use === undefined) {
+      wrong(
+        `lets what is on ${nameOf(source, from ?? -1)} out by port ${number}, which is of no logical port and no tunnel`,
+      );
+      continue;
+    }
+    if (use.kind === 'tunnel') continue;
     const bound = bindings.ports.get(use.port);
     if (from === undefined || bound === undefined || bound.binding.key !== from)
       wrong(

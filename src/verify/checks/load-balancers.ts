@@ -11,7 +11,7 @@ import { familyCidrs } from '../../api/nad/network-config.ts';
 import { DEFAULT_NETWORK } from '../../api/nad/network-name.ts';
 import { list, member, pairs, rowsOf, text, uuidOf, type Row, type Tables } from '../rows.ts';
 import type { Findings } from '../findings.ts';
-import { networkOf, rowText, type Datapaths } from '../intent/datapaths.ts';
+import { networkOf, rowText, type Datapath, type Datapaths } from '../intent/datapaths.ts';
 import type { Intent } from '../intent/intent.ts';
 import type { VerifiedNetwork } from '../intent/networks.ts';
 import type { VerifiedService, VerifiedServices } from '../intent/services.ts';
@@ -61,18 +61,35 @@ export function checkLoadBalancers(
   const seen = new Set<string>();
   for (const datapath of datapaths.all) {
     const network = networkOf(datapath);
-    if (network === undefined) continue;
     const hanging = new Set([
       ...list(datapath.row, 'load_balancer'),
       ...list(datapath.row, 'load_balancer_group').flatMap((group) => groups.get(group) ?? []),
     ]);
     for (const uuid of hanging) {
       const row = rows.get(uuid);
-      if (row === undefined || seen.has(`${uuid} ${network.name}`)) continue;
+      if (row === undefined) continue;
+      if (network === undefined) {
+        onNoNetwork(row, datapath, context);
+        continue;
+      }
+      if (seen.has(`${uuid} ${network.name}`)) continue;
       seen.add(`${uuid} ${network.name}`);
       checkOne(row, network, datapath.name, context);
     }
   }
+}
+
+/** A connection's router leads packets; what hung there would lead those of one network to an address of its own choice. */
+function onNoNetwork(row: Row, { owner, name }: Datapath, { findings }: Context): void {
+  if (owner.kind !== 'connection') return;
+  const { connection } = owner;
+  findings.wrong(
+    'load balancers',
+    rowText('Load_Balancer', text(row, 'name')),
+    `hangs on ${name} of ${connection.object}: no object wants that`,
+    connection.object,
+    [...connection.networks],
+  );
 }
 
 /** Variables of this node's chassis, by which load balancers of the default network name addresses. */

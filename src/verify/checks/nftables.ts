@@ -21,6 +21,13 @@ const KEEPERS =
   /^(udn-isolation|udn-host-devices|udn-host-services(-0x[0-9a-f]+)?|udn-host-pods|mgmtport-forward)$/;
 /** Marks of what egress and the forwarder of DNS let pass (reference/node.md §1.2). */
 const PASSING_MARKS = [1008, 1012];
+const HOOKED: ReadonlySet<string> = new Set([
+  'udn-isolation',
+  'udn-host-devices',
+  'udn-host-services',
+  'mgmtport-forward',
+]);
+const isOfHook = (chain: string): boolean => HOOKED.has(chain);
 const OWN_TABLE = 'inet ovn-kubernetes';
 
 interface Context {
@@ -38,13 +45,19 @@ export function checkNftables(
 ): void {
   const context = { intent, services, findings };
   for (const [name, table] of tables)
-    for (const rule of table.rules) checkMarks(name, rule, context);
+    for (const rule of table.rules) {
+      checkMarks(name, rule, context);
+      checkDevices(name, rule, context);
+      if (name !== OWN_TABLE) checkSource(name, rule, context);
+    }
+  for (const [name, table] of tables) checkMarkMaps(name, table, context);
   const own = tables.get(OWN_TABLE);
   if (own === undefined) {
     findings.wrong('nftables', `table ${OWN_TABLE}`, 'is not there', 'cluster', ['default']);
     return;
   }
-  for (const rule of own.rules) if (KEEPERS.test(rule.chain)) checkAccept(rule, findings);
+  const keepers = keepersOf(own);
+  for (const rule of own.rules) if (keepers.has(rule.chain)) checkAccept(rule, findings);
   checkForwarding(own, context);
   checkIsolation(snapshot, own, context);
   checkMaps(own, context);
@@ -89,9 +102,84 @@ function networkOfChain(chain: string, intent: Intent): VerifiedNetwork | undefi
     : intent.byId.get(Number.parseInt(mark, 16) - FIRST_PACKET_MARK);
 }
 
+/** Chains that keep networks apart, and those that they go on in. */
+function keepersOf(own: NftTable): ReadonlySet<string> {
+  const keepers = new Set(own.rules.map(({ chain }) => chain).filter((one) => KEEPERS.test(one)));
+  const jumps = own.rules.map(({ chain, expressions }) => ({
+    chain,
+    targets: expressions.flatMap((one) => {
+      const { jump, goto } = asPlain(one);
+      const { target } = asPlain(jump ?? goto);
+      return typeof target === 'string' ? [target] : [];
+    }),
+  }));
+  for (let size = -1; size !== keepers.size;) {
+    size = keepers.size;
+    for (const { chain, targets } of jumps)
+      if (keepers.has(chain)) for (const target of targets) keepers.add(target);
+  }
+  return keepers;
+}
+
+/** Packets that a rule hands to a device go past all routing and all chains. */
+function checkDevices(table: string, rule: NftRule, { intent, findings }: Context): void {
+  for (const one of rule.expressions) {
+    const plain = asPlain(one);
+    const { dev } = asPlain(plain['fwd'] ?? plain['dup']);
+    const network = intent.networks.find(({ hostPort }) => hostPort === dev);
+    if (network !== undefined)
+      findings.wrong(
+        'nftables',
+        ruleText(table, rule),
+        `hands packets to ${network.hostPort} of network ${network.name}: no object wants that`,
+        network.object,
+        [network.name],
+      );
+  }
+}
+
+/** The address of a network on this node is given to its packets by this daemon's table alone. */
+function checkSource(table: string, rule: NftRule, { intent, findings }: Context): void {
+  for (const one of rule.expressions) {
+    const { addr } = asPlain(asPlain(one)['snat']);
+    if (typeof addr !== 'string') continue;
+    const network = intent.networks.find(
+      ({ gatewayAddresses, hostAddresses }) =>
+        gatewayAddresses.includes(addr) || hostAddresses.includes(addr),
+    );
+    if (network !== undefined)
+      findings.wrong(
+        'nftables',
+        ruleText(table, rule),
+        `gives packets address ${addr} of network ${network.name}: what answers is led there`,
+        network.object,
+        [network.name],
+      );
+  }
+}
+
+/** A map whose members are marks of networks gives them as a rule does. */
+function checkMarkMaps(name: string, table: NftTable, { intent, findings }: Context): void {
+  for (const [map, elements] of table.sets) {
+    if (!table.markMaps.has(map)) continue;
+    for (const { key, value } of elementsOf(elements)) {
+      const network = intent.byId.get(Number(value) - FIRST_PACKET_MARK);
+      if (network === undefined || network.id === 0) continue;
+      findings.wrong(
+        'nftables',
+        `${key.join(' . ')} of ${map}, table ${name}`,
+        `gives the mark of network ${network.name}: what it matches is routed as that network's`,
+        network.object,
+        [network.name],
+      );
+    }
+  }
+}
+
 /** What accepts says whom: a set, a connection, a cgroup, or a mark of egress. */
 function checkAccept(rule: NftRule, findings: Findings): void {
-  if (!rule.accepts) return;
+  // To return from a chain of a hook is to accept.
+  if (!rule.accepts && !(rule.returns && isOfHook(rule.chain))) return;
   const isNarrow =
     mentions(rule.expressions, (value) => typeof value === 'string' && value.startsWith('@')) ||
     mentions(rule.expressions, (value) => {

@@ -1,7 +1,13 @@
 /** Ports of pods and hosts: each hangs on the switch of the network that its object names, with the addresses that it gives. */
-import { list, pairs, text, type Row } from '../rows.ts';
+import {
+  containsAddress,
+  containsPrefix,
+  parseAddress,
+  parsePrefix,
+} from '../../allocators/addresses.ts';
+import { list, member, pairs, rowsOf, text, uuidOf, type Row, type Tables } from '../rows.ts';
 import type { Findings } from '../findings.ts';
-import { partOf, rowText, type Datapath, type Datapaths } from '../intent/datapaths.ts';
+import { networkOf, partOf, rowText, type Datapath, type Datapaths } from '../intent/datapaths.ts';
 import type { Intent } from '../intent/intent.ts';
 import { sharedSwitchKey, type VerifiedNetwork } from '../intent/networks.ts';
 import type { VerifiedPort } from '../intent/pods.ts';
@@ -60,6 +66,73 @@ export function isPortOfNetwork(
     );
   podAddresses(port, pod, network, findings);
   podOptions(port, pod, network, intent, findings);
+  podWays(port, pod, network, findings);
+}
+
+/** What gives a port's packets to somebody else, or keeps them. */
+function podWays(port: Row, pod: VerifiedPort, network: VerifiedNetwork, findings: Findings): void {
+  const wrong = (what: string): void => {
+    findings.wrong('ports', rowText(TABLE, pod.name), what, `Pod ${pod.pod}`, [network.name]);
+  };
+  const parent = text(port, 'parent_name');
+  if (parent !== '')
+    wrong(`is nested in port ${parent}, by which it sends and receives: no object wants that`);
+  if (list(port, 'mirror_rules').length > 0)
+    wrong(
+      'is mirrored: what Pod and network exchange goes elsewhere, too, and no object wants that',
+    );
+  if (text(port, 'enabled') === 'false' && list(port, 'addresses').length > 0)
+    wrong(`is disabled: nothing of Pod ${pod.pod} passes, and no object wants that`);
+}
+
+/** What DHCP answers the pods of a network: a router of another subnet would lead what they send there, or nowhere. */
+export function checkDhcp(
+  northbound: Tables,
+  intent: Intent,
+  datapaths: Datapaths,
+  findings: Findings,
+): void {
+  const answers = new Map(rowsOf(northbound, 'DHCP_Options').map((row) => [uuidOf(row), row]));
+  for (const datapath of datapaths.all) {
+    const network = networkOf(datapath);
+    if (network === undefined) continue;
+    for (const port of datapath.ports)
+      for (const column of ['dhcpv4_options', 'dhcpv6_options']) {
+        const answer = answers.get(text(port, column));
+        if (answer !== undefined) dhcpAnswer(answer, port, network, intent, findings);
+      }
+  }
+}
+
+function dhcpAnswer(
+  answer: Row,
+  port: Row,
+  network: VerifiedNetwork,
+  intent: Intent,
+  findings: Findings,
+): void {
+  const name = text(port, 'name');
+  const cidr = text(answer, 'cidr');
+  const prefix = parsePrefix(cidr);
+  const pod = intent.ports.get(name);
+  const wrong = (what: string): void => {
+    findings.wrong(
+      'ports',
+      `${rowText(TABLE, name)}, DHCP_Options ${cidr}`,
+      what,
+      pod === undefined ? network.object : `Pod ${pod.pod}`,
+      [network.name],
+    );
+  };
+  if (prefix === undefined || !network.subnets.some((subnet) => containsPrefix(subnet, prefix)))
+    wrong(`is answered for ${cidr}, which network ${network.name} does not have`);
+  const router = member(answer, 'options', 'router');
+  const address = router === undefined ? undefined : parseAddress(router);
+  if (
+    router !== undefined &&
+    (address === undefined || !network.subnets.some((subnet) => containsAddress(subnet, address)))
+  )
+    wrong(`is told router ${router}, which is not on network ${network.name}`);
 }
 
 function podAddresses(

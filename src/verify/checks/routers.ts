@@ -71,11 +71,20 @@ export function checkRouters(
       findings,
       marks,
     };
+    routerOptions(context);
     for (const uuid of list(router.row, 'static_routes')) ifThere(routes, uuid, route, context);
     for (const uuid of list(router.row, 'policies')) ifThere(policies, uuid, policy, context);
     for (const uuid of list(router.row, 'nat')) ifThere(translations, uuid, translation, context);
   }
   for (const row of rowsOf(northbound, 'QoS')) {
+    if (list(row, 'bandwidth').length > 0 || pairs(row, 'bandwidth')['rate'] !== undefined)
+      if (!isMarked(row))
+        findings.wrong(
+          'routes',
+          rowText('QoS', text(row, 'match')),
+          'drops what is above a rate: no object wants that',
+          'no object',
+        );
     const mark = Number(member(row, 'action', 'mark') ?? 42);
     if (mark !== 42)
       findings.wrong(
@@ -86,6 +95,34 @@ export function checkRouters(
         [intent.byId.get(mark - FIRST_PACKET_MARK)?.name],
       );
   }
+}
+
+/** Options by which routers answer with an address, and track connections. */
+const SOURCES = ['lb_force_snat_ip', 'dnat_force_snat_ip'] as const;
+
+function routerOptions({ router, network, intent, findings }: Context): void {
+  if (network === undefined) return;
+  const options = pairs(router.row, 'options');
+  const wrong = (what: string, other?: string): void => {
+    findings.wrong('translation', rowText(router.table, router.name), what, network.object, [
+      network.name,
+      other,
+    ]);
+  };
+  for (const option of SOURCES)
+    for (const address of (options[option] ?? '').split(/\s+/)) {
+      const other = intent.networks.find(
+        (one) =>
+          one !== network &&
+          (one.gatewayAddresses.includes(address) || one.hostAddresses.includes(address)),
+      );
+      if (other !== undefined)
+        wrong(`has ${option} ${address}, which is an address of network ${other.name}`, other.name);
+    }
+  const zone = options['snat-ct-zone'];
+  // The default network's gateway router shares the host's connections with it.
+  if (zone !== undefined && !(zone === '0' && network.id === 0))
+    wrong(`translates in conntrack zone ${zone}, which others may have, too: no object wants that`);
 }
 
 const byUuid = (tables: Tables, table: string): ReadonlyMap<string, Row> =>
@@ -177,7 +214,17 @@ function route(row: Row, context: Context): void {
   const where = `${rowText('Logical_Router_Static_Route', to)} via ${hop} of ${router.name}`;
   const prefix = wholePrefix(to);
   const isBySource = text(row, 'policy') === 'src-ip';
-  if (hop === 'discard') return;
+  if (hop === 'discard') {
+    if (!isMarked(row))
+      findings.wrong(
+        'routes',
+        where,
+        `drops what goes to ${to}: no object wants that`,
+        ownerOf(context),
+        [network?.name],
+      );
+    return;
+  }
   const port = portTo(hop, by, ports);
   const wrong = (what: string): void => {
     const others = othersOf(context, prefix);

@@ -2,7 +2,7 @@
  * Southbound: every binding is of the port and the switch or router that Northbound names, on the chassis that its object wants, and no tunnel
  * key, chassis or address of a tunnel is there twice.
  */
-import { member, pairs, rowsOf, text, uuidOf, type Row, type Tables } from '../rows.ts';
+import { list, member, pairs, rowsOf, text, uuidOf, type Row, type Tables } from '../rows.ts';
 import type { Findings } from '../findings.ts';
 import {
   networkOf,
@@ -77,6 +77,7 @@ export function checkSouthbound(
     ports.set(name, { name, type, key, binding, peer: options['peer'] });
     checkPlace(row, name, type, binding, datapaths, intent, findings);
     checkHolder(row, name, type, chassis, intent, network?.name, findings);
+    checkMoreHolders(row, name, chassis, intent, network?.name, findings);
   }
   for (const port of ports.values()) checkPeer(port, ports, intent, crossings, findings);
   return { byKey, ports };
@@ -198,6 +199,26 @@ function checkHolder(
     pod === undefined ? intent.objectOf(network) : `Pod ${pod.pod}`,
     [network],
   );
+}
+
+/** What is bound to more chassis than one is sent to each of them. */
+function checkMoreHolders(
+  row: Row,
+  name: string,
+  chassis: ReadonlyMap<string, string>,
+  intent: Intent,
+  network: string | undefined,
+  findings: Findings,
+): void {
+  const pod = intent.ports.get(name);
+  for (const uuid of list(row, 'additional_chassis'))
+    findings.wrong(
+      'southbound',
+      rowText('Port_Binding', name, SB),
+      `is bound to chassis ${chassis.get(uuid) ?? 'of nobody'}, too: what is sent to it goes there as well, and no object wants that`,
+      pod === undefined ? intent.objectOf(network) : `Pod ${pod.pod}`,
+      [network],
+    );
 }
 
 /** Peers in Southbound are those of Northbound: a way between two parts that the cut has not seen is no object's. */

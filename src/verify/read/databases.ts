@@ -25,6 +25,11 @@ const NORTHBOUND: Columns = {
     'tag',
     'tag_request',
     'peer',
+    'enabled',
+    'parent_name',
+    'mirror_rules',
+    'dhcpv4_options',
+    'dhcpv6_options',
   ],
   Logical_Router: [
     'name',
@@ -58,7 +63,8 @@ const NORTHBOUND: Columns = {
   ],
   NAT: ['type', 'external_ip', 'logical_ip', 'external_ids'],
   ACL: ['direction', 'priority', 'tier', 'match', 'action', 'external_ids'],
-  QoS: ['match', 'action', 'external_ids'],
+  QoS: ['match', 'action', 'bandwidth', 'external_ids'],
+  DHCP_Options: ['cidr', 'options', 'external_ids'],
   Port_Group: ['name', 'ports', 'acls', 'external_ids'],
   Load_Balancer: ['name', 'vips', 'external_ids'],
   Load_Balancer_Group: ['name', 'load_balancer'],
@@ -68,14 +74,22 @@ const NORTHBOUND: Columns = {
 const SOUTHBOUND: Columns = {
   SB_Global: ['nb_cfg'],
   Datapath_Binding: ['tunnel_key', 'external_ids', 'nb_uuid'],
-  Port_Binding: ['logical_port', 'type', 'datapath', 'tunnel_key', 'chassis', 'options'],
+  Port_Binding: [
+    'logical_port',
+    'type',
+    'datapath',
+    'tunnel_key',
+    'chassis',
+    'additional_chassis',
+    'options',
+  ],
   Chassis: ['name', 'hostname', 'other_config'],
   Encap: ['ip', 'chassis_name', 'type'],
 };
 
 const OPEN_VSWITCH: Columns = {
   Open_vSwitch: ['external_ids', 'cur_cfg', 'ovs_version'],
-  Bridge: ['name', 'ports', 'external_ids'],
+  Bridge: ['name', 'ports', 'fail_mode', 'mirrors', 'external_ids'],
   Port: ['name', 'interfaces'],
   Interface: ['name', 'type', 'ofport', 'options', 'external_ids'],
 };

@@ -75,8 +75,12 @@ function readNetwork(): Required<Pick<HostState, 'links' | 'rules' | 'routes'>> 
             destination,
             mark,
             mask,
+            inputDevice,
+            outputDevice,
+            sourcePorts,
             isL3mdev,
             isInverted,
+            hasMore,
           }): HostRule => ({
             priority,
             family,
@@ -85,6 +89,10 @@ function readNetwork(): Required<Pick<HostState, 'links' | 'rules' | 'routes'>> 
             ...(destination === undefined ? {} : { destination }),
             ...(mark === undefined ? {} : { mark }),
             isL3mdev,
+            isForAll:
+              ![source, destination, mark, inputDevice, outputDevice, sourcePorts].some(
+                (one) => one !== undefined,
+              ) && !hasMore,
             isWider: isInverted || (mask !== undefined && mask !== EVERY_BIT),
           }),
         ),
@@ -107,10 +115,19 @@ function readNetwork(): Required<Pick<HostState, 'links' | 'rules' | 'routes'>> 
   };
 }
 
-function hostLink({ name, data, master }: Link, names: ReadonlyMap<number, string>): HostLink {
+function hostLink(
+  { name, kind, data, master, peer, peerNamespace }: Link,
+  names: ReadonlyMap<number, string>,
+): HostLink {
   const holder = master === undefined ? undefined : names.get(master);
+  // The other end of a pair is no device below.
+  const below =
+    kind === 'veth' || peer === undefined || peerNamespace !== undefined
+      ? undefined
+      : names.get(peer);
   return {
     name,
+    ...(below === undefined || below === name ? {} : { below }),
     ...(data?.kind === 'vrf' && data.table !== undefined ? { table: data.table } : {}),
     ...(holder === undefined ? {} : { master: holder }),
   };

@@ -1,19 +1,20 @@
 /** The proof: what is read is checked part by part; what could not be read, or is not looked at, is named. */
-import { checkAccessLists } from './checks/access-lists.ts';
+import { checkDefaultLegs, checkServiceConnections } from './checks/access-lists.ts';
 import { checkCut } from './checks/cut.ts';
 import { checkExternalBridge } from './checks/external-bridge.ts';
 import { checkHostRouting } from './checks/host-routing.ts';
 import { checkIntegrationBridge } from './checks/integration-bridge.ts';
-import { checkLoadBalancers } from './checks/load-balancers.ts';
+import { checkLoadBalancer, hangingAt, noLoadBalancers } from './checks/load-balancers.ts';
 import { checkNftables } from './checks/nftables.ts';
 import { checkDhcp, checkKeys } from './checks/ports.ts';
-import { checkAddresses, checkRouters } from './checks/routers.ts';
+import { checkAddresses, checkQos, checkRouter } from './checks/routers.ts';
 import { checkSouthbound } from './checks/southbound.ts';
 import { Findings, type Edge, type Violation } from './findings.ts';
 import { datapathsOf, networkOf, type Datapaths } from './intent/datapaths.ts';
 import { intentOf, type Intent } from './intent/intent.ts';
 import { servicesOf, type VerifiedServices } from './intent/services.ts';
 import { nftTables } from './nft-table.ts';
+import { ReadRows } from './northbound-rows.ts';
 import { rowsOf } from './rows.ts';
 import type { Snapshot } from './snapshot.ts';
 
@@ -58,12 +59,7 @@ export function prove(snapshot: Snapshot): Proof {
   const datapaths = datapathsOf(snapshot.northbound, intent);
   const services = servicesOf(snapshot.objects, intent);
   const crossings = checkCut(intent, datapaths, findings);
-  checkKeys(intent, datapaths, findings);
-  checkAddresses(snapshot, intent, datapaths, findings);
-  checkDhcp(snapshot.northbound, intent, datapaths, findings);
-  checkRouters(snapshot, intent, datapaths, findings);
-  checkLoadBalancers(snapshot, intent, datapaths, services, findings);
-  checkAccessLists(snapshot, intent, datapaths, findings);
+  checkNorthbound(snapshot, intent, datapaths, services, findings);
   const { southbound, openVswitch, host } = snapshot;
   const bindings =
     southbound === undefined
@@ -94,6 +90,30 @@ export function prove(snapshot: Snapshot): Proof {
     undecided: snapshot.unread,
   };
   return { verdict, intent, datapaths, services };
+}
+
+/** What rows of Northbound do beside the cut. */
+function checkNorthbound(
+  { northbound, settings }: Snapshot,
+  intent: Intent,
+  datapaths: Datapaths,
+  services: VerifiedServices,
+  findings: Findings,
+): void {
+  const rows = new ReadRows(northbound);
+  checkKeys(intent, datapaths, findings);
+  for (const datapath of datapaths.all) {
+    checkAddresses(datapath, settings, intent, findings);
+    checkDhcp(datapath, rows, intent, findings);
+    checkRouter(datapath, rows, settings, intent, datapaths, findings);
+    noLoadBalancers(datapath, rows, findings);
+  }
+  for (const row of rows.all('QoS')) checkQos(row, intent, findings);
+  for (const network of intent.networks)
+    for (const [uuid, at] of hangingAt(network.name, rows, datapaths))
+      checkLoadBalancer(uuid, at, network, rows, settings, intent, services, findings);
+  checkDefaultLegs(rows, intent, datapaths, findings);
+  checkServiceConnections(rows, intent, datapaths, findings);
 }
 
 /** The proof with what others found: pairs follow. */

@@ -2,13 +2,12 @@
  * ACLs that keep networks apart: of pods with a primary network their leg on the default network, and of connections that open services alone.
  * Policies within a network are not judged here.
  */
-import { openDefaultPorts, type OpenPort } from '../../api/annotations/pod-annotations.ts';
-import { objectKey } from '../../api/objects.ts';
-import { list, member, rowsOf, text, uuidOf, type Row } from '../rows.ts';
+import { DEFAULT_NETWORK } from '../../api/nad/network-name.ts';
+import type { NorthboundRows } from '../northbound-rows.ts';
+import { list, member, text, uuidOf, type Row } from '../rows.ts';
 import type { Findings } from '../findings.ts';
-import { networkOf, partOf, rowText, type Datapath, type Datapaths } from '../intent/datapaths.ts';
+import { partOf, rowText, type Datapath, type DatapathLookup } from '../intent/datapaths.ts';
 import type { Intent } from '../intent/intent.ts';
-import type { Snapshot } from '../snapshot.ts';
 
 /** reference/topology.md §17.1. */
 const LOCKED_GROUP = 'default-network-controller:UDNIsolation:SecondaryPods';
@@ -19,40 +18,49 @@ const LETS = /^(allow|allow-related|allow-stateless|pass)$/;
 interface Context {
   readonly intent: Intent;
   readonly findings: Findings;
-  readonly snapshot: Snapshot;
+  readonly northbound: NorthboundRows;
+  readonly datapaths: DatapathLookup;
 }
 
-export function checkAccessLists(
-  snapshot: Snapshot,
+/** The legs of pods with a primary network on the default one. */
+export function checkDefaultLegs(
+  northbound: NorthboundRows,
   intent: Intent,
-  datapaths: Datapaths,
+  datapaths: DatapathLookup,
   findings: Findings,
 ): void {
-  const context = { intent, findings, snapshot };
-  const acls = new Map(rowsOf(snapshot.northbound, 'ACL').map((row) => [uuidOf(row), row]));
-  const home = datapaths.all.find(
-    (one) => networkOf(one)?.id === 0 && partOf(one) === 'pods' && one.table === 'Logical_Switch',
+  const context = { intent, findings, northbound, datapaths };
+  const home = podSwitch(DEFAULT_NETWORK, datapaths);
+  if (home === undefined) return;
+  const groups = groupsAt(home, northbound);
+  const group = groups.find(
+    (row) => member(row, 'external_ids', 'k8s.ovn.org/id') === LOCKED_GROUP,
   );
-  if (home !== undefined) {
-    const group = rowsOf(snapshot.northbound, 'Port_Group').find(
-      (row) => member(row, 'external_ids', 'k8s.ovn.org/id') === LOCKED_GROUP,
-    );
-    checkLocked(home, group, acls, context);
-    checkAllowances(home, group, acls, context);
-  }
-  checkServiceConnections(datapaths, acls, context);
+  checkLocked(home, group, context);
+  checkAllowances(home, groups, group, context);
 }
+
+const podSwitch = (network: string, datapaths: DatapathLookup): Datapath | undefined =>
+  datapaths
+    .ofNetwork(network)
+    .find((one) => partOf(one) === 'pods' && one.table === 'Logical_Switch');
+
+/** Groups that ports of a switch are in. */
+function groupsAt({ ports }: Datapath, northbound: NorthboundRows): readonly Row[] {
+  return [...new Set(ports.flatMap((port) => northbound.groupsOf(uuidOf(port))))];
+}
+
+const aclsOf = (row: Row | undefined, { northbound }: Context): readonly Row[] =>
+  (row === undefined ? [] : list(row, 'acls'))
+    .map((uuid) => northbound.find('ACL', uuid))
+    .filter((acl) => acl !== undefined);
 
 const aclText = (row: Row): string =>
   `${rowText('ACL', text(row, 'direction'))} tier ${text(row, 'tier') || '0'} priority ${text(row, 'priority')} ${text(row, 'match')}`;
 
 /** Every pod with a primary network is in the group, and the group is closed both ways. */
-function checkLocked(
-  home: Datapath,
-  group: Row | undefined,
-  acls: ReadonlyMap<string, Row>,
-  { intent, findings }: Context,
-): void {
+function checkLocked(home: Datapath, group: Row | undefined, context: Context): void {
+  const { intent, findings } = context;
   const inGroup = new Set(group === undefined ? [] : list(group, 'ports'));
   let locked = 0;
   for (const port of home.ports) {
@@ -71,7 +79,7 @@ function checkLocked(
   }
   if (locked === 0) return;
   const groupName = group === undefined ? '' : text(group, 'name');
-  const rows = (group === undefined ? [] : list(group, 'acls')).map((uuid) => acls.get(uuid));
+  const rows = aclsOf(group, context);
   for (const [direction, port] of [
     ['from-lport', 'inport'],
     ['to-lport', 'outport'],
@@ -79,7 +87,6 @@ function checkLocked(
     if (
       !rows.some(
         (row) =>
-          row !== undefined &&
           text(row, 'direction') === direction &&
           text(row, 'action') === 'drop' &&
           (text(row, 'tier') || '0') === '0' &&
@@ -102,29 +109,24 @@ function checkLocked(
 }
 
 const primaryOf = (pod: string, intent: Intent): string[] =>
-  [...intent.ports.values()]
-    .filter((port) => port.pod === pod && port.role === 'primary')
+  intent
+    .portsOfPod(pod)
+    .filter(({ role }) => role === 'primary')
     .map(({ network }) => network);
 
 /** ACLs before those that close: each is of a form that an object wants. */
 function checkAllowances(
   home: Datapath,
+  groups: readonly Row[],
   group: Row | undefined,
-  acls: ReadonlyMap<string, Row>,
   context: Context,
 ): void {
-  const { snapshot, findings, intent } = context;
-  const ports = new Set(home.ports.map(uuidOf));
-  const applied = new Set(list(home.row, 'acls'));
-  for (const row of rowsOf(snapshot.northbound, 'Port_Group'))
-    if (list(row, 'ports').some((port) => ports.has(port)))
-      for (const acl of list(row, 'acls')) applied.add(acl);
-  const opened = openedPorts(snapshot);
-  for (const uuid of applied) {
-    const row = acls.get(uuid);
-    if (row === undefined || !LETS.test(text(row, 'action'))) continue;
+  const { findings, intent } = context;
+  const applied = new Set([home.row, ...groups].flatMap((row) => aclsOf(row, context)));
+  for (const row of applied) {
+    if (!LETS.test(text(row, 'action'))) continue;
     if ((text(row, 'tier') || '0') !== '0' || Number(text(row, 'priority')) < DENY) continue;
-    const wanted = isWantedAllowance(row, group, opened, intent);
+    const wanted = isWantedAllowance(row, group, intent);
     if (typeof wanted === 'object') {
       findings.edge({
         from: 'default',
@@ -153,14 +155,10 @@ const podNamedIn = (match: string, intent: Intent): string[] =>
     return pod === undefined ? [] : primaryOf(pod.pod, intent);
   });
 
-const openedPorts = ({ objects }: Snapshot): ReadonlyMap<string, readonly OpenPort[]> =>
-  new Map(objects.pods.map((pod) => [objectKey(pod.metadata), openDefaultPorts(pod).value ?? []]));
-
 /** True for what the host may; a pod for what it opened. */
 function isWantedAllowance(
   row: Row,
   group: Row | undefined,
-  opened: ReadonlyMap<string, readonly OpenPort[]>,
   intent: Intent,
 ): boolean | { readonly pod: string } {
   const type = member(row, 'external_ids', 'k8s.ovn.org/owner-type');
@@ -186,7 +184,7 @@ function isWantedAllowance(
   const port = /^(in|out)port == "([^"]+)" && \((.+)\)$/.exec(match);
   const pod = intent.ports.get(port?.[2] ?? '');
   if (port === null || pod === undefined) return false;
-  const wanted = opened.get(pod.pod) ?? [];
+  const wanted = intent.openPorts.get(pod.pod) ?? [];
   const terms = (port[3] ?? '')
     .replaceAll(/[()]/g, '')
     .split('||')
@@ -202,16 +200,13 @@ function isWantedAllowance(
 }
 
 /** A connection of services alone: pods do not begin connections to pods of the others. */
-function checkServiceConnections(
-  datapaths: Datapaths,
-  acls: ReadonlyMap<string, Row>,
-  { intent, findings, snapshot }: Context,
+export function checkServiceConnections(
+  northbound: NorthboundRows,
+  intent: Intent,
+  datapaths: DatapathLookup,
+  findings: Findings,
 ): void {
-  const switches = new Map(
-    datapaths.all
-      .filter((one) => partOf(one) === 'pods')
-      .map((one) => [networkOf(one)?.name ?? '', one] as const),
-  );
+  const context = { intent, findings, northbound, datapaths };
   const arePodsJoined = (a: string, b: string): boolean =>
     intent.joinedBy(a, b)?.startsWith('Namespace ') === true ||
     intent.connections.some(
@@ -220,14 +215,14 @@ function checkServiceConnections(
   for (const { networks, opensPods, object, name } of intent.connections) {
     if (opensPods || networks.size < 2) continue;
     for (const one of networks) {
-      const home = switches.get(one);
+      const home = podSwitch(one, datapaths);
       if (home === undefined) continue;
       const others = [...networks].filter((other) => other !== one && !arePodsJoined(one, other));
       if (others.length === 0) continue;
-      const rows = list(home.row, 'acls').map((uuid) => acls.get(uuid));
-      const onPorts = northboundGroups(snapshot, home).map((uuid) => acls.get(uuid));
-      for (const row of [...rows, ...onPorts])
-        if (row !== undefined && isBeforeDrops(row, others, intent))
+      const rows = aclsOf(home.row, context);
+      const onPorts = groupsAt(home, northbound).flatMap((row) => aclsOf(row, context));
+      for (const row of new Set([...rows, ...onPorts]))
+        if (isBeforeDrops(row, others, intent))
           findings.wrong(
             'cut',
             aclText(row),
@@ -237,7 +232,6 @@ function checkServiceConnections(
           );
       const drops = rows.filter(
         (row) =>
-          row !== undefined &&
           text(row, 'action') === 'drop' &&
           Number(text(row, 'priority')) === DROP_PODS &&
           (text(row, 'tier') || '0') === '0' &&
@@ -246,10 +240,8 @@ function checkServiceConnections(
       );
       for (const other of others) {
         const subnets = intent.byName.get(other)?.subnets ?? [];
-        const isDropped = drops.some(
-          (row) =>
-            row !== undefined &&
-            subnets.every((subnet) => text(row, 'match').includes(intent.textOf(subnet))),
+        const isDropped = drops.some((row) =>
+          subnets.every((subnet) => text(row, 'match').includes(intent.textOf(subnet))),
         );
         if (!isDropped && isLinked(name, one, datapaths, intent))
           findings.wrong(
@@ -262,14 +254,6 @@ function checkServiceConnections(
       }
     }
   }
-}
-
-/** ACLs of groups that ports of a switch are in. */
-function northboundGroups({ northbound }: Snapshot, { ports }: Datapath): readonly string[] {
-  const own = new Set(ports.map(uuidOf));
-  return rowsOf(northbound, 'Port_Group')
-    .filter((row) => list(row, 'ports').some((port) => own.has(port)))
-    .flatMap((row) => list(row, 'acls'));
 }
 
 /** Of the first tier, and above the drops: what is for services, and the host, DHCP and the network's own router are known by whose they are. */
@@ -295,7 +279,7 @@ const isBeforeDrops = (row: Row, others: readonly string[], intent: Intent): boo
 const isLinked = (
   connection: string,
   network: string,
-  { byPort }: Datapaths,
+  { byPort }: DatapathLookup,
   { node }: Intent,
 ): boolean =>
   byPort.has(`crtor-${connection}_${network}_${node}`) ||

@@ -12,6 +12,7 @@ import {
   partOf,
   rowText,
   type Datapath,
+  type DatapathLookup,
   type Datapaths,
 } from '../intent/datapaths.ts';
 import type { Intent } from '../intent/intent.ts';
@@ -32,14 +33,23 @@ const isSameOwner = (a: Datapath, b: Datapath): boolean =>
 
 export function checkCut(intent: Intent, datapaths: Datapaths, findings: Findings): Crossings {
   const crossings = new Set<string>();
-  for (const datapath of datapaths.all) {
-    checkClaim(datapath, intent, findings);
-    for (const port of datapath.ports)
-      if (datapath.table === 'Logical_Router')
-        routerPort(port, datapath, intent, datapaths, findings, crossings);
-      else switchPort(port, datapath, intent, datapaths, findings, crossings);
-  }
+  for (const datapath of datapaths.all) cutAt(datapath, intent, datapaths, findings, crossings);
   return crossings;
+}
+
+/** Ways that lead out of one switch or router; those that were found go into `crossings`. */
+export function cutAt(
+  datapath: Datapath,
+  intent: Intent,
+  datapaths: DatapathLookup,
+  findings: Findings,
+  crossings: Set<string>,
+): void {
+  checkClaim(datapath, intent, findings);
+  for (const port of datapath.ports)
+    if (datapath.table === 'Logical_Router')
+      routerPort(port, datapath, intent, datapaths, findings, crossings);
+    else switchPort(port, datapath, intent, datapaths, findings, crossings);
 }
 
 /** A switch or router that says it is of another network than its name says. */
@@ -121,7 +131,7 @@ function routerPort(
   port: Row,
   router: Datapath,
   intent: Intent,
-  datapaths: Datapaths,
+  datapaths: DatapathLookup,
   findings: Findings,
   crossings: Set<string>,
 ): void {
@@ -145,7 +155,7 @@ function switchPort(
   port: Row,
   self: Datapath,
   intent: Intent,
-  datapaths: Datapaths,
+  datapaths: DatapathLookup,
   findings: Findings,
   crossings: Set<string>,
 ): void {

@@ -3,25 +3,25 @@ import {
   asHost,
   contains,
   containsAddress,
-  nthAddress,
   parseAddress,
   parsePrefix,
 } from '../../allocators/addresses.ts';
 import { familyCidrs } from '../../api/nad/network-config.ts';
 import { DEFAULT_NETWORK } from '../../api/nad/network-name.ts';
-import { list, member, pairs, rowsOf, text, uuidOf, type Row, type Tables } from '../rows.ts';
+import type { NorthboundRows } from '../northbound-rows.ts';
+import { list, member, pairs, text, type Row } from '../rows.ts';
 import type { Findings } from '../findings.ts';
-import { networkOf, rowText, type Datapath, type Datapaths } from '../intent/datapaths.ts';
+import { rowText, type Datapath, type DatapathLookup } from '../intent/datapaths.ts';
 import type { Intent } from '../intent/intent.ts';
 import type { VerifiedNetwork } from '../intent/networks.ts';
 import type { VerifiedService, VerifiedServices } from '../intent/services.ts';
-import type { Snapshot } from '../snapshot.ts';
+import type { Settings } from '../snapshot.ts';
 
 /** Addresses of the node in the masquerade subnet (reference/node.md §1.1). */
 const NODE_ADDRESSES = 8;
 
 interface Context {
-  readonly snapshot: Snapshot;
+  readonly settings: Settings;
   readonly intent: Intent;
   readonly services: VerifiedServices;
   readonly findings: Findings;
@@ -30,73 +30,87 @@ interface Context {
   readonly isOfNode: (address: string) => boolean;
 }
 
-export function checkLoadBalancers(
-  snapshot: Snapshot,
+const hangingOn = ({ row }: Datapath, northbound: NorthboundRows): ReadonlySet<string> =>
+  new Set([
+    ...list(row, 'load_balancer'),
+    ...list(row, 'load_balancer_group').flatMap((uuid) => {
+      const group = northbound.find('Load_Balancer_Group', uuid);
+      return group === undefined ? [] : list(group, 'load_balancer');
+    }),
+  ]);
+
+/** Load balancers of a network by their UUIDs, each with the first of its switches and routers on which it hangs: its backends do not depend on where that is. */
+export function hangingAt(
+  network: string,
+  northbound: NorthboundRows,
+  datapaths: DatapathLookup,
+): ReadonlyMap<string, string> {
+  const found = new Map<string, string>();
+  for (const datapath of datapaths.ofNetwork(network).toSorted(byName))
+    for (const uuid of hangingOn(datapath, northbound))
+      if (!found.has(uuid)) found.set(uuid, datapath.name);
+  return found;
+}
+
+/** One load balancer, which hangs on `at` of a network. */
+export function checkLoadBalancer(
+  uuid: string,
+  at: string,
+  network: VerifiedNetwork,
+  northbound: NorthboundRows,
+  settings: Settings,
   intent: Intent,
-  datapaths: Datapaths,
   services: VerifiedServices,
   findings: Findings,
 ): void {
-  const { northbound, settings } = snapshot;
-  const rows = new Map(rowsOf(northbound, 'Load_Balancer').map((row) => [uuidOf(row), row]));
-  const groups = new Map(
-    rowsOf(northbound, 'Load_Balancer_Group').map((row) => [
-      uuidOf(row),
-      list(row, 'load_balancer'),
-    ]),
-  );
-  const masquerade = familyCidrs(settings.masqueradeSubnets).flatMap((cidr) =>
-    Array.from({ length: NODE_ADDRESSES }, (_, offset) => nthAddress(cidr, offset)),
-  );
-  const own = new Set([...masquerade, ...(intent.here?.addresses ?? [])]);
-  const context: Context = {
-    snapshot,
-    intent,
-    services,
-    findings,
-    variables: variablesOf(northbound, intent),
-    isOfNode: (address) => own.has(address),
+  const row = northbound.find('Load_Balancer', uuid);
+  if (row === undefined) return;
+  const isOfNode = (address: string): boolean => {
+    const parsed = parseAddress(address);
+    if (parsed === undefined) return false;
+    const isMasqueraded = familyCidrs(settings.masqueradeSubnets)
+      .map(parsePrefix)
+      .some(
+        (subnet) =>
+          subnet !== undefined &&
+          containsAddress(subnet, parsed) &&
+          parsed.value - subnet.base < BigInt(NODE_ADDRESSES),
+      );
+    return isMasqueraded || intent.here?.addresses.includes(address) === true;
   };
-  // Backends do not depend on where it hangs: those of a network are looked at once.
-  const seen = new Set<string>();
-  for (const datapath of datapaths.all) {
-    const network = networkOf(datapath);
-    const hanging = new Set([
-      ...list(datapath.row, 'load_balancer'),
-      ...list(datapath.row, 'load_balancer_group').flatMap((group) => groups.get(group) ?? []),
-    ]);
-    for (const uuid of hanging) {
-      const row = rows.get(uuid);
-      if (row === undefined) continue;
-      if (network === undefined) {
-        onNoNetwork(row, datapath, context);
-        continue;
-      }
-      if (seen.has(`${uuid} ${network.name}`)) continue;
-      seen.add(`${uuid} ${network.name}`);
-      checkOne(row, network, datapath.name, context);
-    }
+  const variables = variablesOf(northbound, intent);
+  checkOne(row, network, at, { settings, intent, services, findings, variables, isOfNode });
+}
+
+const byName = (a: Datapath, b: Datapath): number => (a.name < b.name ? -1 : 1);
+
+/** A connection's router leads packets; what hung there would lead those of one network to an address of its own choice. */
+export function noLoadBalancers(
+  datapath: Datapath,
+  northbound: NorthboundRows,
+  findings: Findings,
+): void {
+  const { owner, name } = datapath;
+  if (owner.kind !== 'connection') return;
+  const { connection } = owner;
+  for (const uuid of hangingOn(datapath, northbound)) {
+    const row = northbound.find('Load_Balancer', uuid);
+    if (row !== undefined)
+      findings.wrong(
+        'load balancers',
+        rowText('Load_Balancer', text(row, 'name')),
+        `hangs on ${name} of ${connection.object}: no object wants that`,
+        connection.object,
+        [...connection.networks],
+      );
   }
 }
 
-/** A connection's router leads packets; what hung there would lead those of one network to an address of its own choice. */
-function onNoNetwork(row: Row, { owner, name }: Datapath, { findings }: Context): void {
-  if (owner.kind !== 'connection') return;
-  const { connection } = owner;
-  findings.wrong(
-    'load balancers',
-    rowText('Load_Balancer', text(row, 'name')),
-    `hangs on ${name} of ${connection.object}: no object wants that`,
-    connection.object,
-    [...connection.networks],
-  );
-}
-
 /** Variables of this node's chassis, by which load balancers of the default network name addresses. */
-function variablesOf(northbound: Tables, intent: Intent): Readonly<Record<string, string>> {
-  const row = rowsOf(northbound, 'Chassis_Template_Var').find(
-    (one) => text(one, 'chassis') === intent.here?.chassis,
-  );
+function variablesOf(northbound: NorthboundRows, intent: Intent): Readonly<Record<string, string>> {
+  const row = northbound
+    .all('Chassis_Template_Var')
+    .find((one) => text(one, 'chassis') === intent.here?.chassis);
   return row === undefined ? {} : pairs(row, 'variables');
 }
 
@@ -132,9 +146,7 @@ function checkOne(row: Row, network: VerifiedNetwork, at: string, context: Conte
         `hangs on ${at} of network ${network.name}, where Pod ${pod} has no port of the node`,
         ...(user?.networks ?? []),
       );
-    const own = [...intent.ports.values()].filter(
-      (port) => port.pod === pod && port.network === network.name,
-    );
+    const own = intent.portsOfPod(pod).filter((port) => port.network === network.name);
     backends(row, new Set(own.flatMap(({ addresses }) => addresses)), network, context, wrong);
     return;
   }
@@ -244,10 +256,10 @@ function checkPoolAddresses(
 function checkAddresses(
   row: Row,
   owner: string,
-  { services, snapshot }: Context,
+  { services, settings }: Context,
   wrong: (what: string, ...others: (string | undefined)[]) => void,
 ): void {
-  const ranges = snapshot.settings.serviceSubnets;
+  const ranges = settings.serviceSubnets;
   for (const vip of Object.keys(pairs(row, 'vips'))) {
     if (vip.includes('^')) continue;
     const address = addressOf(vip);

@@ -284,8 +284,9 @@ function checkIsolation(snapshot: Snapshot, own: NftTable, { intent, findings }:
 }
 
 const networksOfPod = (pod: string, intent: Intent): string[] =>
-  [...intent.ports.values()]
-    .filter((port) => port.pod === pod && port.role === 'primary')
+  intent
+    .portsOfPod(pod)
+    .filter(({ role }) => role === 'primary')
     .map(({ network }) => network);
 
 function checkOpened(

@@ -5,7 +5,8 @@ import {
   parseAddress,
   parsePrefix,
 } from '../../allocators/addresses.ts';
-import { list, member, pairs, rowsOf, text, uuidOf, type Row, type Tables } from '../rows.ts';
+import { list, member, pairs, text, type Row } from '../rows.ts';
+import type { NorthboundRows } from '../northbound-rows.ts';
 import type { Findings } from '../findings.ts';
 import { networkOf, partOf, rowText, type Datapath, type Datapaths } from '../intent/datapaths.ts';
 import type { Intent } from '../intent/intent.ts';
@@ -85,23 +86,20 @@ function podWays(port: Row, pod: VerifiedPort, network: VerifiedNetwork, finding
     wrong(`is disabled: nothing of Pod ${pod.pod} passes, and no object wants that`);
 }
 
-/** What DHCP answers the pods of a network: a router of another subnet would lead what they send there, or nowhere. */
+/** What DHCP answers the pods of a switch: a router of another subnet would lead what they send there, or nowhere. */
 export function checkDhcp(
-  northbound: Tables,
+  { table, owner, ports }: Datapath,
+  northbound: NorthboundRows,
   intent: Intent,
-  datapaths: Datapaths,
   findings: Findings,
 ): void {
-  const answers = new Map(rowsOf(northbound, 'DHCP_Options').map((row) => [uuidOf(row), row]));
-  for (const datapath of datapaths.all) {
-    const network = networkOf(datapath);
-    if (network === undefined) continue;
-    for (const port of datapath.ports)
-      for (const column of ['dhcpv4_options', 'dhcpv6_options']) {
-        const answer = answers.get(text(port, column));
-        if (answer !== undefined) dhcpAnswer(answer, port, network, intent, findings);
-      }
-  }
+  if (table !== 'Logical_Switch' || owner.kind !== 'network') return;
+  for (const port of ports)
+    for (const column of ['dhcpv4_options', 'dhcpv6_options']) {
+      const uuid = text(port, column);
+      const answer = uuid === '' ? undefined : northbound.find('DHCP_Options', uuid);
+      if (answer !== undefined) dhcpAnswer(answer, port, owner.network, intent, findings);
+    }
 }
 
 function dhcpAnswer(
@@ -251,20 +249,38 @@ function transitPort(
     wrong(`asks for tunnel key ${key}, and node ${node.name} has id ${node.id}`);
 }
 
+/** The tunnel key that a switch or router asks for. */
+export const requestedKey = ({ table, row }: Datapath): string | undefined =>
+  member(row, table === 'Logical_Switch' ? 'other_config' : 'options', 'requested-tnl-key');
+
 /** Keys that switches and routers ask for: those that all zones share are the network's own. */
 export function checkKeys(intent: Intent, datapaths: Datapaths, findings: Findings): void {
-  const byKey = new Map<string, Datapath>();
+  const byKey = new Map<string, Datapath[]>();
   for (const datapath of datapaths.all) {
-    const column = datapath.table === 'Logical_Switch' ? 'other_config' : 'options';
-    const key = pairs(datapath.row, column)['requested-tnl-key'];
+    const key = requestedKey(datapath);
     if (key === undefined) continue;
+    const known = byKey.get(key);
+    if (known === undefined) byKey.set(key, [datapath]);
+    else known.push(datapath);
+  }
+  for (const [key, those] of byKey) checkKey(key, those, intent, findings);
+}
+
+const byName = (a: Datapath, b: Datapath): number =>
+  `${a.name} ${a.uuid}` < `${b.name} ${b.uuid}` ? -1 : 1;
+
+/** One key, and all that ask for it. */
+export function checkKey(
+  key: string,
+  those: readonly Datapath[],
+  intent: Intent,
+  findings: Findings,
+): void {
+  let other: Datapath | undefined;
+  for (const datapath of those.toSorted(byName)) {
     const where = rowText(datapath.table, datapath.name);
-    const network = datapath.owner.kind === 'network' ? datapath.owner.network : undefined;
-    const other = byKey.get(key);
-    const involved = [
-      network?.name,
-      other?.owner.kind === 'network' ? other.owner.network.name : undefined,
-    ];
+    const network = networkOf(datapath);
+    const involved = [network?.name, other === undefined ? undefined : networkOf(other)?.name];
     const object =
       datapath.owner.kind === 'connection'
         ? datapath.owner.connection.object
@@ -277,7 +293,7 @@ export function checkKeys(intent: Intent, datapaths: Datapaths, findings: Findin
         object,
         involved,
       );
-    byKey.set(key, datapath);
+    other = datapath;
     const wanted = wantedKey(datapath);
     if (wanted !== undefined && Number(key) !== wanted)
       findings.wrong(

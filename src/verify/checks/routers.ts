@@ -15,12 +15,19 @@ import {
   type Prefix,
 } from '../../allocators/addresses.ts';
 import { familyCidrs } from '../../api/nad/network-config.ts';
-import { list, member, pairs, rowsOf, text, uuidOf, type Row, type Tables } from '../rows.ts';
+import type { NorthboundRows } from '../northbound-rows.ts';
+import { list, member, pairs, text, type Row } from '../rows.ts';
 import type { Findings } from '../findings.ts';
-import { networkOf, partOf, rowText, type Datapath, type Datapaths } from '../intent/datapaths.ts';
+import {
+  networkOf,
+  partOf,
+  rowText,
+  type Datapath,
+  type DatapathLookup,
+} from '../intent/datapaths.ts';
 import type { Intent } from '../intent/intent.ts';
 import { FIRST_PACKET_MARK, type VerifiedNetwork } from '../intent/networks.ts';
-import type { Snapshot } from '../snapshot.ts';
+import type { Settings } from '../snapshot.ts';
 
 /** Marks that OVN's rows may set (reference/node.md §1.2), besides those of EgressIPs and EgressServices. */
 const MARKS: ReadonlySet<number> = new Set([42, 43, 1008, 1009, 1010, 1011]);
@@ -40,61 +47,63 @@ interface Context {
   readonly ports: readonly Port[];
   readonly network: VerifiedNetwork | undefined;
   readonly intent: Intent;
-  readonly snapshot: Snapshot;
+  readonly settings: Settings;
   readonly findings: Findings;
-  readonly marks: ReadonlyMap<number, string>;
 }
 
 /** Of an address without a length: of its host alone. */
 const wholePrefix = (value: string): Prefix | undefined =>
   parsePrefix(value.includes('/') ? value : asHost(value));
 
-export function checkRouters(
-  snapshot: Snapshot,
+/** Options, routes, policies and translation of one router. */
+export function checkRouter(
+  router: Datapath,
+  northbound: NorthboundRows,
+  settings: Settings,
   intent: Intent,
-  datapaths: Datapaths,
+  datapaths: DatapathLookup,
   findings: Findings,
 ): void {
-  const { northbound } = snapshot;
-  const routes = byUuid(northbound, 'Logical_Router_Static_Route');
-  const policies = byUuid(northbound, 'Logical_Router_Policy');
-  const translations = byUuid(northbound, 'NAT');
-  const marks = egressMarks(snapshot, findings);
-  for (const router of datapaths.all) {
-    if (router.table !== 'Logical_Router' || router.owner.kind === 'nobody') continue;
-    const context: Context = {
-      router,
-      ports: portsOf(router, datapaths),
-      network: networkOf(router),
-      intent,
-      snapshot,
-      findings,
-      marks,
-    };
-    routerOptions(context);
-    for (const uuid of list(router.row, 'static_routes')) ifThere(routes, uuid, route, context);
-    for (const uuid of list(router.row, 'policies')) ifThere(policies, uuid, policy, context);
-    for (const uuid of list(router.row, 'nat')) ifThere(translations, uuid, translation, context);
-  }
-  for (const row of rowsOf(northbound, 'QoS')) {
-    if (list(row, 'bandwidth').length > 0 || pairs(row, 'bandwidth')['rate'] !== undefined)
-      if (!isMarked(row))
-        findings.wrong(
-          'routes',
-          rowText('QoS', text(row, 'match')),
-          'drops what is above a rate: no object wants that',
-          'no object',
-        );
-    const mark = Number(member(row, 'action', 'mark') ?? 42);
-    if (mark !== 42)
-      findings.wrong(
-        'routes',
-        rowText('QoS', text(row, 'match')),
-        `sets packet mark ${mark}: no object wants that`,
-        member(row, 'external_ids', 'heddle') ?? 'no object',
-        [intent.byId.get(mark - FIRST_PACKET_MARK)?.name],
-      );
-  }
+  if (router.table !== 'Logical_Router' || router.owner.kind === 'nobody') return;
+  const context: Context = {
+    router,
+    ports: portsOf(router, datapaths),
+    network: networkOf(router),
+    intent,
+    settings,
+    findings,
+  };
+  routerOptions(context);
+  const each = (column: string, table: string, check: (row: Row, context: Context) => void) => {
+    for (const uuid of list(router.row, column)) {
+      const row = northbound.find(table, uuid);
+      if (row !== undefined) check(row, context);
+    }
+  };
+  each('static_routes', 'Logical_Router_Static_Route', route);
+  each('policies', 'Logical_Router_Policy', policy);
+  each('nat', 'NAT', translation);
+}
+
+/** Marks and limits of switches. */
+export function checkQos(row: Row, intent: Intent, findings: Findings): void {
+  const where = rowText('QoS', text(row, 'match'));
+  if (pairs(row, 'bandwidth')['rate'] !== undefined && !isMarked(row))
+    findings.wrong(
+      'routes',
+      where,
+      'drops what is above a rate: no object wants that',
+      'no object',
+    );
+  const mark = Number(member(row, 'action', 'mark') ?? 42);
+  if (mark !== 42)
+    findings.wrong(
+      'routes',
+      where,
+      `sets packet mark ${mark}: no object wants that`,
+      member(row, 'external_ids', 'heddle') ?? 'no object',
+      [intent.byId.get(mark - FIRST_PACKET_MARK)?.name],
+    );
 }
 
 /** Options by which routers answer with an address, and track connections. */
@@ -111,12 +120,8 @@ function routerOptions({ router, network, intent, findings }: Context): void {
   };
   for (const option of SOURCES)
     for (const address of (options[option] ?? '').split(/\s+/)) {
-      const other = intent.networks.find(
-        (one) =>
-          one !== network &&
-          (one.gatewayAddresses.includes(address) || one.hostAddresses.includes(address)),
-      );
-      if (other !== undefined)
+      const other = intent.ownerOf(address);
+      if (other !== undefined && other !== network)
         wrong(`has ${option} ${address}, which is an address of network ${other.name}`, other.name);
     }
   const zone = options['snat-ct-zone'];
@@ -125,35 +130,7 @@ function routerOptions({ router, network, intent, findings }: Context): void {
     wrong(`translates in conntrack zone ${zone}, which others may have, too: no object wants that`);
 }
 
-const byUuid = (tables: Tables, table: string): ReadonlyMap<string, Row> =>
-  new Map(rowsOf(tables, table).map((row) => [uuidOf(row), row]));
-
-function ifThere(
-  rows: ReadonlyMap<string, Row>,
-  uuid: string,
-  check: (row: Row, context: Context) => void,
-  context: Context,
-): void {
-  const row = rows.get(uuid);
-  if (row !== undefined) check(row, context);
-}
-
-/** Marks of EgressIPs, which nobody has twice. */
-function egressMarks({ objects }: Snapshot, findings: Findings): ReadonlyMap<number, string> {
-  const marks = new Map<number, string>();
-  for (const { metadata } of objects.egressIps) {
-    const mark = Number(metadata.annotations?.['k8s.ovn.org/egressip-mark']);
-    if (!Number.isInteger(mark)) continue;
-    const object = `EgressIP ${metadata.name}`;
-    const other = marks.get(mark);
-    if (other !== undefined)
-      findings.wrong('identities', object, `has mark ${mark}, as ${other} has`, object);
-    marks.set(mark, object);
-  }
-  return marks;
-}
-
-function portsOf(router: Datapath, datapaths: Datapaths): readonly Port[] {
+function portsOf(router: Datapath, datapaths: DatapathLookup): readonly Port[] {
   return router.ports.map((row): Port => {
     const peer = text(row, 'peer');
     const beyond = peer === '' ? undefined : datapaths.byPort.get(peer);
@@ -267,14 +244,14 @@ const networkOfLink = (port: string, { intent, router }: Context): VerifiedNetwo
 function isWantedDestination(
   prefix: Prefix,
   isBySource: boolean,
-  { network, router, snapshot }: Context,
+  { network, router, settings }: Context,
 ): boolean {
   if (network === undefined) return false;
   const within = (prefixes: readonly Prefix[]): boolean =>
     prefixes.some((one) => containsPrefix(one, prefix));
   if (within(network.subnets)) return true;
   if (isBySource) return false;
-  const { masqueradeSubnets, serviceSubnets } = snapshot.settings;
+  const { masqueradeSubnets, serviceSubnets } = settings;
   const masquerade = familyCidrs(masqueradeSubnets).map(parsePrefix);
   if (within(network.joinSubnets) || within(network.transitSubnets)) return true;
   if (partOf(router) === 'gateway router')
@@ -372,20 +349,20 @@ function reachableBeyond(
 
 function checkMark(
   row: Row,
-  { marks, intent }: Context,
+  { intent }: Context,
   wrong: (what: string, more?: readonly (string | undefined)[]) => void,
 ): void {
   const given = pairs(row, 'options')['pkt_mark'];
   if (given === undefined) return;
   const mark = Number(given);
-  if (MARKS.has(mark) || marks.has(mark) || mark >= FIRST_SERVICE_MARK) return;
+  if (MARKS.has(mark) || intent.egressMarks.has(mark) || mark >= FIRST_SERVICE_MARK) return;
   const other = intent.byId.get(mark - FIRST_PACKET_MARK);
   const whose = other === undefined ? 'nobody' : `network ${other.name}`;
   wrong(`sets packet mark ${mark}, which is of ${whose}`, [other?.name]);
 }
 
 function translation(row: Row, context: Context): void {
-  const { router, network, intent, findings, snapshot } = context;
+  const { router, network, intent, findings } = context;
   if (network === undefined) return;
   const [type, external, inner] = [
     text(row, 'type'),
@@ -397,12 +374,8 @@ function translation(row: Row, context: Context): void {
     findings.wrong('translation', where, what, network.object, [network.name, ...more]);
   };
   const prefix = wholePrefix(inner);
-  const other = intent.networks.find(
-    (one) =>
-      one !== network &&
-      (one.gatewayAddresses.includes(external) || one.hostAddresses.includes(external)),
-  );
-  if (other !== undefined)
+  const other = intent.ownerOf(external);
+  if (other !== undefined && other !== network)
     return wrong(`gives network ${network.name} an address of network ${other.name}`, [other.name]);
   if (type !== 'snat')
     return wrong(
@@ -419,50 +392,40 @@ function translation(row: Row, context: Context): void {
     );
   const own =
     partOf(router) === 'gateway router' ? network.gatewayAddresses : network.hostAddresses;
-  const isDefault = network.id === 0;
-  const addresses = isDefault
-    ? [
-        ...(intent.here?.addresses ?? []),
-        ...snapshot.objects.egressIps.flatMap(({ spec }) => spec.egressIPs),
-      ]
-    : own;
-  if (!addresses.includes(external) || !isMarked(row))
-    wrong(`gives it address ${external}: no object wants that`);
+  const isOwn =
+    network.id === 0
+      ? intent.here?.addresses.includes(external) === true || intent.egressAddresses.has(external)
+      : own.includes(external);
+  if (!isOwn || !isMarked(row)) wrong(`gives it address ${external}: no object wants that`);
 }
 
-/** Addresses of routers that stand for a network in the masquerade subnet: nobody has another's. */
+/** Addresses of ports that stand for a network in the masquerade subnet: nobody has another's. */
 export function checkAddresses(
-  { settings }: Snapshot,
+  datapath: Datapath,
+  { masqueradeSubnets }: Settings,
   intent: Intent,
-  datapaths: Datapaths,
   findings: Findings,
 ): void {
-  const owners = new Map<string, VerifiedNetwork>();
-  for (const network of intent.networks)
-    for (const address of [...network.gatewayAddresses, ...network.hostAddresses])
-      owners.set(address, network);
-  const nobody = familyCidrs(settings.masqueradeSubnets).map((cidr) => nthAddress(cidr, 4));
-  for (const datapath of datapaths.all) {
-    const network = networkOf(datapath);
-    if (network === undefined) continue;
-    for (const port of datapath.ports) {
-      const column = datapath.table === 'Logical_Router' ? 'networks' : 'addresses';
-      const addresses = list(port, column).flatMap((one) => one.split(/\s+/));
-      for (const one of addresses) {
-        const address = one.split('/')[0] ?? '';
-        const owner = owners.get(address);
-        if ((owner === undefined || owner === network) && !nobody.includes(address)) continue;
-        const table = column === 'networks' ? 'Logical_Router_Port' : 'Logical_Switch_Port';
-        findings.wrong(
-          'identities',
-          rowText(table, text(port, 'name')),
-          owner === undefined
-            ? `has ${address}, which nobody may have`
-            : `of network ${network.name} has ${address} of network ${owner.name}`,
-          network.object,
-          [network.name, owner?.name],
-        );
-      }
+  const network = networkOf(datapath);
+  if (network === undefined) return;
+  const nobody = familyCidrs(masqueradeSubnets).map((cidr) => nthAddress(cidr, 4));
+  for (const port of datapath.ports) {
+    const column = datapath.table === 'Logical_Router' ? 'networks' : 'addresses';
+    const addresses = list(port, column).flatMap((one) => one.split(/\s+/));
+    for (const one of addresses) {
+      const address = one.split('/')[0] ?? '';
+      const owner = intent.ownerOf(address);
+      if ((owner === undefined || owner === network) && !nobody.includes(address)) continue;
+      const table = column === 'networks' ? 'Logical_Router_Port' : 'Logical_Switch_Port';
+      findings.wrong(
+        'identities',
+        rowText(table, text(port, 'name')),
+        owner === undefined
+          ? `has ${address}, which nobody may have`
+          : `of network ${network.name} has ${address} of network ${owner.name}`,
+        network.object,
+        [network.name, owner?.name],
+      );
     }
   }
 }

@@ -14,7 +14,7 @@ export type Part =
   | 'connect router';
 
 /** Whose a switch or router is. */
-type Owner =
+export type Owner =
   | { readonly kind: 'network'; readonly network: VerifiedNetwork; readonly part: Part }
   | { readonly kind: 'connection'; readonly connection: VerifiedConnection }
   | { readonly kind: 'nobody' };
@@ -29,7 +29,14 @@ export interface Datapath {
   readonly ports: readonly Row[];
 }
 
-export interface Datapaths {
+/** Switches and routers as a check of one of them asks for others. */
+export interface DatapathLookup {
+  /** Of a port of a router or a switch, by its name. */
+  readonly byPort: Pick<ReadonlyMap<string, Datapath>, 'get' | 'has'>;
+  ofNetwork(name: string): readonly Datapath[];
+}
+
+export interface Datapaths extends DatapathLookup {
   readonly all: readonly Datapath[];
   readonly byUuid: ReadonlyMap<string, Datapath>;
   /** Of a port of a router or a switch, by its name. */
@@ -40,7 +47,11 @@ export interface Datapaths {
 const NOBODY: Owner = { kind: 'nobody' };
 
 /** Switches and routers that the networks may have on this node. */
-function expectedNames({ networks, connections, node }: Intent): ReadonlyMap<string, Owner> {
+export function expectedNames({
+  networks,
+  connections,
+  node,
+}: Pick<Intent, 'networks' | 'connections' | 'node'>): ReadonlyMap<string, Owner> {
   const names = new Map<string, Owner>();
   const add = (
     table: 'switch' | 'router',
@@ -71,6 +82,29 @@ function expectedNames({ networks, connections, node }: Intent): ReadonlyMap<str
   return names;
 }
 
+export const DATAPATHS = ['Logical_Switch', 'Logical_Router'] as const;
+
+/** A switch or router with its owner by `names`, and its ports by their UUIDs. */
+export function datapathOf(
+  table: Datapath['table'],
+  row: Row,
+  names: ReadonlyMap<string, Owner>,
+  portOf: (uuid: string) => Row | undefined,
+): Datapath {
+  const name = text(row, 'name');
+  const kind = table === 'Logical_Switch' ? 'switch' : 'router';
+  return {
+    uuid: uuidOf(row),
+    table,
+    name,
+    owner: names.get(`${kind} ${name}`) ?? NOBODY,
+    row,
+    ports: list(row, 'ports')
+      .map(portOf)
+      .filter((port) => port !== undefined),
+  };
+}
+
 export function datapathsOf(northbound: Tables, intent: Intent): Datapaths {
   const names = expectedNames(intent);
   const rows = new Map<string, Row>();
@@ -79,29 +113,29 @@ export function datapathsOf(northbound: Tables, intent: Intent): Datapaths {
   const all: Datapath[] = [];
   const byPort = new Map<string, Datapath>();
   const portByName = new Map<string, Row>();
-  for (const table of ['Logical_Switch', 'Logical_Router'] as const)
+  const byNetwork = new Map<string, Datapath[]>();
+  for (const table of DATAPATHS)
     for (const row of rowsOf(northbound, table)) {
-      const name = text(row, 'name');
-      const kind = table === 'Logical_Switch' ? 'switch' : 'router';
-      const ports = list(row, 'ports')
-        .map((uuid) => rows.get(uuid))
-        .filter((port) => port !== undefined);
-      const datapath: Datapath = {
-        uuid: uuidOf(row),
-        table,
-        name,
-        owner: names.get(`${kind} ${name}`) ?? NOBODY,
-        row,
-        ports,
-      };
+      const datapath = datapathOf(table, row, names, (uuid) => rows.get(uuid));
       all.push(datapath);
-      for (const port of ports) {
+      for (const port of datapath.ports) {
         byPort.set(text(port, 'name'), datapath);
         portByName.set(text(port, 'name'), port);
       }
+      const network = networkOf(datapath)?.name;
+      if (network !== undefined)
+        byNetwork.set(network, [...(byNetwork.get(network) ?? []), datapath]);
     }
-  return { all, byUuid: new Map(all.map((one) => [one.uuid, one])), byPort, portByName };
+  return {
+    all,
+    byUuid: new Map(all.map((one) => [one.uuid, one])),
+    byPort,
+    portByName,
+    ofNetwork: (name) => byNetwork.get(name) ?? NO_DATAPATHS,
+  };
 }
+
+const NO_DATAPATHS: readonly Datapath[] = [];
 
 export const networkOf = ({ owner }: Datapath): VerifiedNetwork | undefined =>
   owner.kind === 'network' ? owner.network : undefined;

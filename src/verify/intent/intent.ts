@@ -13,14 +13,17 @@ import {
   nodeId,
   nodeSubnets,
 } from '../../api/annotations/node-annotations.ts';
+import { openDefaultPorts, type OpenPort } from '../../api/annotations/pod-annotations.ts';
+import { objectKey } from '../../api/objects.ts';
+import type { Pod } from '../../api/types.ts';
 import { DEFAULT_NETWORK } from '../../api/nad/network-name.ts';
 import type { Findings } from '../findings.ts';
-import type { Snapshot } from '../snapshot.ts';
+import type { Objects, Snapshot } from '../snapshot.ts';
 import { connectionsOf, type VerifiedConnection } from './connections.ts';
 import { networksOf, type VerifiedNetwork } from './networks.ts';
 import { portsOf, type VerifiedPort } from './pods.ts';
 
-interface VerifiedNode {
+export interface VerifiedNode {
   readonly name: string;
   readonly id: number | undefined;
   readonly chassis: string | undefined;
@@ -33,10 +36,17 @@ interface VerifiedNode {
 }
 
 /** An object, and the networks that it lets touch each other. */
-interface Join {
+export interface Join {
   readonly object: string;
   readonly networks: readonly string[];
+  readonly members: ReadonlySet<string>;
 }
+
+const joinOf = (object: string, members: ReadonlySet<string>): Join => ({
+  object,
+  networks: [...members],
+  members,
+});
 
 export interface Intent {
   readonly node: string;
@@ -50,6 +60,15 @@ export interface Intent {
   readonly here: VerifiedNode | undefined;
   /** Of the host's port on the default network of this node: the second address of each subnet (reference/topology.md §2). */
   readonly defaultHostAddresses: readonly string[];
+  /** Ports that pods open on the default network, by `<namespace>/<pod>`; pods that open none are missing. */
+  readonly openPorts: ReadonlyMap<string, readonly OpenPort[]>;
+  /** EgressIPs by their packet marks, and all their addresses. */
+  readonly egressMarks: ReadonlyMap<number, string>;
+  readonly egressAddresses: ReadonlySet<string>;
+  /** Interfaces of `<namespace>/<pod>`. */
+  portsOfPod(pod: string): readonly VerifiedPort[];
+  /** The network that an address of the masquerade subnet stands for. */
+  ownerOf(address: string): VerifiedNetwork | undefined;
   /** A prefix as rows have it. */
   textOf(prefix: Prefix): string;
   /** The object of a network; of one that there is none of, its name. */
@@ -60,7 +79,7 @@ export interface Intent {
   neighbours(network: string): ReadonlyMap<string, string>;
 }
 
-function nodesOf({ objects }: Snapshot): ReadonlyMap<string, VerifiedNode> {
+export function nodesOf({ objects }: Pick<Snapshot, 'objects'>): ReadonlyMap<string, VerifiedNode> {
   return new Map(
     objects.nodes.map((node): [string, VerifiedNode] => {
       const gateway = gatewayConfig(node).value;
@@ -84,7 +103,7 @@ function nodesOf({ objects }: Snapshot): ReadonlyMap<string, VerifiedNode> {
 }
 
 /** Networks that may touch, with the object that wants it: those of a connection, and primary networks of one namespace (OKEP-5252). */
-function joinsOf(
+export function joinsOf(
   networks: readonly VerifiedNetwork[],
   connections: readonly VerifiedConnection[],
 ): readonly Join[] {
@@ -94,39 +113,117 @@ function joinsOf(
       for (const namespace of namespaces)
         byNamespace.set(namespace, (byNamespace.get(namespace) ?? new Set()).add(name));
   return [
-    ...connections.map((one): Join => ({ object: one.object, networks: [...one.networks] })),
+    ...connections.map((one) => joinOf(one.object, one.networks)),
     ...[...byNamespace]
       .filter(([, names]) => names.size > 1)
-      .map(([name, names]): Join => ({ object: `Namespace ${name}`, networks: [...names] })),
+      .map(([name, names]) => joinOf(`Namespace ${name}`, names)),
   ];
 }
 
-function pairsOf(joins: readonly Join[]): ReadonlyMap<string, ReadonlyMap<string, string>> {
-  const pairs = new Map<string, Map<string, string>>();
-  for (const { object, networks } of joins)
-    for (const a of networks)
-      for (const b of networks) {
-        if (a === b) continue;
-        const known = pairs.get(a) ?? new Map<string, string>();
-        if (!known.has(b)) known.set(b, object);
-        pairs.set(a, known);
+/** What joins each network with others: of two joins of the same networks the first one is named. */
+export class Joins {
+  readonly #byNetwork = new Map<string, Join[]>();
+
+  constructor(joins: readonly Join[]) {
+    for (const join of joins)
+      for (const network of join.networks) {
+        const known = this.#byNetwork.get(network);
+        if (known === undefined) this.#byNetwork.set(network, [join]);
+        else known.push(join);
       }
-  return pairs;
+  }
+
+  /** Objects that join a network with others. */
+  of(network: string): readonly Join[] {
+    return this.#byNetwork.get(network) ?? NO_JOINS;
+  }
+
+  between(a: string, b: string): string | undefined {
+    if (a === b) return undefined;
+    return this.of(a).find(({ members }) => members.has(b))?.object;
+  }
+
+  neighbours(network: string): ReadonlyMap<string, string> {
+    const found = new Map<string, string>();
+    for (const { object, networks } of this.of(network))
+      for (const other of networks)
+        if (other !== network && !found.has(other)) found.set(other, object);
+    return found;
+  }
 }
 
-function defaultHostAddresses({ objects, node }: Snapshot): readonly string[] {
+const NO_JOINS: readonly Join[] = [];
+
+export const openPortsOf = (pods: readonly Pod[]): ReadonlyMap<string, readonly OpenPort[]> =>
+  new Map(
+    pods.flatMap((pod): [string, readonly OpenPort[]][] => {
+      const ports = openDefaultPorts(pod).value ?? [];
+      return ports.length === 0 ? [] : [[objectKey(pod.metadata), ports]];
+    }),
+  );
+
+/** Marks of EgressIPs, which nobody has twice. */
+export function egressMarksOf(
+  { egressIps }: Pick<Objects, 'egressIps'>,
+  findings: Findings,
+): ReadonlyMap<number, string> {
+  const marks = new Map<number, string>();
+  for (const { metadata } of egressIps) {
+    const mark = Number(metadata.annotations?.['k8s.ovn.org/egressip-mark']);
+    if (!Number.isInteger(mark)) continue;
+    const object = `EgressIP ${metadata.name}`;
+    const other = marks.get(mark);
+    if (other !== undefined)
+      findings.wrong('identities', object, `has mark ${mark}, as ${other} has`, object);
+    marks.set(mark, object);
+  }
+  return marks;
+}
+
+export const egressAddressesOf = ({ egressIps }: Pick<Objects, 'egressIps'>): ReadonlySet<string> =>
+  new Set(egressIps.flatMap(({ spec }) => spec.egressIPs));
+
+/** Networks by their own addresses in the masquerade subnet. */
+export const ownersOf = (
+  networks: readonly VerifiedNetwork[],
+): ReadonlyMap<string, VerifiedNetwork> =>
+  new Map(
+    networks.flatMap((network) =>
+      [...network.gatewayAddresses, ...network.hostAddresses].map((address) => [address, network]),
+    ),
+  );
+
+export function portsByPod(
+  ports: Iterable<VerifiedPort>,
+): ReadonlyMap<string, readonly VerifiedPort[]> {
+  const byPod = new Map<string, VerifiedPort[]>();
+  for (const port of ports) {
+    const known = byPod.get(port.pod);
+    if (known === undefined) byPod.set(port.pod, [port]);
+    else known.push(port);
+  }
+  return byPod;
+}
+
+export function defaultHostAddresses({
+  objects,
+  node,
+}: Pick<Snapshot, 'objects' | 'node'>): readonly string[] {
   const here = objects.nodes.find(({ metadata }) => metadata.name === node);
   const subnets = here === undefined ? undefined : nodeSubnets(here).value;
   return (subnets?.get(DEFAULT_NETWORK) ?? []).map((cidr) => nthAddress(cidr, 2));
 }
 
-const NOBODY: ReadonlyMap<string, string> = new Map();
+const NO_PORTS: readonly VerifiedPort[] = [];
 
 export function intentOf(snapshot: Snapshot, findings: Findings): Intent {
   const networks = networksOf(snapshot, findings);
   const connections = connectionsOf(snapshot.objects, networks, findings);
   const joins = joinsOf(networks, connections);
-  const pairs = pairsOf(joins);
+  const joined = new Joins(joins);
+  const ports = portsOf(snapshot.objects.pods, networks);
+  const byPod = portsByPod(ports.values());
+  const owners = ownersOf(networks);
   const nodes = nodesOf(snapshot);
   const byName = new Map(networks.map((network) => [network.name, network]));
   return {
@@ -134,16 +231,21 @@ export function intentOf(snapshot: Snapshot, findings: Findings): Intent {
     networks,
     byName,
     byId: new Map(networks.map((network) => [network.id, network])),
-    ports: portsOf(snapshot.objects.pods, networks),
+    ports,
     connections,
     joins,
     nodes,
     here: nodes.get(snapshot.node),
     defaultHostAddresses: defaultHostAddresses(snapshot),
+    openPorts: openPortsOf(snapshot.objects.pods),
+    egressMarks: egressMarksOf(snapshot.objects, findings),
+    egressAddresses: egressAddressesOf(snapshot.objects),
+    portsOfPod: (pod) => byPod.get(pod) ?? NO_PORTS,
+    ownerOf: (address) => owners.get(address),
     textOf: formatPrefix,
     objectOf: (network) =>
       network === undefined ? 'no object' : (byName.get(network)?.object ?? `network ${network}`),
-    joinedBy: (a, b) => pairs.get(a)?.get(b),
-    neighbours: (network) => pairs.get(network) ?? NOBODY,
+    joinedBy: (a, b) => joined.between(a, b),
+    neighbours: (network) => joined.neighbours(network),
   };
 }

@@ -23,32 +23,43 @@ export interface VerifiedPort {
   readonly role: AttachmentRole | undefined;
 }
 
+/** Networks by the NADs that name them. */
+export const byNad = (networks: readonly VerifiedNetwork[]): ReadonlyMap<string, string> =>
+  new Map(networks.flatMap(({ nads, name }) => nads.map((nad) => [nad, name])));
+
 /** Ports of all pods by name. */
 export function portsOf(
   pods: readonly Pod[],
   networks: readonly VerifiedNetwork[],
 ): ReadonlyMap<string, VerifiedPort> {
-  const byNad = new Map(networks.flatMap(({ nads, name }) => nads.map((nad) => [nad, name])));
-  const ports = new Map<string, VerifiedPort>();
-  for (const pod of pods) {
-    const { namespace = '', name, uid = '' } = pod.metadata;
-    for (const [key, entry] of podNetworks(pod).value ?? []) {
-      const network = key === DEFAULT_NAD_KEY ? DEFAULT_NETWORK : byNad.get(nadOfKey(key));
-      if (network === undefined) continue;
-      const port = `${key === DEFAULT_NAD_KEY ? '' : ovnPrefix(key)}${namespace}_${name}`;
-      ports.set(port, {
-        name: port,
-        pod: objectKey(pod.metadata),
-        namespace,
-        network,
-        node: pod.spec.nodeName ?? '',
-        uid,
-        mac: entry.macAddress,
-        addresses: entry.addresses.map(withoutPrefix),
-        tunnelId: entry.tunnelId,
-        role: entry.role,
-      });
-    }
+  const nads = byNad(networks);
+  return new Map(
+    pods.flatMap((pod) => portsOfPod(pod, nads).map((port) => [port.name, port] as const)),
+  );
+}
+
+/** NADs of networks by which a pod has interfaces, whether there are such networks or not. */
+export const nadsOf = (pod: Pod): readonly string[] =>
+  [...(podNetworks(pod).value ?? new Map<string, unknown>()).keys()].map(nadOfKey);
+
+export function portsOfPod(pod: Pod, nads: ReadonlyMap<string, string>): readonly VerifiedPort[] {
+  const ports: VerifiedPort[] = [];
+  const { namespace = '', name, uid = '' } = pod.metadata;
+  for (const [key, entry] of podNetworks(pod).value ?? []) {
+    const network = key === DEFAULT_NAD_KEY ? DEFAULT_NETWORK : nads.get(nadOfKey(key));
+    if (network === undefined) continue;
+    ports.push({
+      name: `${key === DEFAULT_NAD_KEY ? '' : ovnPrefix(key)}${namespace}_${name}`,
+      pod: objectKey(pod.metadata),
+      namespace,
+      network,
+      node: pod.spec.nodeName ?? '',
+      uid,
+      mac: entry.macAddress,
+      addresses: entry.addresses.map(withoutPrefix),
+      tunnelId: entry.tunnelId,
+      role: entry.role,
+    });
   }
   return ports;
 }

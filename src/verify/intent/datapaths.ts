@@ -34,6 +34,8 @@ export interface DatapathLookup {
   /** Of a port of a router or a switch, by its name. */
   readonly byPort: Pick<ReadonlyMap<string, Datapath>, 'get' | 'has'>;
   ofNetwork(name: string): readonly Datapath[];
+  /** Switches and routers that list a port, by its UUID. */
+  holding(port: string): readonly Datapath[];
 }
 
 export interface Datapaths extends DatapathLookup {
@@ -114,13 +116,20 @@ export function datapathsOf(northbound: Tables, intent: Intent): Datapaths {
   const byPort = new Map<string, Datapath>();
   const portByName = new Map<string, Row>();
   const byNetwork = new Map<string, Datapath[]>();
+  const byPortUuid = new Map<string, Datapath[]>();
   for (const table of DATAPATHS)
     for (const row of rowsOf(northbound, table)) {
       const datapath = datapathOf(table, row, names, (uuid) => rows.get(uuid));
       all.push(datapath);
       for (const port of datapath.ports) {
-        byPort.set(text(port, 'name'), datapath);
-        portByName.set(text(port, 'name'), port);
+        const name = text(port, 'name');
+        const holding = byPortUuid.get(uuidOf(port));
+        if (holding === undefined) byPortUuid.set(uuidOf(port), [datapath]);
+        else holding.push(datapath);
+        const known = byPort.get(name);
+        if (known !== undefined && !isBefore(known, datapath)) continue;
+        byPort.set(name, datapath);
+        portByName.set(name, port);
       }
       const network = networkOf(datapath)?.name;
       if (network !== undefined)
@@ -132,8 +141,13 @@ export function datapathsOf(northbound: Tables, intent: Intent): Datapaths {
     byPort,
     portByName,
     ofNetwork: (name) => byNetwork.get(name) ?? NO_DATAPATHS,
+    holding: (port) => byPortUuid.get(port) ?? NO_DATAPATHS,
   };
 }
+
+/** Of two that list one port the last one has it: a router after a switch, then by UUID. */
+export const isBefore = (a: Datapath, b: Datapath): boolean =>
+  a.table === b.table ? a.uuid < b.uuid : a.table === 'Logical_Switch';
 
 const NO_DATAPATHS: readonly Datapath[] = [];
 

@@ -42,6 +42,15 @@ export interface Join {
   readonly members: ReadonlySet<string>;
 }
 
+const ofConnections = new WeakMap<VerifiedConnection, Join>();
+
+/** The same value for the same connection: who compares need not look at its networks. */
+function joinOfConnection(connection: VerifiedConnection): Join {
+  const known = ofConnections.get(connection) ?? joinOf(connection.object, connection.networks);
+  ofConnections.set(connection, known);
+  return known;
+}
+
 const joinOf = (object: string, members: ReadonlySet<string>): Join => ({
   object,
   networks: [...members],
@@ -64,7 +73,7 @@ export interface Intent {
   readonly openPorts: ReadonlyMap<string, readonly OpenPort[]>;
   /** EgressIPs by their packet marks, and all their addresses. */
   readonly egressMarks: ReadonlyMap<number, string>;
-  readonly egressAddresses: ReadonlySet<string>;
+  readonly egressAddresses: Pick<ReadonlySet<string>, 'has'>;
   /** Interfaces of `<namespace>/<pod>`. */
   portsOfPod(pod: string): readonly VerifiedPort[];
   /** The network that an address of the masquerade subnet stands for. */
@@ -113,7 +122,7 @@ export function joinsOf(
       for (const namespace of namespaces)
         byNamespace.set(namespace, (byNamespace.get(namespace) ?? new Set()).add(name));
   return [
-    ...connections.map((one) => joinOf(one.object, one.networks)),
+    ...connections.map(joinOfConnection),
     ...[...byNamespace]
       .filter(([, names]) => names.size > 1)
       .map(([name, names]) => joinOf(`Namespace ${name}`, names)),
@@ -168,7 +177,8 @@ export function egressMarksOf(
   findings: Findings,
 ): ReadonlyMap<number, string> {
   const marks = new Map<number, string>();
-  for (const { metadata } of egressIps) {
+  const sorted = egressIps.toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
+  for (const { metadata } of sorted) {
     const mark = Number(metadata.annotations?.['k8s.ovn.org/egressip-mark']);
     if (!Number.isInteger(mark)) continue;
     const object = `EgressIP ${metadata.name}`;

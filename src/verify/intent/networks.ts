@@ -191,7 +191,10 @@ export function networksOf(
     if (known === undefined) byName.set(read.config.name, [read]);
     else known.push(read);
   }
-  for (const [name, [first, ...others]] of byName)
+  // Of two that claim the same the order says which is named: not that in which they came.
+  const sorted = [...byName].toSorted(([a], [b]) => (a < b ? -1 : 1));
+  for (const [, nads] of sorted) nads.sort((a, b) => (a.key < b.key ? -1 : 1));
+  for (const [name, [first, ...others]] of sorted)
     for (const { key, id } of others)
       if (id !== first.id)
         findings.wrong(
@@ -203,7 +206,7 @@ export function networksOf(
         );
   const networks = [
     memory.defaultNetwork(snapshot),
-    ...[...byName].map(([name, nads]) => memory.network(name, nads, snapshot)),
+    ...sorted.map(([name, nads]) => memory.network(name, nads, snapshot)),
   ];
   const byId = new Map<number, VerifiedNetwork>();
   for (const network of networks) {

@@ -200,7 +200,7 @@ function isWantedAllowance(
   if (type === 'DhcpClients') return match.includes('udp.src') && match.includes('udp.dst');
   if (type !== 'UDNIsolation') return false;
   const name = group === undefined ? '' : text(group, 'name');
-  const hosts = new Set(intent.defaultHostAddresses);
+  const hosts = new Set(intent.here?.defaultHostAddresses);
   const ofHost = new RegExp(`^(in|out)port == @${name} && \\((.+)\\)$`).exec(match)?.[2];
   if (ofHost !== undefined) {
     const addresses = [...ofHost.matchAll(/(?:tpa|spa|target|src) ?== ?([0-9a-fA-F.:]+)/g)].map(

@@ -48,6 +48,36 @@ export interface Datapaths extends DatapathLookup {
 
 const NOBODY: Owner = { kind: 'nobody' };
 
+type Names = readonly (readonly [string, Owner])[];
+
+/** Names follow from the network and the node alone. */
+const namesOfNetworks = new WeakMap<VerifiedNetwork, { readonly node: string; names: Names }>();
+
+/** Names of the switches and routers that a network may have on a node. */
+function namesOf(network: VerifiedNetwork, node: string): Names {
+  const known = namesOfNetworks.get(network);
+  if (known?.node === node) return known.names;
+  const { prefix, topology } = network;
+  const owner = (part: Part): Owner => ({ kind: 'network', network, part });
+  const names: Names = [
+    ...(topology === 'layer3'
+      ? ([
+          [`router ${prefix}ovn_cluster_router`, owner('cluster router')],
+          [`switch ${prefix}${node}`, owner('pods')],
+          [`switch ${prefix}join`, owner('join')],
+          [`switch ${prefix}transit_switch`, owner('transit')],
+        ] as const)
+      : ([
+          [`router ${prefix}transit_router`, owner('cluster router')],
+          [`switch ${prefix}ovn_${topology}_switch`, owner('pods')],
+        ] as const)),
+    [`router GR_${prefix}${node}`, owner('gateway router')],
+    [`switch ext_${prefix}${node}`, owner('external')],
+  ];
+  namesOfNetworks.set(network, { node, names });
+  return names;
+}
+
 /** Switches and routers that the networks may have on this node. */
 export function expectedNames({
   networks,
@@ -55,30 +85,10 @@ export function expectedNames({
   node,
 }: Pick<Intent, 'networks' | 'connections' | 'node'>): ReadonlyMap<string, Owner> {
   const names = new Map<string, Owner>();
-  const add = (
-    table: 'switch' | 'router',
-    name: string,
-    network: VerifiedNetwork,
-    part: Part,
-  ): void => {
-    // Of two networks with one prefix the first one has rows.
-    const key = `${table} ${name}`;
-    if (!names.has(key)) names.set(key, { kind: 'network', network, part });
-  };
-  for (const network of networks.toSorted((a, b) => a.id - b.id)) {
-    const { prefix, topology } = network;
-    if (topology === 'layer3') {
-      add('router', `${prefix}ovn_cluster_router`, network, 'cluster router');
-      add('switch', `${prefix}${node}`, network, 'pods');
-      add('switch', `${prefix}join`, network, 'join');
-      add('switch', `${prefix}transit_switch`, network, 'transit');
-    } else {
-      add('router', `${prefix}transit_router`, network, 'cluster router');
-      add('switch', `${prefix}ovn_${topology}_switch`, network, 'pods');
-    }
-    add('router', `GR_${prefix}${node}`, network, 'gateway router');
-    add('switch', `ext_${prefix}${node}`, network, 'external');
-  }
+  // Of two networks with one prefix the first one has rows.
+  for (const network of networks.toSorted((a, b) => a.id - b.id))
+    for (const [name, owner] of namesOf(network, node))
+      if (!names.has(name)) names.set(name, owner);
   for (const connection of connections)
     names.set(`router connect_router_${connection.name}`, { kind: 'connection', connection });
   return names;

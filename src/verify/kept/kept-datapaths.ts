@@ -123,9 +123,11 @@ export class KeptDatapaths {
     const before = this.#names;
     const now = expectedNames(of);
     this.#names = now;
-    for (const name of new Set([...before.keys(), ...now.keys()]))
-      if (!isSameOwner(before.get(name), now.get(name)))
-        for (const uuid of this.#byName.of(name)) this.#stale.add(uuid);
+    const touch = (name: string): void => {
+      for (const uuid of this.#byName.of(name)) this.#stale.add(uuid);
+    };
+    for (const name of before.keys()) if (!now.has(name)) touch(name);
+    for (const [name, owner] of now) if (!isSameOwner(before.get(name), owner)) touch(name);
   }
 
   /** Makes those anew that something has changed of; gives them as they were and are, and the keys that are asked for by others than before. */

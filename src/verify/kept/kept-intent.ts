@@ -9,7 +9,6 @@ import type { Pod } from '../../api/types.ts';
 import { Findings } from '../findings.ts';
 import { connectionsOf, type VerifiedConnection } from '../intent/connections.ts';
 import {
-  defaultHostAddresses,
   egressAddressesOf,
   egressMarksOf,
   Joins,
@@ -36,7 +35,6 @@ interface Few {
   readonly allJoins: Intent['joins'];
   readonly joins: Joins;
   readonly nodes: ReadonlyMap<string, VerifiedNode>;
-  readonly defaultHostAddresses: readonly string[];
   readonly egressMarks: ReadonlyMap<number, string>;
   readonly egressAddresses: ReadonlySet<string>;
 }
@@ -56,7 +54,6 @@ const READ: Readonly<Record<string, (few: Few, key: string, node: string) => unk
   'all joins': ({ allJoins }) => allJoins,
   'all nodes': ({ nodes }) => nodes,
   'all marks': ({ egressMarks }) => egressMarks,
-  'host addresses': (few) => few.defaultHostAddresses,
 };
 
 /** Of two values that are alike the earlier one, so that what holds it stays the same. */
@@ -124,7 +121,6 @@ export class KeptIntent {
       allJoins,
       joins: new Joins(allJoins),
       nodes: nodesOf(snapshot),
-      defaultHostAddresses: defaultHostAddresses(snapshot),
       egressMarks: egressMarksOf(objects, findings),
       egressAddresses: egressAddressesOf(objects),
     };
@@ -217,10 +213,6 @@ export class KeptIntent {
       get here() {
         note('here');
         return few().nodes.get(this.node);
-      },
-      get defaultHostAddresses() {
-        note('host addresses');
-        return few().defaultHostAddresses;
       },
       openPorts: new NotedMap(
         readers,

@@ -3,7 +3,6 @@
  * balancer, tunnel key and row of QoS is a unit, and is known to have read certain rows and objects; when one of those is another one, the unit is judged again.
  * It finds what a proof from nothing finds (verify.ts), by the same checks.
  */
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import {
   checkGroupAllowances,
   checkHomeAllowances,
@@ -24,9 +23,6 @@ import { KeptIntent } from './kept-intent.ts';
 import { KeptRows, type ChangedRows } from './kept-rows.ts';
 import { KeptServices } from './kept-services.ts';
 import { Readers, type Unit } from './readers.ts';
-
-/** Milliseconds after which others get their turn. */
-const LONGEST_STEP = 10;
 
 type Kind = keyof Objects;
 
@@ -111,18 +107,10 @@ export class KeptProof {
     return this.#readers.waiting;
   }
 
-  /** Judges what waits, at most so many milliseconds (one unit at least). */
+  /** Judges what waits, for about so many milliseconds (one unit at least), so that others may have their turn before the rest. */
   judge(milliseconds = Number.POSITIVE_INFINITY): void {
     const end = performance.now() + milliseconds;
     while (this.#readers.judgeOne() && performance.now() < end);
-  }
-
-  /** Judges all that waits, and lets others have their turn between. Rejects when `signal` aborts. */
-  async settle(signal: AbortSignal): Promise<void> {
-    while (this.waiting > 0) {
-      this.judge(LONGEST_STEP);
-      await nextTurn(undefined, { signal });
-    }
   }
 
   get violations(): readonly Violation[] {

@@ -317,17 +317,14 @@ test('one pod is judged with its switch, and not the other network', () => {
   expect(proof.violations.map(({ networks }) => networks)).toEqual([['blue_net'], ['blue_net']]);
 });
 
-test('what waits is judged a little at a time, and ends when it is asked to', async () => {
+test('what waits is judged a little at a time', () => {
   const begin = snapshot({ host: {} });
   const proof = new KeptProof(begin.node, begin.settings);
   proof.apply(changesBetween(undefined, begin));
-  const { waiting } = proof;
-  proof.judge(0);
-  expect(proof.waiting).toBe(waiting - 1);
-  const stop = new AbortController();
-  stop.abort();
-  await expect(proof.settle(stop.signal)).rejects.toThrow('abort');
-  await proof.settle(new AbortController().signal);
+  for (let { waiting } = proof; waiting > 0; waiting -= 1) {
+    expect(proof.waiting).toBe(waiting);
+    proof.judge(0);
+  }
   expect(proof.waiting).toBe(0);
   expect(textsOf(proof)).toEqual(fromNothing(begin));
 });

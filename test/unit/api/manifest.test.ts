@@ -115,6 +115,7 @@ metadata: { name: blue }
         apiVersion: 'apps/v1',
         kind: 'Deployment',
         object: 'Deployment web',
+        written: { apiVersion: 'apps/v1', kind: 'Deployment', metadata: { name: 'web' } },
       },
     ]);
   });

@@ -80,7 +80,8 @@ export class KeptDatapaths {
       },
       holding: (port) => {
         readers.note('holding', port);
-        return this.#found(this.#byPort.of(port));
+        // One that is listed and has no row is no port.
+        return this.#ports.has(port) ? this.#found(this.#byPort.of(port)) : [];
       },
     };
   }

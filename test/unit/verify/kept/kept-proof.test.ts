@@ -84,7 +84,7 @@ const MORE: Readonly<Record<string, readonly Row[]>> = {
   ],
   QoS: [{ _uuid: ['uuid', 'qos'], match: 'ip', action: map({ mark: '4098' }) }],
   Port_Group: [
-    { _uuid: ['uuid', 'group'], name: 'g', ports: uuids(['blue_net pod']), acls: uuids(['acl 1']) },
+    { _uuid: ['uuid', 'group'], name: 'g', ports: uuids(['leg']), acls: uuids(['acl 1']) },
   ],
   DHCP_Options: [
     { _uuid: ['uuid', 'dhcp'], cidr: '10.99.0.0/16', options: map({ router: '10.20.0.1' }) },
@@ -197,6 +197,25 @@ const slice = (address: string): Objects['slices'][number] => ({
   endpoints: [{ addresses: [address] }],
 });
 
+/** With a leg on the default network, which is closed. */
+const withLeg = (one: Objects['pods'][number]): Objects['pods'][number] => {
+  const networks = JSON.parse(
+    one.metadata.annotations?.['k8s.ovn.org/pod-networks'] ?? '{}',
+  ) as Readonly<Record<string, unknown>>;
+  const leg = {
+    ip_addresses: ['10.128.0.9/24'],
+    mac_address: '0a:58:0a:80:00:09',
+    role: 'infrastructure-locked',
+  };
+  return {
+    ...one,
+    metadata: {
+      ...one.metadata,
+      annotations: { 'k8s.ovn.org/pod-networks': JSON.stringify({ default: leg, ...networks }) },
+    },
+  };
+};
+
 const world = connectedSnapshot();
 const [connect] = world.objects.connects;
 if (connect === undefined) throw new Error('the world has no connection');
@@ -213,6 +232,7 @@ const OBJECTS: { readonly [K in keyof Objects]?: readonly (readonly Objects[K][n
   pods: [
     [pod('blue', 'a', 3), pod('green', 'a', 3)],
     [pod('blue', 'a', 4)],
+    [withLeg(pod('blue', 'a', 3)), pod('green', 'a', 3)],
     [
       pod('blue', 'a', 3),
       {
@@ -276,7 +296,26 @@ function step(read: Snapshot, original: Tables, number: (below: number) => numbe
 }
 
 describe('after every step of a history of changes', () => {
-  const original: Tables = new Map([...world.northbound, ...Object.entries(MORE)]);
+  const [first, ...others] = world.northbound.get('Logical_Switch') ?? [];
+  const original: Tables = new Map([
+    ...world.northbound,
+    ...Object.entries(MORE),
+    [
+      'Logical_Switch',
+      [
+        { ...first, load_balancer: uuids(['lb 1']) },
+        ...others,
+        { _uuid: ['uuid', 'home'], name: 'n1', ports: uuids(['leg']), acls: uuids([]) },
+      ],
+    ],
+    [
+      'Logical_Switch_Port',
+      [
+        ...(world.northbound.get('Logical_Switch_Port') ?? []),
+        { _uuid: ['uuid', 'leg'], name: 'blue_a', type: '', options: map({}) },
+      ],
+    ],
+  ]);
   const begin: Snapshot = { ...world, host: {}, northbound: original };
 
   test.each(Array.from({ length: 24 }, (_, seed) => seed))(

@@ -86,20 +86,20 @@ function podWays(port: Row, pod: VerifiedPort, network: VerifiedNetwork, finding
     wrong(`is disabled: nothing of Pod ${pod.pod} passes, and no object wants that`);
 }
 
-/** What DHCP answers a port: a router of another subnet would lead what it sends there, or nowhere. */
+/** What DHCP answers the pods of a switch: a router of another subnet would lead what they send there, or nowhere. */
 export function checkDhcp(
-  port: Row,
-  { table, owner }: Datapath,
+  { table, owner, ports }: Datapath,
   northbound: NorthboundRows,
   intent: Intent,
   findings: Findings,
 ): void {
   if (table !== 'Logical_Switch' || owner.kind !== 'network') return;
-  for (const column of ['dhcpv4_options', 'dhcpv6_options']) {
-    const uuid = text(port, column);
-    const answer = uuid === '' ? undefined : northbound.find('DHCP_Options', uuid);
-    if (answer !== undefined) dhcpAnswer(answer, port, owner.network, intent, findings);
-  }
+  for (const port of ports)
+    for (const column of ['dhcpv4_options', 'dhcpv6_options']) {
+      const uuid = text(port, column);
+      const answer = uuid === '' ? undefined : northbound.find('DHCP_Options', uuid);
+      if (answer !== undefined) dhcpAnswer(answer, port, owner.network, intent, findings);
+    }
 }
 
 function dhcpAnswer(

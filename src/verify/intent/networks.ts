@@ -191,10 +191,7 @@ export function networksOf(
     if (known === undefined) byName.set(read.config.name, [read]);
     else known.push(read);
   }
-  // Of two that claim the same the order says which is named: not that in which they came.
-  const sorted = [...byName].toSorted(([a], [b]) => (a < b ? -1 : 1));
-  for (const [, nads] of sorted) nads.sort((a, b) => (a.key < b.key ? -1 : 1));
-  for (const [name, [first, ...others]] of sorted)
+  for (const [name, [first, ...others]] of byName)
     for (const { key, id } of others)
       if (id !== first.id)
         findings.wrong(
@@ -206,7 +203,7 @@ export function networksOf(
         );
   const networks = [
     memory.defaultNetwork(snapshot),
-    ...sorted.map(([name, nads]) => memory.network(name, nads, snapshot)),
+    ...[...byName].map(([name, nads]) => memory.network(name, nads, snapshot)),
   ];
   const byId = new Map<number, VerifiedNetwork>();
   for (const network of networks) {

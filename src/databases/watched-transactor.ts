@@ -2,7 +2,7 @@
 import type { Operation, Outcome, TransactOptions, Transactor } from 'ovsdb-client-ts';
 
 /** Milliseconds: a transaction with the rows of many networks takes less. */
-export const TRANSACTION_GRACE = 15_000;
+const TRANSACTION_GRACE = 15_000;
 
 /** Milliseconds since the epoch, which can be set, and since some moment, which only go forward. */
 export interface Times {

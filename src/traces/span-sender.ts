@@ -79,7 +79,7 @@ export class SpanSender implements AsyncDisposable {
     if (this.#timer !== undefined || this.#sending !== undefined) return;
     this.#timer = setTimeout(() => {
       this.#timer = undefined;
-      this.#sending = this.#sendBatch().then(() => {
+      this.#sending = this.#sendBatch().finally(() => {
         this.#sending = undefined;
         if (this.#queue.length > 0) this.#soon();
       });

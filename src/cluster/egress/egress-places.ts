@@ -3,7 +3,7 @@ import type { EgressAssignment, EgressItem } from '../../allocators/egress-addre
 import type { ObjectEvent } from '../../store/store.ts';
 
 /** The node that has an address, or had it last. */
-export interface EgressPlace {
+interface EgressPlace {
   readonly node: string;
   /** Why it left, in words: undefined while it is there, or where nothing is known. */
   readonly why: string | undefined;

@@ -38,7 +38,7 @@ export function checkCut(intent: Intent, datapaths: Datapaths, findings: Finding
 }
 
 /** Ways that lead out of one switch or router; those that were found go into `crossings`. */
-export function cutAt(
+function cutAt(
   datapath: Datapath,
   intent: Intent,
   datapaths: DatapathLookup,

@@ -250,7 +250,7 @@ function transitPort(
 }
 
 /** The tunnel key that a switch or router asks for. */
-export const requestedKey = ({ table, row }: Datapath): string | undefined =>
+const requestedKey = ({ table, row }: Datapath): string | undefined =>
   member(row, table === 'Logical_Switch' ? 'other_config' : 'options', 'requested-tnl-key');
 
 /** Keys that switches and routers ask for: those that all zones share are the network's own. */
@@ -270,7 +270,7 @@ const byName = (a: Datapath, b: Datapath): number =>
   `${a.name} ${a.uuid}` < `${b.name} ${b.uuid}` ? -1 : 1;
 
 /** One key, and all that ask for it. */
-export function checkKey(
+function checkKey(
   key: string,
   those: readonly Datapath[],
   intent: Intent,

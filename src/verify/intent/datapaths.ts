@@ -14,7 +14,7 @@ export type Part =
   | 'connect router';
 
 /** Whose a switch or router is. */
-export type Owner =
+type Owner =
   | { readonly kind: 'network'; readonly network: VerifiedNetwork; readonly part: Part }
   | { readonly kind: 'connection'; readonly connection: VerifiedConnection }
   | { readonly kind: 'nobody' };
@@ -47,7 +47,7 @@ export interface Datapaths extends DatapathLookup {
 const NOBODY: Owner = { kind: 'nobody' };
 
 /** Switches and routers that the networks may have on this node. */
-export function expectedNames({
+function expectedNames({
   networks,
   connections,
   node,
@@ -82,10 +82,10 @@ export function expectedNames({
   return names;
 }
 
-export const DATAPATHS = ['Logical_Switch', 'Logical_Router'] as const;
+const DATAPATHS = ['Logical_Switch', 'Logical_Router'] as const;
 
 /** A switch or router with its owner by `names`, and its ports by their UUIDs. */
-export function datapathOf(
+function datapathOf(
   table: Datapath['table'],
   row: Row,
   names: ReadonlyMap<string, Owner>,

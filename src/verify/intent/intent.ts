@@ -23,7 +23,7 @@ import { connectionsOf, type VerifiedConnection } from './connections.ts';
 import { networksOf, type VerifiedNetwork } from './networks.ts';
 import { portsOf, type VerifiedPort } from './pods.ts';
 
-export interface VerifiedNode {
+interface VerifiedNode {
   readonly name: string;
   readonly id: number | undefined;
   readonly chassis: string | undefined;
@@ -36,7 +36,7 @@ export interface VerifiedNode {
 }
 
 /** An object, and the networks that it lets touch each other. */
-export interface Join {
+interface Join {
   readonly object: string;
   readonly networks: readonly string[];
   readonly members: ReadonlySet<string>;
@@ -79,7 +79,7 @@ export interface Intent {
   neighbours(network: string): ReadonlyMap<string, string>;
 }
 
-export function nodesOf({ objects }: Pick<Snapshot, 'objects'>): ReadonlyMap<string, VerifiedNode> {
+function nodesOf({ objects }: Pick<Snapshot, 'objects'>): ReadonlyMap<string, VerifiedNode> {
   return new Map(
     objects.nodes.map((node): [string, VerifiedNode] => {
       const gateway = gatewayConfig(node).value;
@@ -103,7 +103,7 @@ export function nodesOf({ objects }: Pick<Snapshot, 'objects'>): ReadonlyMap<str
 }
 
 /** Networks that may touch, with the object that wants it: those of a connection, and primary networks of one namespace (OKEP-5252). */
-export function joinsOf(
+function joinsOf(
   networks: readonly VerifiedNetwork[],
   connections: readonly VerifiedConnection[],
 ): readonly Join[] {
@@ -121,7 +121,7 @@ export function joinsOf(
 }
 
 /** What joins each network with others: of two joins of the same networks the first one is named. */
-export class Joins {
+class Joins {
   readonly #byNetwork = new Map<string, Join[]>();
 
   constructor(joins: readonly Join[]) {
@@ -154,7 +154,7 @@ export class Joins {
 
 const NO_JOINS: readonly Join[] = [];
 
-export const openPortsOf = (pods: readonly Pod[]): ReadonlyMap<string, readonly OpenPort[]> =>
+const openPortsOf = (pods: readonly Pod[]): ReadonlyMap<string, readonly OpenPort[]> =>
   new Map(
     pods.flatMap((pod): [string, readonly OpenPort[]][] => {
       const ports = openDefaultPorts(pod).value ?? [];
@@ -163,7 +163,7 @@ export const openPortsOf = (pods: readonly Pod[]): ReadonlyMap<string, readonly 
   );
 
 /** Marks of EgressIPs, which nobody has twice. */
-export function egressMarksOf(
+function egressMarksOf(
   { egressIps }: Pick<Objects, 'egressIps'>,
   findings: Findings,
 ): ReadonlyMap<number, string> {
@@ -180,22 +180,18 @@ export function egressMarksOf(
   return marks;
 }
 
-export const egressAddressesOf = ({ egressIps }: Pick<Objects, 'egressIps'>): ReadonlySet<string> =>
+const egressAddressesOf = ({ egressIps }: Pick<Objects, 'egressIps'>): ReadonlySet<string> =>
   new Set(egressIps.flatMap(({ spec }) => spec.egressIPs));
 
 /** Networks by their own addresses in the masquerade subnet. */
-export const ownersOf = (
-  networks: readonly VerifiedNetwork[],
-): ReadonlyMap<string, VerifiedNetwork> =>
+const ownersOf = (networks: readonly VerifiedNetwork[]): ReadonlyMap<string, VerifiedNetwork> =>
   new Map(
     networks.flatMap((network) =>
       [...network.gatewayAddresses, ...network.hostAddresses].map((address) => [address, network]),
     ),
   );
 
-export function portsByPod(
-  ports: Iterable<VerifiedPort>,
-): ReadonlyMap<string, readonly VerifiedPort[]> {
+function portsByPod(ports: Iterable<VerifiedPort>): ReadonlyMap<string, readonly VerifiedPort[]> {
   const byPod = new Map<string, VerifiedPort[]>();
   for (const port of ports) {
     const known = byPod.get(port.pod);
@@ -205,7 +201,7 @@ export function portsByPod(
   return byPod;
 }
 
-export function defaultHostAddresses({
+function defaultHostAddresses({
   objects,
   node,
 }: Pick<Snapshot, 'objects' | 'node'>): readonly string[] {

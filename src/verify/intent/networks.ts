@@ -113,7 +113,7 @@ interface ReadNad {
 }
 
 /** What was read before of NADs that have not changed since: those are the same values. */
-export class NetworkMemory {
+class NetworkMemory {
   readonly #readings = new WeakMap<NetworkAttachmentDefinition, ReadNad | 'none'>();
   readonly #networks = new Map<string, { nads: readonly ReadNad[]; network: VerifiedNetwork }>();
   #defaultNetwork: VerifiedNetwork | undefined;

@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { isRecorded, podTrace } from '../../../src/traces/pod-trace.ts';
 import { TRACE_PARENT } from '../../../src/traces/trace-parent.ts';

@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { parseTraceParent } from '../../../src/traces/trace-parent.ts';
 
@@ -41,7 +41,7 @@ test.each([
 
 const digits = (count: number): fc.Arbitrary<string> =>
   fc.string({
-    unit: fc.constantFrom(...'0123456789abcdef'),
+    unit: fc.constantFrom(...Array.from('0123456789abcdef')),
     minLength: count,
     maxLength: count,
   });

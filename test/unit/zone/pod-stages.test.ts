@@ -58,7 +58,7 @@ class Bed {
     const key = `${after.metadata.namespace}/${after.metadata.name}`;
     const before = this.#pods.get(key);
     this.#pods.set(key, after);
-    this.#changed({ key, before, after } as Change<Pod>);
+    this.#changed({ key, before, after });
     return after;
   }
 

@@ -7,7 +7,7 @@ import {
   type ObjectName,
   type PacketQuestion,
 } from '../packets/asked-packet.ts';
-import { joined, nextQuestion } from '../packets/joined-report.ts';
+import { joined, nextQuestions } from '../packets/joined-report.ts';
 import { packetReportText, type PacketReport, type Verdict } from '../packets/packet-report.ts';
 import { askedOrigin } from '../views/asked-origin.ts';
 import { originText, originTitle, type ExplainReport } from '../views/origin.ts';
@@ -173,20 +173,13 @@ async function explainPacket(
   const isAnyNode =
     configuration.node === undefined && (isPlugin() || configuration.knownNodes.length > 0);
   const first = await ask(question, isAnyNode ? await nodeOfPod(configuration, pod) : undefined);
-  const next = isAnyNode ? nextQuestion(first) : undefined;
+  const next = isAnyNode ? nextQuestions(first) : [];
+  const others: PacketReport[] = [];
+  if (next.every(({ node }) => isPlugin() || configuration.knownNodes.includes(node)))
+    for (const { node, destination = question.destination } of next)
+      others.push(await ask({ ...question, destination }, node));
   const { source, ...answer } =
-    next === undefined || !(isPlugin() || configuration.knownNodes.includes(next.node))
-      ? first
-      : {
-          ...joined(
-            first,
-            await ask(
-              { ...question, destination: next.destination ?? question.destination },
-              next.node,
-            ),
-          ),
-          source: first.source,
-        };
+    others.length === 0 ? first : { ...joined(first, others), source: first.source };
   if (options.json === true) printJson({ source, ...answer });
   else {
     const { packet, verdict } = answer;

@@ -1,4 +1,4 @@
-/** What two nodes say of one packet, as one answer: that of the pod that sends, and that to which it goes through the tunnel. Pure. */
+/** What several nodes say of one packet, as one answer: that of the pod that sends, and those to which it goes through the tunnel. Pure. */
 import type { PacketReport } from './packet-report.ts';
 
 export interface NextQuestion {
@@ -8,41 +8,71 @@ export interface NextQuestion {
   readonly destination?: string;
 }
 
-/** Who knows the rest of the way; undefined where this answer has all of it, or nobody can say which endpoint of several it goes to. */
-export function nextQuestion(report: PacketReport): NextQuestion | undefined {
-  const { verdict, part, passesHere, legs, destination } = report;
-  if (verdict !== "can't be decided here" || part !== 'sends' || passesHere !== true)
-    return undefined;
-  const end = legs.find(({ direction }) => direction === 'there')?.end;
-  const node = destination.node ?? (end?.kind === 'node' ? end.node : undefined);
-  const [endpoint, ...others] = destination.endpoints ?? [];
-  if (node === undefined || others.length > 0) return undefined;
-  if (endpoint === undefined) return { node };
-  const { protocol } = destination;
-  return { node, destination: `${endpoint}${protocol === undefined ? '' : `/${protocol}`}` };
+const OPEN = "can't be decided here";
+
+/** Who knows the rest of the way, of a service for each endpoint elsewhere; nobody where this answer has all of it, or nobody can say where it goes. */
+export function nextQuestions(report: PacketReport): readonly NextQuestion[] {
+  const { node: here, verdict, part, passesHere, legs, destination, notes } = report;
+  const { endpoints = [], endpointNodes = {}, protocol } = destination;
+  if (verdict !== OPEN) return [];
+  const asked = (endpoint: string): string =>
+    `${endpoint}${protocol === undefined ? '' : `/${protocol}`}`;
+  const [endpoint, ...others] = endpoints;
+  if (others.length === 0) {
+    const end = legs.find(({ direction }) => direction === 'there')?.end;
+    const node = destination.node ?? (end?.kind === 'node' ? end.node : undefined);
+    if (part !== 'sends' || passesHere !== true || node === undefined) return [];
+    return [{ node, ...(endpoint === undefined ? {} : { destination: asked(endpoint) }) }];
+  }
+  // What went to endpoints of this node has arrived, and what did not went through the tunnel.
+  const isOpen = legs.every(
+    ({ end }) => end.kind === 'node' || (end.kind === 'pod' && end.isMeant),
+  );
+  const questions = endpoints.flatMap((one) => {
+    const node = endpointNodes[one];
+    return node === undefined || node === here ? [] : [{ node, destination: asked(one) }];
+  });
+  const isKnown = endpoints.every((one) => endpointNodes[one] !== undefined);
+  return isOpen && isKnown && notes.length === 0 && part !== 'receives' ? questions : [];
 }
 
-/** `second` is the answer to the next question of `first`. */
-export function joined(first: PacketReport, second: PacketReport): PacketReport {
-  const verdict =
-    second.verdict === "can't be decided here" && second.passesHere === true
-      ? 'reaches'
-      : second.verdict;
-  const why =
-    verdict === 'reaches'
-      ? `Node ${first.node} sends it through the tunnel, and node ${second.node} brings it to the pod, and the answer back.`
-      : `It goes through the tunnel to node ${second.node}. ${second.why}`;
+const verdictOf = ({ verdict, passesHere }: PacketReport): PacketReport['verdict'] =>
+  verdict === OPEN && passesHere === true ? 'reaches' : verdict;
+
+/** `others` are the answers to the next questions of `first`, of which there are some. */
+export function joined(first: PacketReport, others: readonly PacketReport[]): PacketReport {
+  const open = others.filter((one) => verdictOf(one) !== 'reaches');
+  const lost = open.filter((one) => verdictOf(one) === 'does not reach');
+  const { endpoints = [] } = first.destination;
+  const isAll = lost.length === Math.max(1, endpoints.length);
+  const [only, ...more] = others;
+  const isService = endpoints.length > 1 || only === undefined || more.length > 0;
   const onNode = ({ node, legs }: PacketReport): PacketReport['legs'] =>
     legs.map((leg) => ({ ...leg, node }));
   return {
     ...first,
-    verdict,
+    verdict: open.length === 0 ? 'reaches' : isAll ? 'does not reach' : OPEN,
     part: 'whole',
-    why,
-    destination: { ...first.destination, node: second.node },
-    stoppedBy: second.stoppedBy,
-    remedies: second.remedies,
-    legs: [...onNode(first), ...onNode(second)],
-    notes: [...new Set([...first.notes, ...second.notes])],
+    why: isService
+      ? ofEndpoints(endpoints.length, open, isAll)
+      : open.length === 0
+        ? `Node ${first.node} sends it through the tunnel, and node ${only.node} brings it to the pod, and the answer back.`
+        : `It goes through the tunnel to node ${only.node}. ${only.why}`,
+    destination: {
+      ...first.destination,
+      ...(isService ? {} : { node: only.node }),
+    },
+    stoppedBy: open.flatMap(({ stoppedBy }) => stoppedBy),
+    remedies: [...new Set(open.flatMap(({ remedies }) => remedies))],
+    legs: [first, ...others].flatMap(onNode),
+    notes: [...new Set([first, ...others].flatMap(({ notes }) => notes))],
   };
+}
+
+function ofEndpoints(count: number, open: readonly PacketReport[], isAll: boolean): string {
+  if (open.length === 0)
+    return `It arrives, whichever of ${count} endpoints it gets, and the answer comes back.`;
+  const what = isAll ? 'No endpoint is reached' : 'Some endpoints are reached and others are not';
+  const why = [...new Set(open.map((one) => `On node ${one.node}: ${one.why}`))];
+  return `${what}. ${why.join(' ')}`;
 }

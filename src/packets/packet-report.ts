@@ -27,6 +27,8 @@ export interface PacketEnd {
   readonly node?: string;
   /** Of a service: addresses and ports among which its load balancer chooses here. */
   readonly endpoints?: readonly string[];
+  /** Of several endpoints: the nodes that they are on, as far as slices say. */
+  readonly endpointNodes?: Readonly<Record<string, string>>;
 }
 
 /** A flow that decided something, and who wants it. */

@@ -3,6 +3,7 @@
  * flow that decides something whose it is. It sends nothing and changes nothing.
  */
 import { contains, overlaps, parsePrefix, withoutPrefix } from '../allocators/addresses.ts';
+import { endpointSlices } from '../api/kinds.ts';
 import { packetText, type AskedPacket } from '../packets/asked-packet.ts';
 import { CLIENT_PORT, sendingInterface } from '../packets/microflow.ts';
 import type { Leg, PacketEnd, PacketReport } from '../packets/packet-report.ts';
@@ -72,6 +73,9 @@ export async function explainedPacket(
     destination: {
       ...common.destination,
       ...(endpoints.length === 0 ? {} : { endpoints }),
+      ...(endpoints.length < 2 || target.namespace === undefined
+        ? {}
+        : { endpointNodes: await endpointNodes(source, target.namespace, endpoints, signal) }),
     },
     part,
     sender: {
@@ -83,6 +87,26 @@ export async function explainedPacket(
     ...judged(tries, part, sender, { ...meantBy(source, target, network), endpoints }, missing),
     legs: shownLegs(tries),
   };
+}
+
+/** By the slices of a namespace; those of which two say another node are left out. */
+async function endpointNodes(
+  { objects }: WalkSource,
+  namespace: string,
+  endpoints: readonly string[],
+  signal: AbortSignal,
+): Promise<Readonly<Record<string, string>>> {
+  const nodes = new Map<string, Set<string>>();
+  for (const slice of await objects.list(endpointSlices, signal, { namespace }))
+    for (const { addresses = [], nodeName } of slice.endpoints ?? [])
+      for (const address of nodeName === undefined ? [] : addresses)
+        nodes.set(address, (nodes.get(address) ?? new Set()).add(nodeName ?? ''));
+  const nodeOf = (endpoint: string): readonly (readonly [string, string])[] => {
+    const address = endpoint.slice(0, endpoint.lastIndexOf(':')).replaceAll(/[[\]]/g, '');
+    const [node, ...others] = nodes.get(address) ?? [];
+    return node === undefined || others.length > 0 ? [] : [[endpoint, node]];
+  };
+  return Object.fromEntries(endpoints.flatMap(nodeOf));
 }
 
 const hasAddress = ({ networks }: KnownPod, address: string): boolean =>

@@ -245,6 +245,10 @@ describe(
         verdict: 'reaches',
         why: 'It arrives, whichever of 2 endpoints it gets, and the answer comes back.',
       });
+      const { endpoints = [], endpointNodes = {} } = report.destination;
+      expect(endpoints).toHaveLength(2);
+      expect(Object.keys(endpointNodes)).toEqual(endpoints);
+      expect(new Set(Object.values(endpointNodes))).toEqual(new Set([report.node]));
     });
 
     test('an echo to a pod that is closed, and one to a pod that is not', async () => {

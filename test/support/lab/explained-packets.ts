@@ -3,7 +3,7 @@ import { probe, type Endpoint, type ProbeResult } from '../../../src/lab/connect
 import { daemonSocket } from '../../../src/lab/daemons.ts';
 import type { LabRecord } from '../../../src/lab/state-file.ts';
 import { connectControl } from '../../../src/control/control-client.ts';
-import { joined, nextQuestion } from '../../../src/packets/joined-report.ts';
+import { joined, nextQuestions } from '../../../src/packets/joined-report.ts';
 import type { PacketReport } from '../../../src/packets/packet-report.ts';
 
 export interface Asking {
@@ -47,14 +47,10 @@ async function explain(
 /** The node of the pod that sends says the first part of the way, and where it goes on another node, that one the second. */
 export async function said(lab: LabRecord, asking: Asking): Promise<Said> {
   const report = await explain(lab, asking.from.node, asking.from.pod, destinationOf(asking));
-  const next = nextQuestion(report);
-  const both =
-    next === undefined
-      ? report
-      : joined(
-          report,
-          await explain(lab, next.node, asking.from.pod, next.destination ?? destinationOf(asking)),
-        );
+  const others: PacketReport[] = [];
+  for (const { node, destination = destinationOf(asking) } of nextQuestions(report))
+    others.push(await explain(lab, node, asking.from.pod, destination));
+  const both = others.length === 0 ? report : joined(report, others);
   const verdict = both.verdict === "can't be decided here" ? 'undecided' : both.verdict;
   return { asking, report, verdict };
 }

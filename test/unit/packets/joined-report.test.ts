@@ -1,6 +1,6 @@
 /** One answer of two nodes: who is asked next, and what both say together. */
 import { describe, expect, test } from 'vitest';
-import { joined, nextQuestion } from '../../../src/packets/joined-report.ts';
+import { joined, nextQuestions } from '../../../src/packets/joined-report.ts';
 import {
   packetReportText,
   type LegEnd,
@@ -29,13 +29,13 @@ const taken = report('n2', arrived, { part: 'receives' });
 
 describe('who is asked next', () => {
   test('the node of the pod, of what goes through the tunnel', () => {
-    expect(nextQuestion(sent)).toEqual({ node: 'n2' });
+    expect(nextQuestions(sent)).toEqual([{ node: 'n2' }]);
   });
 
   test('of an address the node to which it goes', () => {
-    expect(nextQuestion({ ...sent, destination: { address: '10.20.0.6' } })).toEqual({
-      node: 'n2',
-    });
+    expect(nextQuestions({ ...sent, destination: { address: '10.20.0.6' } })).toEqual([
+      { node: 'n2' },
+    ]);
   });
 
   test('of a service its only endpoint, by the protocol of its port', () => {
@@ -46,12 +46,61 @@ describe('who is asked next', () => {
       protocol: 'udp' as const,
       endpoints: ['[fd00::6]:5353'],
     };
-    expect(nextQuestion({ ...sent, destination })).toEqual({
-      node: 'n2',
-      destination: '[fd00::6]:5353/udp',
+    expect(nextQuestions({ ...sent, destination })).toEqual([
+      { node: 'n2', destination: '[fd00::6]:5353/udp' },
+    ]);
+  });
+
+  test('of several endpoints those of other nodes, each for itself', () => {
+    const endpoints = ['10.20.0.6:80', '10.20.1.6:80', '10.20.2.6:80'];
+    const destination = {
+      object: 'Service red/web',
+      address: '10.96.0.7',
+      port: 80,
+      protocol: 'tcp' as const,
+      endpoints,
+      endpointNodes: { '10.20.0.6:80': 'n1', '10.20.1.6:80': 'n2', '10.20.2.6:80': 'n3' },
+    };
+    const there = { direction: 'there', from: '10.20.0.5', to: '10.96.0.7', hops: [] } as const;
+    const legs = [arrived, tunnel].map((end) => ({ ...there, end }));
+    const { passesHere: _, ...service } = report('n1', tunnel, {
+      part: 'whole',
+      destination,
+      legs,
     });
-    const endpoints = [...destination.endpoints, '[fd00::7]:5353'];
-    expect(nextQuestion({ ...sent, destination: { ...destination, endpoints } })).toBeUndefined();
+    expect(nextQuestions(service)).toEqual([
+      { node: 'n2', destination: '10.20.1.6:80/tcp' },
+      { node: 'n3', destination: '10.20.2.6:80/tcp' },
+    ]);
+    const n1 = { '10.20.0.6:80': 'n1' };
+    expect(
+      nextQuestions({ ...service, destination: { ...destination, endpointNodes: n1 } }),
+    ).toEqual([]);
+    const by = { kind: 'drops', stage: 'ls_in_acl_eval', match: '' } as const;
+    const stop = { ...there, end: { kind: 'stopped', by, isRefused: false } } as const;
+    expect(nextQuestions({ ...service, legs: [...legs, stop] })).toEqual([]);
+    expect(nextQuestions({ ...service, notes: ['1 of 3 endpoints was not met'] })).toEqual([]);
+
+    const at = (node: string, more: Partial<PacketReport> = {}): PacketReport =>
+      report(node, arrived, { part: 'receives', ...more });
+    expect(joined(service, [at('n2'), at('n3')])).toMatchObject({
+      verdict: 'reaches',
+      why: 'It arrives, whichever of 3 endpoints it gets, and the answer comes back.',
+    });
+    const lost = at('n3', { verdict: 'does not reach', why: 'It is dropped.', remedies: ['this'] });
+    expect(joined(service, [at('n2'), lost])).toMatchObject({
+      verdict: "can't be decided here",
+      why: 'Some endpoints are reached and others are not. On node n3: It is dropped.',
+      remedies: ['this'],
+    });
+    const two = {
+      ...service,
+      destination: { ...destination, endpoints: endpoints.slice(1) },
+    };
+    expect(joined(two, [{ ...lost, node: 'n2' }, lost])).toMatchObject({
+      verdict: 'does not reach',
+      why: 'No endpoint is reached. On node n2: It is dropped. On node n3: It is dropped.',
+    });
   });
 
   test.each([
@@ -64,13 +113,13 @@ describe('who is asked next', () => {
     ['what comes from the tunnel', taken],
     ['what goes to a node that has no name', { ...sent, legs: [], destination: {} }],
   ] as const satisfies readonly (readonly [string, PacketReport])[])('nobody, of %s', (_, one) => {
-    expect(nextQuestion(one)).toBeUndefined();
+    expect(nextQuestions(one)).toEqual([]);
   });
 });
 
 describe('both together', () => {
   test('it reaches when both let it pass, and each way says whose it is', () => {
-    const both = joined(sent, taken);
+    const both = joined(sent, [taken]);
     expect(both).toMatchObject({ verdict: 'reaches', part: 'whole', node: 'n1' });
     expect(both.legs.map(({ node }) => node)).toEqual(['n1', 'n2']);
     expect(packetReportText(both)).toContain(
@@ -93,7 +142,7 @@ describe('both together', () => {
         remedies: ['ingress of tcp 5432 from namespace blue, allowed in NetworkPolicy red/db'],
       },
     );
-    expect(joined(sent, closed)).toMatchObject({
+    expect(joined(sent, [closed])).toMatchObject({
       verdict: 'does not reach',
       why: 'It goes through the tunnel to node n2. It is dropped by NetworkPolicy red/db.',
       stoppedBy: [by],
@@ -108,7 +157,7 @@ describe('both together', () => {
       { part: 'receives', why: 'It is lost sight of: no port.' },
     );
     const { passesHere: _, ...open } = lost;
-    expect(joined(sent, open)).toMatchObject({
+    expect(joined(sent, [open])).toMatchObject({
       verdict: "can't be decided here",
       why: 'It goes through the tunnel to node n2. It is lost sight of: no port.',
     });

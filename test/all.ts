@@ -47,6 +47,8 @@ const ALONE = 'test/e2e/kubernetes/install.test.ts';
  */
 const OF_RELEASE = [
   'e2e/egress-failover',
+  'e2e/egress-fence',
+  'e2e/egress-service',
   'e2e/external-routes',
   'e2e/faults',
   'e2e/hostile/floods',

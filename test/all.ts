@@ -42,7 +42,7 @@ const LONG_INTEGRATION = [
 const ALONE = 'test/e2e/kubernetes/install.test.ts';
 /**
  * What is left to `--release`: minutes each of programs that are ended, restarted and exchanged while every packet is counted, of egress addresses
- * and machines that move, of a lab in a virtual machine written by hand, of all cases of policies and services (the installation on Kubernetes runs upstream's), of next hops outside, of floods and
+ * and machines that move, of all cases of policies and services (the installation on Kubernetes runs upstream's), of next hops outside, of floods and
  * random requests of tenants, and of an image that is built twice.
  */
 const OF_RELEASE = [
@@ -58,7 +58,6 @@ const OF_RELEASE = [
   'e2e/service-cases',
   'e2e/take-over',
   'e2e/upgrade',
-  'e2e/vm',
   'e2e/virtual-machines',
   'integration/deploy/image',
 ].map((name) => `test/${name}.test.ts`);

@@ -20,6 +20,7 @@ import { isPlugin } from './plugin.ts';
 import { printWho, whoReport } from './reach.ts';
 import { ConfigurationError } from '../process/configuration-error.ts';
 import { within } from '../process/waiting.ts';
+import { noPod } from '../zone/packet-ends.ts';
 
 const HELP = `
 Asks the daemon of the node; without one it needs --node and --nb, for Southbound and flows of br-int --sb, and\nfor the host and its bridge --ovs.
@@ -190,22 +191,17 @@ async function explainPacket(
 }
 
 /** Throws ConfigurationError for a pod that is on none. */
-async function nodeOfPod(
-  configuration: Configuration,
-  { namespace, name }: ObjectName,
-): Promise<string> {
+async function nodeOfPod(configuration: Configuration, asked: ObjectName): Promise<string> {
+  const { namespace, name } = asked;
   await using opened = await openStore(objectSource(configuration, process.env), { dryRun: true });
-  const found = await within(configuration.timeout, (signal) =>
-    opened.objects.get(pods, `${namespace}/${name}`, signal),
-  );
-  const node = found?.spec.nodeName ?? '';
-  if (node !== '') return node;
-  throw new ConfigurationError(
-    'POD',
-    found === undefined
-      ? `there is no pod ${namespace}/${name}`
-      : `pod ${namespace}/${name} is on no node yet`,
-  );
+  return within(configuration.timeout, async (signal) => {
+    const found = await opened.objects.get(pods, `${namespace}/${name}`, signal);
+    if (found === undefined) throw await noPod(opened, asked, 'POD', signal);
+    const node = found.spec.nodeName ?? '';
+    if (node === '')
+      throw new ConfigurationError('POD', `pod ${namespace}/${name} is on no node yet`);
+    return node;
+  });
 }
 
 function printAnswer({ found, isCut, looked, node }: ExplainReport): void {

@@ -62,12 +62,17 @@ export function joined(first: PacketReport, others: readonly PacketReport[]): Pa
       ...first.destination,
       ...(isService ? {} : { node: only.node }),
     },
-    stoppedBy: open.flatMap(({ stoppedBy }) => stoppedBy),
+    stoppedBy: distinct(open.flatMap(({ stoppedBy }) => stoppedBy)),
     remedies: [...new Set(open.flatMap(({ remedies }) => remedies))],
     legs: [first, ...others].flatMap(onNode),
     notes: [...new Set([first, ...others].flatMap(({ notes }) => notes))],
   };
 }
+
+/** Nodes have rows of one UUID for what they all want. */
+const distinct = <T>(all: readonly T[]): readonly T[] => [
+  ...new Map(all.map((one) => [JSON.stringify(one), one])).values(),
+];
 
 function ofEndpoints(count: number, open: readonly PacketReport[], isAll: boolean): string {
   if (open.length === 0)

@@ -69,18 +69,26 @@ export async function knownPod(
   signal: AbortSignal,
 ): Promise<KnownPod> {
   const pod = await foundPod(source, asked, signal);
-  if (pod === undefined) {
-    const others = await source.objects.list(pods, signal, { namespace: asked.namespace });
-    const nearest = nearestName(
-      asked.name,
-      others.map(({ metadata }) => metadata.name),
-    );
-    throw new ConfigurationError(
-      argument,
-      `there is no pod ${asked.namespace}/${asked.name}${nearest === undefined ? '' : `; did you mean "${asked.namespace}/${nearest}"?`}`,
-    );
-  }
+  if (pod === undefined) throw await noPod(source, asked, argument, signal);
   return podOf(pod, argument);
+}
+
+/** What is said of a pod that is not there, with the name that it may have. */
+export async function noPod(
+  { objects }: Pick<EndSource, 'objects'>,
+  { namespace, name }: ObjectName,
+  argument: string,
+  signal: AbortSignal,
+): Promise<ConfigurationError> {
+  const others = await objects.list(pods, signal, { namespace });
+  const nearest = nearestName(
+    name,
+    others.map(({ metadata }) => metadata.name),
+  );
+  return new ConfigurationError(
+    argument,
+    `there is no pod ${namespace}/${name}${nearest === undefined ? '' : `; did you mean "${namespace}/${nearest}"?`}`,
+  );
 }
 
 function podOf(pod: Pod, argument: string): KnownPod {

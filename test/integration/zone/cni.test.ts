@@ -16,6 +16,7 @@ import { CONFLIST_NAME } from '../../../src/cni/install/shim.ts';
 import { program } from '../../../src/lab/paths.ts';
 import { Installation } from '../../support/run/heddle.ts';
 import { bound } from '../../support/run/left-behind.ts';
+import { runShim } from '../../support/host/cni-shim.ts';
 import { NetworkNamespace, whyNoNamespace } from '../../support/host/network-namespace.ts';
 import { OvsdbServer, runOvs, SCHEMAS } from '../../support/ovsdb/ovsdb-server.ts';
 import { until } from '../../support/run/until.ts';
@@ -79,28 +80,8 @@ test.skipIf(whyNoNamespace !== undefined)(
     // That of an earlier boot.
     installConflist(folders.confDir, '--conf-dir');
     const isShown = (): boolean => existsSync(join(folders.confDir, CONFLIST_NAME));
-    const call = async (command: string): Promise<{ code: number | null; text: string }> => {
-      const child = spawn(join(folders.binDir, 'heddle-cni'), {
-        env: {
-          PATH: process.env['PATH'],
-          CNI_COMMAND: command,
-          CNI_CONTAINERID: ID,
-          CNI_NETNS: inside.inside[1]?.replace('--net=', ''),
-          CNI_IFNAME: 'eth0',
-          CNI_ARGS: 'K8S_POD_NAMESPACE=blue;K8S_POD_NAME=pod1',
-        },
-        stdio: ['pipe', 'pipe', 'inherit'],
-      });
-      // One that ends at once reads nothing: its exit code says so.
-      child.stdin.on('error', () => undefined);
-      child.stdin.end('{"cniVersion":"1.1.0","name":"ovn-kubernetes","type":"heddle-cni"}');
-      let text = '';
-      child.stdout.setEncoding('utf8').on('data', (piece: string) => {
-        text += piece;
-      });
-      const [code] = (await once(child, 'close')) as [number | null];
-      return { code, text };
-    };
+    const call = (command: string) =>
+      runShim(folders.binDir, { command, container: ID, namespace: inside, pod: 'blue/pod1' });
     const pod = async (): Promise<string[]> =>
       (await vsctl('list-ports', 'br-int')).split('\n').filter((name) => name.startsWith('fedc'));
 

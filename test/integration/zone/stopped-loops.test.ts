@@ -26,6 +26,7 @@ import { FileLock } from '../../../src/store/manifests/file-lock.ts';
 import { startApiProxy } from '../../support/cluster/api-proxy.ts';
 import { startKubeApi, type KubeApi } from '../../support/cluster/kube-api.ts';
 import { servedDefinitions } from '../../support/cluster/served-definitions.ts';
+import { runShim } from '../../support/host/cni-shim.ts';
 import { NetworkNamespace, whyNoNamespace } from '../../support/host/network-namespace.ts';
 import { ovsProgram } from '../../support/host/ovs-programs.ts';
 import { OvsdbServer, runOvs, SCHEMAS } from '../../support/ovsdb/ovsdb-server.ts';
@@ -161,21 +162,12 @@ class PodNode implements AsyncDisposable {
   }
 
   async #call(command: string, pod: string): Promise<void> {
-    const child = spawn(join(this.programs, 'heddle-cni'), {
-      env: {
-        PATH: process.env['PATH'],
-        CNI_COMMAND: command,
-        CNI_CONTAINERID: Buffer.from(pod.padEnd(16, '-')).toString('hex'),
-        CNI_NETNS: this.#inside.path,
-        CNI_IFNAME: 'eth0',
-        CNI_ARGS: `K8S_POD_NAMESPACE=blue;K8S_POD_NAME=${pod}`,
-      },
-      stdio: ['pipe', 'pipe', 'inherit'],
+    const { code, text } = await runShim(this.programs, {
+      command,
+      container: Buffer.from(pod.padEnd(16, '-')).toString('hex'),
+      namespace: this.#inside,
+      pod: `blue/${pod}`,
     });
-    child.stdin.end('{"cniVersion":"1.0.0","name":"ovn-kubernetes","type":"heddle-cni"}');
-    let text = '';
-    child.stdout.setEncoding('utf8').on('data', (piece: string) => (text += piece));
-    const [code] = (await once(child, 'close')) as [number | null];
     expect(code, `${command}: ${text}\n${this.#said}`).toBe(0);
   }
 

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { installPlugin } from '../../../src/cni/install/plugin-files.ts';
 import { program } from '../../../src/lab/paths.ts';
+import { runShim } from '../../support/host/cni-shim.ts';
 import { NetworkNamespace, whyNoNamespace } from '../../support/host/network-namespace.ts';
 import { OvsdbServer, runOvs, SCHEMAS } from '../../support/ovsdb/ovsdb-server.ts';
 import { Installation } from '../../support/run/heddle.ts';
@@ -134,31 +135,9 @@ class Bed implements AsyncDisposable {
     return runOvs('ovn-nbctl', [`--db=${this.#northbound.remote}`, '--timeout=10', ...words]);
   }
 
-  async call(
-    command: string,
-    pod = '',
-    namespace?: NetworkNamespace,
-  ): Promise<{ readonly code: number | null; readonly text: string }> {
-    const child = spawn(join(this.#plugins, 'heddle-cni'), {
-      env: {
-        PATH: process.env['PATH'],
-        CNI_COMMAND: command,
-        CNI_CONTAINERID: Buffer.from(pod.padEnd(32, '-')).toString('hex'),
-        CNI_NETNS: namespace?.inside[1]?.replace('--net=', ''),
-        CNI_IFNAME: 'eth0',
-        CNI_ARGS: `K8S_POD_NAMESPACE=${pod.split('/')[0]};K8S_POD_NAME=${pod.split('/')[1]}`,
-      },
-      stdio: ['pipe', 'pipe', 'inherit'],
-    });
-    // One that ends at once reads nothing: its exit code says so.
-    child.stdin.on('error', () => undefined);
-    child.stdin.end('{"cniVersion":"1.1.0","name":"ovn-kubernetes","type":"heddle-cni"}');
-    let text = '';
-    child.stdout.setEncoding('utf8').on('data', (piece: string) => {
-      text += piece;
-    });
-    const [code] = (await once(child, 'close')) as [number | null];
-    return { code, text };
+  call(command: string, pod = '', namespace?: NetworkNamespace): ReturnType<typeof runShim> {
+    const container = Buffer.from(pod.padEnd(32, '-')).toString('hex');
+    return runShim(this.#plugins, { command, container, namespace, pod });
   }
 
   /** ADD of a pod, with what ovn-controller does meanwhile. Returns the milliseconds that it took. */

@@ -36,6 +36,8 @@ interface KeyValue {
 
 export class OtlpReceiver implements AsyncDisposable {
   behaviour: Behaviour = 'take';
+  /** Called when a request has come. */
+  onRequest: () => void = () => undefined;
   requests = 0;
   readonly spans: ReceivedSpan[] = [];
   /** Of the last request. */
@@ -74,6 +76,7 @@ export class OtlpReceiver implements AsyncDisposable {
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     this.requests += 1;
+    this.onRequest();
     this.headers = request.headers;
     this.path = request.url;
     const body = await text(request);

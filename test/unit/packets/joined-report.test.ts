@@ -97,8 +97,10 @@ describe('who is asked next', () => {
       ...service,
       destination: { ...destination, endpoints: endpoints.slice(1) },
     };
-    expect(joined(two, [{ ...lost, node: 'n2' }, lost])).toMatchObject({
+    const both = [{ ...lost, node: 'n2' }, lost].map((one) => ({ ...one, stoppedBy: [by] }));
+    expect(joined(two, both)).toMatchObject({
       verdict: 'does not reach',
+      stoppedBy: [by],
       why: 'No endpoint is reached. On node n2: It is dropped. On node n3: It is dropped.',
     });
   });

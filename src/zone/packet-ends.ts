@@ -73,7 +73,7 @@ export async function knownPod(
   return podOf(pod, argument);
 }
 
-/** What is said of a pod that is not there, with the name that it may have. */
+/** The message about a pod that is not there, with the name that it may have. */
 export async function noPod(
   { objects }: Pick<EndSource, 'objects'>,
   { namespace, name }: ObjectName,

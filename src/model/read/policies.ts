@@ -3,7 +3,8 @@ import { canonicalCidr } from '../../allocators/addresses.ts';
 import { annotationOf, explain } from '../../api/annotations/annotations.ts';
 import { POLICY_FOR, policyFor } from '../../api/annotations/policy-for.ts';
 import { multiNetworkPolicies, networkPolicies } from '../../api/kinds.ts';
-import type { PlainObject } from '../../api/plain-object.ts';
+import { isPlainObject, type PlainObject } from '../../api/plain-object.ts';
+import { formatSelector } from '../../api/selectors.ts';
 import type {
   LabelSelector,
   MultiNetworkPolicy,
@@ -19,6 +20,7 @@ import {
   type FieldWarning,
 } from '../../api/validation/field-errors.ts';
 import { checkNetworkPolicy } from '../../api/validation/network-policies.ts';
+import { clipped } from '../../api/visible-text.ts';
 import type { ObjectKind } from './object-kind.ts';
 import { found, type ObjectReading } from './reading.ts';
 import { selectionId, type PodSelection } from '../rules/selections.ts';
@@ -54,8 +56,8 @@ export interface Policy {
   readonly kind: 'NetworkPolicy' | 'MultiNetworkPolicy';
   readonly namespace: string;
   readonly name: string;
-  /** Keys of the NADs of the secondary networks that it is for; the others are for the primary network of their namespace. */
-  readonly nads?: readonly string[];
+  /** Keys of the NADs of the secondary networks that it is for, `all` where these can't be told; the others are for the primary network of their namespace. */
+  readonly nads?: readonly string[] | 'all';
   readonly podSelector: LabelSelector;
   /** Directions in which its pods get nothing but what policies let through. */
   readonly directions: readonly PolicyDirection[];
@@ -137,15 +139,68 @@ export const refusal = ([first, ...more]: readonly FieldError[]): string =>
 export const unknownInSpec = (warnings: readonly FieldWarning[]): readonly FieldError[] =>
   warnings.filter(({ path: [top] }) => top === 'spec').map(unknownFieldError);
 
+/** A value of the spec by itself, without what is wrong with others; undefined where it can't be read. */
+function readAlone(
+  policy: NetworkPolicy | MultiNetworkPolicy,
+  part: Readonly<Record<string, unknown>>,
+): NetworkPolicySpec | undefined {
+  const alone = { ...policy, spec: part };
+  const { spec, errors, warnings } = checkNetworkPolicy(alone as unknown as PlainObject);
+  return errors.length + unknownInSpec(warnings).length === 0 ? spec : undefined;
+}
+
+const SPEC_FIELDS: ReadonlySet<string> = new Set([
+  'podSelector',
+  'policyTypes',
+  'ingress',
+  'egress',
+]);
+
+/** Pods, and directions, that nothing is let through for while a policy can't be read: all that the policy can mean, and of its own pods alone where it says which. */
+function closedPods(
+  policy: NetworkPolicy | MultiNetworkPolicy,
+): Pick<Policy, 'podSelector' | 'directions'> {
+  const raw: unknown = policy.spec;
+  const everything = { podSelector: {}, directions: ['Ingress', 'Egress'] } as const;
+  // A field beside the known ones may be about more pods, or another direction.
+  if (!isPlainObject(raw) || !Object.keys(raw).every((field) => SPEC_FIELDS.has(field)))
+    return everything;
+  const { podSelector, policyTypes, egress } = raw;
+  const types = readAlone(policy, { policyTypes });
+  const hasEgress = Array.isArray(egress) ? egress.length > 0 : (egress ?? null) !== null;
+  return {
+    podSelector: readAlone(policy, { podSelector })?.podSelector ?? everything.podSelector,
+    directions:
+      types === undefined
+        ? everything.directions
+        : directionsOf({ ...types, egress: hasEgress ? [{}] : [] }),
+  };
+}
+
+const LONGEST_SELECTOR = 200;
+
+const CLOSED_WAYS: Readonly<Record<string, string>> = {
+  Ingress: 'get nothing',
+  Egress: 'send nothing',
+};
+
 /** What can't be read leaves in force what was read last, and otherwise lets nothing through. */
-const UNTIL_THEN =
-  'correct it; until then what was read of it before stays in force, and where that is nothing the pods of its namespace get and send nothing';
+function untilThen(policy: NetworkPolicy | MultiNetworkPolicy): string {
+  const { podSelector, directions } = closedPods(policy);
+  const labels = formatSelector(podSelector);
+  const shown = labels.length > LONGEST_SELECTOR ? `${clipped(labels, LONGEST_SELECTOR)}…` : labels;
+  const pods = `the pods of its namespace${labels === '' ? '' : ` that its podSelector selects (${shown})`}`;
+  const [only] = directions;
+  const ways = directions.length === 1 ? CLOSED_WAYS[only ?? ''] : 'get and send nothing';
+  return `correct it; until then what was read of it before stays in force, and where that is nothing ${pods} ${ways}`;
+}
 
 /** What is read of a policy as it is stored, whatever it says. */
 export function readPolicy(policy: NetworkPolicy | MultiNetworkPolicy): ObjectReading<Policy> {
   const nads = policy.kind === 'MultiNetworkPolicy' ? policyFor(policy) : undefined;
   const [torn] = nads?.errors ?? [];
-  if (torn !== undefined) return { kind: 'problem', message: `${explain(torn)}; ${UNTIL_THEN}` };
+  if (torn !== undefined)
+    return { kind: 'problem', message: `${explain(torn)}; ${untilThen(policy)}` };
   if (nads !== undefined && nads.value === undefined)
     return {
       kind: 'problem',
@@ -153,7 +208,8 @@ export function readPolicy(policy: NetworkPolicy | MultiNetworkPolicy): ObjectRe
     };
   const { spec, warnings, ...checked } = checkNetworkPolicy(policy as unknown as PlainObject);
   const errors = [...checked.errors, ...unknownInSpec(warnings)];
-  if (errors.length > 0) return { kind: 'problem', message: `${refusal(errors)}; ${UNTIL_THEN}` };
+  if (errors.length > 0)
+    return { kind: 'problem', message: `${refusal(errors)}; ${untilThen(policy)}` };
   const { name, namespace = '' } = policy.metadata;
   const directions = directionsOf(spec);
   const rules = {
@@ -179,20 +235,23 @@ export function readPolicy(policy: NetworkPolicy | MultiNetworkPolicy): ObjectRe
   };
 }
 
-/** In place of a policy that could never be read: no pod of its namespace gets or sends anything by it. */
+/** In place of a policy that could never be read: no pod that it can mean gets or sends anything by it. */
 export function closedPolicy(policy: NetworkPolicy | MultiNetworkPolicy): Policy {
   const { name, namespace = '' } = policy.metadata;
-  const nads = policy.kind === 'MultiNetworkPolicy' ? (policyFor(policy).value ?? []) : undefined;
   return {
     kind: policy.kind,
     namespace,
     name,
-    ...(nads === undefined ? {} : { nads }),
-    podSelector: {},
-    directions: ['Ingress', 'Egress'],
+    ...(policy.kind === 'MultiNetworkPolicy' ? { nads: closedNads(policy) } : {}),
+    ...closedPods(policy),
     rules: [],
     isStateless: false,
   };
+}
+
+function closedNads(policy: MultiNetworkPolicy): readonly string[] | 'all' {
+  const { value, errors } = policyFor(policy);
+  return errors.length > 0 ? 'all' : (value ?? []);
 }
 
 /** `NetworkPolicy blue/allow-web`. */

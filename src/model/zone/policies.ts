@@ -95,7 +95,12 @@ export function policyTables(known: ZoneBasis & NamespaceTables & NetworkTables 
   }
 
   /** Networks of NADs; primary ones have the policies of Kubernetes. */
-  function secondaryNetworks(nads: readonly string[]): readonly NetworkName[] {
+  function secondaryNetworks(nads: readonly string[] | 'all'): readonly NetworkName[] {
+    if (nads === 'all')
+      return rendered
+        .by('role', 'secondary')
+        .map(({ name }) => name)
+        .sort();
     const found = nads
       .map((nad) => definitions.part(nad, 'network') ?? DEFAULT_NETWORK)
       .filter(

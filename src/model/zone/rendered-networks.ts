@@ -70,13 +70,14 @@ export function renderedTables(
     {},
     directUseStep,
   );
-  const rendered = new DerivedFacts<[network: string], Network, { topology: [string] }>(
-    'rendered',
-    graph,
-    usage.table,
-    (name) => valueOf(admissions.get(name)),
-    { object: (network) => `network ${network}`, indexes: { topology: topologiesOf } },
-  );
+  const rendered = new DerivedFacts<
+    [network: string],
+    Network,
+    { topology: [string]; role: [string] }
+  >('rendered', graph, usage.table, (name) => valueOf(admissions.get(name)), {
+    object: (network) => `network ${network}`,
+    indexes: { topology: topologiesOf, role: ({ role }) => [role] },
+  });
   const idsOfMembers = (connect: string): readonly string[] =>
     (connects.part(connect, 'members') ?? []).flatMap(({ networkId }) =>
       known.networksOfId(networkId),

@@ -7,8 +7,12 @@ import {
   refusal,
   type Policy,
 } from '../../../../src/model/read/policies.ts';
+import type { NetworkPolicy } from '../../../../src/api/types.ts';
+import { matchesSelector } from '../../../../src/api/selectors.ts';
 import { valueOf } from '../../../../src/model/read/reading.ts';
+import { SeededRandom } from '../../../support/run/seeded-random.ts';
 import { multiPolicy, networkPolicy } from '../../../support/zone/policed-zone.ts';
+import { PolicyWorld } from '../../../support/zone/policy-world.ts';
 
 const read = (spec: object): Policy => {
   const found = valueOf(readPolicy(networkPolicy('blue/p', { podSelector: {}, ...spec })));
@@ -47,7 +51,7 @@ describe('a policy (reference/topology.md §16.1)', () => {
   test('that can’t be read says why, and what holds until then', () => {
     expect(readPolicy(networkPolicy('blue/p', { podSelector: 5 }))).toMatchObject({
       kind: 'problem',
-      message: expect.stringContaining('get and send nothing') as string,
+      message: expect.stringContaining('the pods of its namespace get nothing') as string,
     });
   });
 
@@ -65,15 +69,6 @@ describe('a policy (reference/topology.md §16.1)', () => {
       message: expect.stringMatching(
         `^${RegExp.escape(field)}: Forbidden: this release does not know the field`,
       ) as string,
-    });
-  });
-
-  test('that could never be read closes all pods of its namespace, both ways', () => {
-    expect(closedPolicy(networkPolicy('blue/p', 5))).toMatchObject({
-      namespace: 'blue',
-      podSelector: {},
-      directions: ['Ingress', 'Egress'],
-      rules: [],
     });
   });
 
@@ -112,6 +107,143 @@ describe('a port that a rule means by a name', () => {
     expect(queries({ ingress: [{ ports: [{ port: 80 }] }] })).toEqual([]);
   });
 });
+
+describe('a policy that could never be read closes', () => {
+  const db = { matchLabels: { app: 'db' } };
+  const torn = { from: [{}] };
+  const both = ['Ingress', 'Egress'];
+
+  test.each<[string, unknown, object, readonly string[], string]>([
+    [
+      'the pods that its podSelector selects, in the direction that it is for',
+      { podSelector: db, ingress: [torn] },
+      db,
+      ['Ingress'],
+      'that its podSelector selects (app=db) get nothing',
+    ],
+    [
+      'what they send alone where its policyTypes say so',
+      { podSelector: db, policyTypes: ['Egress'], egress: [{ to: [{ newer: {} }] }] },
+      db,
+      ['Egress'],
+      'that its podSelector selects (app=db) send nothing',
+    ],
+    [
+      'what they send, too, by rules that are no list',
+      { podSelector: db, egress: { to: [] } },
+      db,
+      both,
+      'that its podSelector selects (app=db) get and send nothing',
+    ],
+    [
+      'both directions where its policyTypes can not be read',
+      { podSelector: db, policyTypes: ['Ingress', 'Forward'] },
+      db,
+      both,
+      'that its podSelector selects (app=db) get and send nothing',
+    ],
+    [
+      'all pods of its namespace where its podSelector has an operator that is none',
+      { podSelector: { matchExpressions: [{ key: 'app', operator: 'Like' }] } },
+      {},
+      ['Ingress'],
+      'the pods of its namespace get nothing',
+    ],
+    [
+      'all pods of its namespace where its podSelector has a field of a newer release',
+      { podSelector: { ...db, names: ['a'] } },
+      {},
+      ['Ingress'],
+      'the pods of its namespace get nothing',
+    ],
+    [
+      'all pods, both ways, where a field beside the podSelector is not known: it may be about more pods',
+      { podSelector: db, policyTypes: ['Ingress'], podNames: ['a'] },
+      {},
+      both,
+      'the pods of its namespace get and send nothing',
+    ],
+    [
+      'all pods, both ways, where it has no spec',
+      5,
+      {},
+      both,
+      'the pods of its namespace get and send nothing',
+    ],
+  ])('%s', (_, spec, podSelector, directions, told) => {
+    const policy = networkPolicy('blue/p', spec);
+    expect(closedPolicy(policy)).toEqual({
+      kind: 'NetworkPolicy',
+      namespace: 'blue',
+      name: 'p',
+      podSelector,
+      directions,
+      rules: [],
+      isStateless: false,
+    });
+    expect(readPolicy(policy)).toMatchObject({
+      kind: 'problem',
+      message: expect.stringMatching(`${RegExp.escape(told)}$`) as string,
+    });
+  });
+
+  test('every secondary network where it can’t be read which it is for', () => {
+    const spec = { podSelector: db, ingress: [torn] };
+    expect(closedPolicy(multiPolicy('blue/p', 'net', spec)).nads).toEqual(['blue/net']);
+    expect(closedPolicy(multiPolicy('blue/p', 'a/b/c', spec)).nads).toBe('all');
+    expect(closedPolicy(multiPolicy('blue/p', undefined, spec)).nads).toEqual([]);
+  });
+
+  test('with a selector that is long, says the beginning of it', () => {
+    const values = Array.from({ length: 100 }, (_, index) => `value-${index}`);
+    const podSelector = { matchExpressions: [{ key: 'app', operator: 'In', values }] };
+    const reading = readPolicy(networkPolicy('blue/p', { podSelector, ingress: [torn] }));
+    expect(reading).toMatchObject({ kind: 'problem' });
+    expect(JSON.stringify(reading).length).toBeLessThan(600);
+  });
+
+  test('whatever was closed by it before something in it was spoilt', () => {
+    const random = new SeededRandom();
+    let spoilt = 0;
+    for (let run = 0; run < 40; run += 1) {
+      const world = new PolicyWorld(random);
+      const policies = world
+        .objects()
+        .filter((object): object is NetworkPolicy => object.kind === 'NetworkPolicy');
+      for (const policy of policies) {
+        const meant = valueOf(readPolicy(policy));
+        if (meant === undefined) throw new Error(`seed ${random.seed}, run ${run}: no policy`);
+        for (const spec of spoiltCopies(policy.spec)) {
+          const { namespace = '', name } = policy.metadata;
+          const torn = networkPolicy(`${namespace}/${name}`, spec);
+          if (readPolicy(torn).kind === 'value') continue;
+          spoilt += 1;
+          const closed = closedPolicy(torn);
+          const what = `seed ${random.seed}: ${JSON.stringify(spec)}`;
+          expect(closed.rules, what).toEqual([]);
+          expect(closed.directions, what).toEqual(expect.arrayContaining([...meant.directions]));
+          for (const { labels } of world.pods.values())
+            if (matchesSelector(meant.podSelector, labels))
+              expect(matchesSelector(closed.podSelector, labels), what).toBe(true);
+        }
+      }
+    }
+    expect(spoilt).toBeGreaterThan(500);
+  });
+});
+
+/** Copies of a value in each of which one part is what nobody can read: another type, or with a field that nobody knows. */
+function spoiltCopies(value: unknown): unknown[] {
+  if (typeof value !== 'object' || value === null) return [{ newer: 1 }];
+  const inside = Object.entries(value).flatMap(([key, child]) =>
+    spoiltCopies(child).map((copy) =>
+      Array.isArray(value)
+        ? value.map((item: unknown, index) => (index === Number(key) ? copy : item))
+        : { ...value, [key]: copy },
+    ),
+  );
+  return [7, ...inside, ...(Array.isArray(value) ? [[...value, 7]] : [{ ...value, newer: 1 }])];
+}
 
 test('of several errors the first is told, and how many there are', () => {
   const error = { type: 'Invalid' as const, path: ['spec'], value: 1, detail: 'no' };

@@ -104,7 +104,11 @@ describe('the networks of such a policy', () => {
       undefined,
       [[], [expect.stringContaining('annotation k8s.v1.cni.cncf.io/policy-for is missing')]],
     ],
-    ['torn', 'a/b/c', [[], [expect.stringContaining('"a/b/c" names no NAD')]]],
+    [
+      'all secondary ones where it is torn',
+      'a/b/c',
+      [['blue_sec-l3'], [expect.stringContaining('"a/b/c" names no NAD')]],
+    ],
   ])('%s', (_, policyFor, expected) => {
     expect(units(policyFor)).toEqual(expected);
   });
@@ -132,15 +136,23 @@ test('on a network without addresses only address blocks mean somebody', () => {
   ]);
 });
 
-test('one that can’t be read closes the pods of its namespace on its networks', () => {
-  const policed = PolicedZone.of(
-    zone,
-    space,
-    web,
-    multiPolicy('blue/p', 'sec-l3', { ingress: [{ from: [{}] }] }),
-  );
-  const [, secondary] = policed
-    .rows(/^pods\/port /)
-    .filter(({ table }) => table === 'Logical_Switch_Port');
-  expect(secondary?.containers.filter(({ table }) => table === 'Port_Group')).toHaveLength(3);
+test('one that can’t be read closes the pods that it selects on its networks', () => {
+  const groups = (app: string): unknown => {
+    const policed = PolicedZone.of(
+      zone,
+      space,
+      web,
+      multiPolicy('blue/p', 'sec-l3', {
+        podSelector: { matchLabels: { app } },
+        ingress: [{ from: [{}] }],
+      }),
+    );
+    const [, secondary] = policed
+      .rows(/^pods\/port /)
+      .filter(({ table }) => table === 'Logical_Switch_Port');
+    return secondary?.containers.filter(({ table }) => table === 'Port_Group').length;
+  };
+  // What pods get, and the policy.
+  expect(groups('web')).toBe(2);
+  expect(groups('db')).toBe(0);
 });

@@ -495,18 +495,28 @@ describe('a policy that can’t be read', () => {
     zone.rows(/^pods\/port /)[0]?.containers.filter(({ table }) => table === 'Port_Group').length ??
     0;
 
-  test('closes the pods of its namespace in both directions where nothing is known of it', () => {
+  test('closes the pods of its namespace in the direction that it is for where nothing else is known of it', () => {
     const zone = PolicedZone.of(exampleZone, namespace('default'), pod, torn);
-    // The namespace's own group, both directions and the policy.
-    expect(groupsOf(zone)).toBe(4);
+    // The namespace's own group, what pods get, and the policy.
+    expect(groupsOf(zone)).toBe(3);
     expect(zone.rows(/^policy\/rules /)).toEqual([]);
     expect([...zone.facts.modelProblems()]).toEqual([
       {
         object: 'NetworkPolicy default/p',
         message:
-          'spec.ingress[0].from[0]: Required value: must specify a peer; correct it; until then what was read of it before stays in force, and where that is nothing the pods of its namespace get and send nothing',
+          'spec.ingress[0].from[0]: Required value: must specify a peer; correct it; until then what was read of it before stays in force, and where that is nothing the pods of its namespace get nothing',
       },
     ]);
+  });
+
+  test('closes no pods but those that its podSelector selects, and those that get its labels', () => {
+    const db = { matchLabels: { app: 'db' } };
+    const labelled = policedPod('default/a', { address: '10.244.0.5/16', labels: { app: 'db' } });
+    const tornForDb = networkPolicy('default/p', { podSelector: db, ingress: [{ from: [{}] }] });
+    const zone = PolicedZone.of(exampleZone, namespace('default'), pod, tornForDb);
+    expect(groupsOf(zone)).toBe(1);
+    zone.put(labelled);
+    expect(groupsOf(zone)).toBe(3);
   });
 
   test('leaves in force what was read before', () => {

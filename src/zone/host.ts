@@ -142,7 +142,7 @@ export const hostPlansText = ({ linux, nft, openVswitch, flows }: HostPlans): st
     `${OPENFLOW}\n${renderHostPlan(flows)}`,
   ].join('\n');
 
-const SOCKET = /^unix:(\/.+)\/[^/]+$/;
+const SOCKET = /^unix:(\/[^,]+)\/[^/,]+$/;
 
 /** Seconds after which what opens the fence of egress addresses gives up, also where the daemon is gone meanwhile. */
 const FENCE_TIMEOUT = 2;
@@ -150,8 +150,8 @@ const FENCE_TIMEOUT = 2;
 /** Where Open vSwitch has its sockets by default. */
 const RUN_FOLDER = '/var/run/openvswitch';
 
-/** Open vSwitch has the sockets of its bridges, and of its daemon, beside that of its database. */
-const folderOf = (remote: string): string | undefined => SOCKET.exec(remote)?.[1];
+/** The folder of a database's socket: programs of Open vSwitch and OVN have theirs beside it. */
+export const folderOf = (remote: string): string | undefined => SOCKET.exec(remote)?.[1];
 
 /** Throws ConfigurationError. */
 function sysctlsOf({ sysctlFolder }: Pick<Configuration, 'sysctlFolder'>): Sysctls {

@@ -40,6 +40,12 @@ export class AnswerWatch {
     return northd.length > 0 ? northd : silent;
   }
 
+  /** True for a program that has owed an answer since before that time. */
+  owedSince(program: Unanswered['program'], time: number): boolean {
+    const begin = this.#debts.get(program)?.begin;
+    return begin !== undefined && begin < time;
+  }
+
   /** Milliseconds until somebody may be silent who is not yet; undefined when nobody owes an answer. */
   untilNext(now: number): number | undefined {
     const due = [...this.#debts.values()]

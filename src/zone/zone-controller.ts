@@ -51,6 +51,8 @@ export interface ZoneControllerOptions {
   readonly takeOver?: boolean;
   /** That Open vSwitch of the node does not run, with what to do; undefined while it may be well. */
   readonly switchDown?: () => string | undefined;
+  /** That ovn-northd does not work, with what to do; undefined while it may be well. */
+  readonly northdDown?: () => string | undefined;
   /** That ovn-controller was told to follow another Southbound database, with what to do; undefined while it was not. */
   readonly southboundElsewhere?: () => string | undefined;
   /** Objects, `Kind namespace/name`, whose newest version did not get into the facts. */
@@ -126,6 +128,7 @@ export class ZoneController {
       wallClock: options.wallClock ?? ((): Date => new Date()),
       isStarted: () => this.isStarted,
       ...(options.switchDown === undefined ? {} : { switchDown: options.switchDown }),
+      ...(options.northdDown === undefined ? {} : { northdDown: options.northdDown }),
       ...(options.southboundElsewhere === undefined
         ? {}
         : { southboundElsewhere: options.southboundElsewhere }),

@@ -8,7 +8,7 @@ import type { HostProblem } from '../node/reconcile/host-plan.ts';
 import type { ReplicaView } from 'ovsdb-client-ts';
 import { connectObject } from '../topology/connect/connect-rows.ts';
 import { configurationSequence, type ConfigurationSequence } from './confirmation.ts';
-import { AnswerWatch, unansweredText } from './unanswered.ts';
+import { AnswerWatch, unansweredText, type Unanswered } from './unanswered.ts';
 
 /** What is wrong with something that a unit wants. */
 export type UnitProblem = Pick<
@@ -27,6 +27,8 @@ export interface ZoneProgressOptions {
   readonly wallClock: () => Date;
   /** That Open vSwitch of the node does not run, with what to do; undefined while it may be well. */
   readonly switchDown?: () => string | undefined;
+  /** That ovn-northd does not work, with what to do; undefined while it may be well. */
+  readonly northdDown?: () => string | undefined;
   /** That ovn-controller was told to follow another Southbound database, with what to do; undefined while it was not. */
   readonly southboundElsewhere?: () => string | undefined;
   /** What is wrong with rows, and with the host. */
@@ -120,7 +122,7 @@ export class ZoneProgress {
 
   /** Which programs of the data plane have not answered for long: what they are, since when, and what to look at. */
   silent(): readonly string[] {
-    const { northbound, facts, now, wallClock, isStarted, switchDown } = this.#options;
+    const { northbound, facts, now, wallClock, isStarted, switchDown, northdDown } = this.#options;
     const elsewhere = this.#options.southboundElsewhere?.();
     const down = switchDown?.();
     // The database may not be loaded before.
@@ -128,6 +130,9 @@ export class ZoneProgress {
     const time = now();
     this.#answers.observe(configurationSequence(northbound.replica), time, wallClock());
     const chassis = facts.self.peek(facts.nodeName)?.chassisId;
+    const northd = northdDown?.();
+    // It brings the answer of the chassis, too: nobody else is blamed meanwhile.
+    if (northd !== undefined) return down === undefined ? [northd] : [down, northd];
     const silent = this.#answers.silent(time);
     if (down === undefined) return silent.map((one) => unansweredText(one, chassis, elsewhere));
     // Without Open vSwitch ovn-controller confirms nothing: that is the cause, and named once.
@@ -141,6 +146,11 @@ export class ZoneProgress {
     return northd < configured
       ? `nb_cfg is ${configured}, and ovn-northd has reached ${northd}: see whether it runs, and its log`
       : `nb_cfg is ${configured}, ovn-northd has reached it, and ovn-controller ${chassis}: see whether it runs and is connected, and its log`;
+  }
+
+  /** True for a program that has owed an answer since before that time. */
+  owedSince(program: Unanswered['program'], time: number): boolean {
+    return this.#answers.owedSince(program, time);
   }
 
   /** Milliseconds until a program that owes an answer counts as silent; undefined when none does. */

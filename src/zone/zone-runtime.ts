@@ -39,7 +39,7 @@ import {
   type ZoneDatabaseOptions,
 } from '../databases/open-database.ts';
 import { northboundTables, southboundTables } from './monitored-columns.ts';
-import { openHost, type OpenHost } from './host.ts';
+import { folderOf, openHost, type OpenHost } from './host.ts';
 import type { HostChange } from '../node/node-agent.ts';
 import { askServers, hostServers } from '../node/dns/dns-query.ts';
 import { DnsForwarder, type DnsEvents } from '../node/dns/dns-forwarder.ts';
@@ -68,8 +68,11 @@ import { explained } from './explained.ts';
 import { explainedPacket } from './packet-explained.ts';
 import { followedObject } from './followed-object.ts';
 import { areNodesAsked, NodeEgressLease } from './node-egress-lease.ts';
-import { SwitchWatch } from '../node/programs/switch-watch.ts';
+import { switchWatch } from '../node/programs/switch-watch.ts';
+import { Unixctl } from '../node/programs/unixctl.ts';
+import type { UnixctlWatch } from '../node/programs/unixctl-watch.ts';
 import { NodeKeepers } from './node-keepers.ts';
+import { northdWatch } from './northd-watch.ts';
 import { PodStages } from './pod-stages.ts';
 import { PreparedEgress } from './prepared-egress.ts';
 import { AppliedObjects, type BuiltObjects } from './applied-objects.ts';
@@ -161,7 +164,9 @@ export class ZoneRuntime implements AsyncDisposable {
   /** Present when the host is known. */
   readonly #keepers: NodeKeepers | undefined;
   /** Present when the host is kept. */
-  readonly #switch: SwitchWatch | undefined;
+  readonly #switch: UnixctlWatch | undefined;
+  /** Present when ovn-northd may be beside the Northbound database. */
+  readonly #northd: UnixctlWatch | undefined;
   readonly bfdSessions: BfdSessions;
   /** Present where spans of pods are sent. */
   readonly podStages: PodStages | undefined;
@@ -265,6 +270,7 @@ export class ZoneRuntime implements AsyncDisposable {
       takeOver: configuration.takeOver,
       unread: () => informers.problems().map(({ object }) => object),
       switchDown: () => this.switchDown,
+      northdDown: () => this.#northd?.down,
       southboundElsewhere: () => {
         const local = this.host?.externalIds();
         return local === undefined || !('externalIds' in local)
@@ -312,14 +318,22 @@ export class ZoneRuntime implements AsyncDisposable {
       onChange: () => this.#keepers?.preparedChanged(),
     });
     if (host !== undefined && mode === 'write')
-      this.#switch = new SwitchWatch({
-        vswitchd: host.vswitchd,
+      this.#switch = switchWatch({
+        daemon: host.vswitchd,
         isExpected: () => host.hasSwitch(),
         clock: systemClock,
         onChange() {
           onWork();
           options.onHostWork?.();
         },
+      });
+    const folder = folderOf(configuration.nb);
+    if (folder !== undefined && mode === 'write')
+      this.#northd = northdWatch({
+        daemon: new Unixctl({ folder, daemon: 'ovn-northd' }),
+        isAtWorkSince: (begin) => this.controller.progress.owedSince('ovn-northd', begin),
+        clock: systemClock,
+        onChange: onWork,
       });
     if (host !== undefined)
       this.#keepers = new NodeKeepers({
@@ -426,7 +440,9 @@ export class ZoneRuntime implements AsyncDisposable {
       informers.run(signal),
       ...this.#allocations.run(signal),
       ...(this.#keepers?.run() ?? []),
-      ...(this.#switch === undefined ? [] : [this.#switch.run(signal)]),
+      ...[this.#switch, this.#northd].flatMap((watch) =>
+        watch === undefined ? [] : [watch.run(signal)],
+      ),
       ...this.#sources.map((source) => source.start(this.facts, systemClock, signal)),
     ];
     this.#running = Promise.all(

@@ -1,4 +1,4 @@
-/** Asks a daemon of Open vSwitch on its control socket, as ovs-appctl(8) does: JSON-RPC 1.0, a connection for each command, and no process. */
+/** Asks a daemon of Open vSwitch or OVN on its control socket, as ovs-appctl(8) does: JSON-RPC 1.0, a connection for each command, and no process. */
 import { readFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { join } from 'node:path';
@@ -19,7 +19,7 @@ export class UnixctlSilent extends UnixctlError {}
 export interface UnixctlOptions {
   /** Folder with the process id and the control socket of the daemon. */
   readonly folder: string;
-  readonly daemon: 'ovs-vswitchd';
+  readonly daemon: 'ovs-vswitchd' | 'ovn-northd';
   /** Milliseconds. */
   readonly timeout?: number;
 }

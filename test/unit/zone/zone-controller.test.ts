@@ -49,12 +49,19 @@ interface BedOptions extends RenderingOptions {
   readonly database?: MemoryDatabase;
   readonly takeOver?: boolean;
   readonly switchDown?: () => string | undefined;
+  readonly northdDown?: () => string | undefined;
 }
 
 /** A controller that knows `zone` and has built nothing yet. */
 function bed(
   zone: Zone,
-  { database: taken, takeOver = false, switchDown = () => undefined, ...options }: BedOptions = {},
+  {
+    database: taken,
+    takeOver = false,
+    switchDown = () => undefined,
+    northdDown = () => undefined,
+    ...options
+  }: BedOptions = {},
 ): Bed {
   const database = taken ?? new MemoryDatabase(NORTHBOUND);
   const clock = { now: 0 };
@@ -65,6 +72,7 @@ function bed(
     facts,
     takeOver,
     switchDown,
+    northdDown,
     northbound: { replica: database, transactor: database, unavailable: () => lost.reason },
     log: createLogger('silent'),
     now: () => clock.now,
@@ -337,6 +345,30 @@ describe('zone controller', () => {
     ]);
     await confirm(database, 2);
     expect(controller.problems()).toEqual([]);
+  });
+
+  test('that ovn-northd stands still is said once, and nobody else is blamed meanwhile', async () => {
+    let northdDown: string | undefined;
+    const { database, controller, clock } = bed(exampleZone, { northdDown: () => northdDown });
+    await controller.flush(signal);
+    await confirm(database, 1);
+    expect(controller.problems()).toEqual([]);
+    northdDown = 'ovn-northd has been paused since noon';
+    expect(controller.problems()).toEqual([
+      { object: expect.stringMatching(/^Node /) as string, message: northdDown },
+    ]);
+    clock.now = 60_000;
+    await controller.flush(signal);
+    controller.problems();
+    clock.now = 150_000;
+    expect(controller.problems().map(({ message }) => message)).toEqual([northdDown]);
+    expect(controller.progress.owedSince('ovn-northd', 60_001)).toBe(true);
+    expect(controller.progress.owedSince('ovn-northd', 60_000)).toBe(false);
+    await confirm(database, 2);
+    expect(controller.progress.owedSince('ovn-northd', 150_000)).toBe(true);
+    northdDown = undefined;
+    expect(controller.problems()).toEqual([]);
+    expect(controller.progress.owedSince('ovn-northd', 150_000)).toBe(false);
   });
 
   test('while the database is away nothing is sent, and the reason is given', async () => {

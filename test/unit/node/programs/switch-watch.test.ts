@@ -1,6 +1,6 @@
 /** Who does not answer for longer than a restart takes is down, once, and back as soon as it answers. */
 import { expect, test } from 'vitest';
-import { SWITCH_GRACE, SwitchWatch } from '../../../../src/node/programs/switch-watch.ts';
+import { SWITCH_GRACE, switchWatch } from '../../../../src/node/programs/switch-watch.ts';
 import { UnixctlError, UnixctlRefused } from '../../../../src/node/programs/unixctl.ts';
 import { ManualClock } from '../../../support/run/manual-clock.ts';
 
@@ -11,8 +11,8 @@ function watched(isExpected = true, answer?: Error) {
   const clock = new ManualClock(Date.UTC(2026, 0, 1));
   const state = { answer, asked: 0 };
   const told: (string | undefined)[] = [];
-  const watch = new SwitchWatch({
-    vswitchd: {
+  const watch = switchWatch({
+    daemon: {
       run: async () => {
         state.asked += 1;
         if (state.answer !== undefined) throw state.answer;

@@ -65,12 +65,14 @@ export const identitiesOf = (node: NodeFacts): readonly string[] => [
   ...node.encapIps.map((ip) => `tunnel address ${ip}`),
 ];
 
+const RENAMED = 'if one of them is the name that the machine had before, delete that Node';
+
 /** Annotations of a node but its id follow from its host, which writes them again. */
 const remedyFor = (identity: string): string =>
   identity.startsWith('tunnel')
-    ? 'correct --encap-ip, or the address, of the wrong one'
+    ? `${RENAMED}; else correct --encap-ip, or the address, of the wrong one`
     : identity.startsWith('chassis')
-      ? 'give the wrong one, a cloned machine perhaps, another system-id (external_ids of its Open_vSwitch database)'
+      ? `${RENAMED}; else give the wrong one, a cloned machine perhaps, another system-id (external_ids of its Open_vSwitch database)`
       : 'correct the annotations of the wrong one';
 
 /** Another node, if it is its identities' owner before `node` is. */

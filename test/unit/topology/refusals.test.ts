@@ -182,7 +182,7 @@ describe('names that somebody has already', () => {
     const twin = { ...node!, name: 'twin', id: 4, chassisId: 'c4' };
     const zone = { ...exampleZone, remoteNodes: [twin, node!] };
     expect(reasons(zone)).toEqual([
-      'node "twin": tunnel address 172.18.0.4 is that of node "ovn-worker2" too; correct --encap-ip, or the address, of the wrong one',
+      'node "twin": tunnel address 172.18.0.4 is that of node "ovn-worker2" too; if one of them is the name that the machine had before, delete that Node; else correct --encap-ip, or the address, of the wrong one',
     ]);
     expectNoTwins(zone);
   });

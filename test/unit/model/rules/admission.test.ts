@@ -64,10 +64,13 @@ describe('another node', () => {
     expect(admitNode(worker2, () => undefined)).toMatchObject({ kind: 'value' });
     for (const [identity, remedy] of [
       ['node id 3', 'correct the annotations of the wrong one'],
-      ['tunnel address 172.18.0.4', 'correct --encap-ip, or the address, of the wrong one'],
+      [
+        'tunnel address 172.18.0.4',
+        'if one of them is the name that the machine had before, delete that Node; else correct --encap-ip, or the address, of the wrong one',
+      ],
       [
         `chassis id ${worker2.chassisId}`,
-        'give the wrong one, a cloned machine perhaps, another system-id (external_ids of its Open_vSwitch database)',
+        'if one of them is the name that the machine had before, delete that Node; else give the wrong one, a cloned machine perhaps, another system-id (external_ids of its Open_vSwitch database)',
       ],
     ])
       expect(admitNode(worker2, (one) => (one === identity ? 'other' : undefined))).toEqual({

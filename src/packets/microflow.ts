@@ -60,6 +60,38 @@ export function microflow(packet: Packet): string {
   ].join(' && ');
 }
 
+/** Protocols and types of echo as OpenFlow has them (ovs-fields(7)). */
+const OPENFLOW_ECHO = {
+  ip4: ['icmp', 'icmp_type', 8, 0],
+  ip6: ['icmp6', 'icmpv6_type', 128, 129],
+} as const;
+
+/** The same packet as a flow that comes by a port of a bridge, for `ofproto/trace` (ovs-vswitchd(8)). Throws MicroflowError. */
+export function bridgeFlow(packet: Packet, port: number): string {
+  const { protocol, isAnswer = false } = packet;
+  const ip = ipOf(packet.to);
+  const [source, target] = ip === 'ip4' ? ['nw_src', 'nw_dst'] : ['ipv6_src', 'ipv6_dst'];
+  const [icmp, type, request, reply] = OPENFLOW_ECHO[ip];
+  const [kind, ...payload] =
+    protocol === 'icmp'
+      ? [icmp, `${type}=${isAnswer ? reply : request}`, `${type.replace('type', 'code')}=0`]
+      : [
+          ip === 'ip4' ? protocol : `${protocol}6`,
+          `tp_src=${portIn(packet.fromPort)}`,
+          `tp_dst=${portIn(packet.toPort)}`,
+        ];
+  return [
+    kind,
+    `in_port=${portIn(port)}`,
+    `dl_src=${macIn(packet.fromMac)}`,
+    `dl_dst=${macIn(packet.toMac)}`,
+    `${source}=${addressIn(packet.from, ip)}`,
+    `${target}=${addressIn(packet.to, ip)}`,
+    'nw_ttl=64',
+    ...payload,
+  ].join(',');
+}
+
 /** A text in the way of JSON, as OVN's lexer reads it (ovn-sb(5), Logical_Flow match); control characters are in no name of a port. */
 function quoted(name: string): string {
   if (!/^[\w.:+/@~-]+$/.test(name))

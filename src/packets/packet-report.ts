@@ -38,10 +38,21 @@ export interface Decided {
   /** What it does to the packet, or where it sends it. */
   readonly text?: string;
   readonly match: string;
+  /** Of a flow of a bridge beside br-int: the name of the bridge. */
+  readonly bridge?: string;
   readonly origin?: Origin;
 }
 
-/** A switch or router that the packet goes through. */
+/** What leaves a bridge: by which port, and with which addresses. */
+export interface Wire {
+  readonly bridge: string;
+  /** Absent where the bridge forwards as a switch does, to whatever port it has learned. */
+  readonly port?: string;
+  readonly from: string;
+  readonly to: string;
+}
+
+/** A switch, a router, or a bridge beside br-int, that the packet goes through. */
 export interface Hop {
   readonly datapath: string;
   readonly in?: string;
@@ -75,7 +86,7 @@ export type LegEnd =
       readonly vrf?: string;
     }
   /** Leaves by the external bridge, or to a physical network. */
-  | { readonly kind: 'outside'; readonly port: string }
+  | { readonly kind: 'outside'; readonly port: string; readonly wire?: Wire }
   | { readonly kind: 'stopped'; readonly by: Decided; readonly isRefused: boolean }
   | { readonly kind: 'unknown'; readonly why: string };
 
@@ -148,7 +159,7 @@ export function legEndText(end: LegEnd): string {
     case 'host':
       return `is handed to the kernel of this node at port ${end.port}${end.device === undefined ? '' : `, device ${end.device}`}${end.vrf === undefined ? '' : ` of VRF ${end.vrf}`}`;
     case 'outside':
-      return `leaves by port ${end.port}`;
+      return end.wire === undefined ? `leaves by port ${end.port}` : wireText(end.wire);
     case 'stopped':
       return `${end.isRefused ? 'is refused' : 'is dropped'} in ${end.by.stage}`;
     case 'unknown':
@@ -156,12 +167,15 @@ export function legEndText(end: LegEnd): string {
   }
 }
 
+const wireText = ({ bridge, port, from, to }: Wire): string =>
+  `leaves by ${port === undefined ? bridge : `${port} of ${bridge}`} as ${from} → ${to}`;
+
 function decidedLines(decided: Decided): readonly string[] {
   const { kind, stage, text, origin } = decided;
   const root = origin && rootOf(origin);
   const object = ownerOf(origin);
   const rule = ruleOf(origin);
-  const row = root === undefined ? '' : `${root.table} ${(root.uuid ?? '').slice(0, 8)}`;
+  const row = root === undefined ? '' : `${root.table} ${(root.uuid ?? '').slice(0, 8)}`.trim();
   return [
     `    ${[kind, text ?? '', `(${stage})`].filter(Boolean).join(' ')}${row === '' ? '' : ` by ${row}`}${object === undefined ? '' : `, for ${object}`}`,
     ...(rule === undefined ? [] : [`      ${rule.name}: ${rule.text} (${rule.source})`]),
@@ -199,14 +213,17 @@ export function packetReportText(report: PacketReport): string {
     .join('\n');
 }
 
-function stopLines({ stage, match, origin }: Decided): readonly string[] {
+function stopLines({ stage, match, bridge, origin }: Decided): readonly string[] {
   const root = origin && rootOf(origin);
   const object = ownerOf(origin);
   const rule = ruleOf(origin);
-  return [
+  const whose = object === undefined ? '' : `, for ${object}`;
+  const row =
     root === undefined
-      ? `  ${stage}: ${match === '' ? 'no flow matches' : match}`
-      : `  ${root.table}${root.uuid === undefined ? '' : ` ${root.uuid.slice(0, 8)}`} (${root.place})${object === undefined ? '' : `, for ${object}`}`,
+      ? `${stage}: ${match === '' ? 'no flow matches' : match}`
+      : `${root.table}${root.uuid === undefined ? '' : ` ${root.uuid.slice(0, 8)}`} (${root.place})${whose}`;
+  return [
+    `  ${bridge === undefined ? row : `flow of ${bridge}, ${stage}: ${match || 'all packets'}${whose}`}`,
     ...(root?.text === undefined || root.text === '' ? [] : [`    is    ${root.text}`]),
     ...(rule === undefined ? [] : [`    rule  ${rule.name}: ${rule.text} (${rule.source})`]),
   ];

@@ -194,8 +194,8 @@ const RULES = [
   'NAT',
   'QoS',
 ];
-const isOfOvn = ({ origin }: Decided): boolean =>
-  origin === undefined || !RULES.includes(rootOf(origin).table);
+const isOfOvn = ({ bridge, origin }: Decided): boolean =>
+  bridge === undefined && (origin === undefined || !RULES.includes(rootOf(origin).table));
 /** Stages in which a switch or a router finds nobody with the address (ovn-northd(8)). */
 const LOOKS_FOR_SOMEBODY =
   /^(ls_in_l2_lkup|ls_in_l2_unknown|lr_in_ip_routing|lr_in_ip_routing_ecmp|lr_in_arp_resolve)$/;
@@ -214,11 +214,13 @@ function whySentence(one: Try, sender: Sender, meant: Meant): string {
       return `${areOther(sender, meant) ? `Networks ${sender.network} and ${meant.network} are apart: on` : 'On'} network ${sender.network} nobody has ${meant.address} (it is dropped in ${by.stage}).`;
     const object = ownerOf(by.origin);
     const who =
-      object === undefined || isOfOvn(by)
-        ? `OVN itself, in ${by.stage}`
-        : object === 'cluster'
-          ? `what keeps networks apart (${feature})`
-          : closing(feature, by, sender, meant) || object;
+      by.bridge !== undefined
+        ? `a flow of bridge ${by.bridge}${by.text === undefined ? '' : `, ${by.text}`}${object === undefined ? '' : `; it is there for ${object}`}`
+        : object === undefined || isOfOvn(by)
+          ? `OVN itself, in ${by.stage}`
+          : object === 'cluster'
+            ? `what keeps networks apart (${feature})`
+            : closing(feature, by, sender, meant) || object;
     const what = stop.direction === 'back' ? 'It arrives, and the answer' : 'It';
     return `${what} is ${isRefused ? 'refused' : 'dropped'} by ${who}.`;
   }

@@ -278,6 +278,16 @@ async function byFlow(source: OriginSource, origins: Origins, flow: FoundFlow): 
   return ofIntegrationBridge(origins, flow.cookie, looked, flow);
 }
 
+/** Whose a flow is that was met on a bridge; undefined where that is not known. */
+export async function originOfFlow(
+  source: OriginSource,
+  origins: Origins,
+  flow: FoundFlow,
+): Promise<Origin | undefined> {
+  const { origins: found } = await byFlow(source, origins, flow);
+  return found[0];
+}
+
 interface ListedRule extends FoundRule {
   readonly chain: string;
 }

@@ -61,13 +61,19 @@ export async function explainedPacket(
       why: `${podObject(pod)} has no route to ${target.address}${asked.network === undefined ? '' : ` on network ${asked.network}`}.`,
     };
   const network = networkOfKey(source, way.nadKey) ?? way.nadKey;
-  const { tries, part, endpoints, missing } = await walked(source, { pod, way, target }, signal);
+  const { tries, part, endpoints, missing, notes } = await walked(
+    source,
+    { pod, way, target },
+    signal,
+  );
   const sender: Sender = {
     object: podObject(pod),
     namespace: pod.namespace,
     network,
     closedBy: policiesClosing(source, pod, 'Egress'),
   };
+  const meant = { ...meantBy(source, target, network), endpoints };
+  const judgement = judged(tries, part, sender, meant, missing);
   return {
     ...common,
     destination: {
@@ -84,7 +90,8 @@ export async function explainedPacket(
       address: way.from,
       ...(target.port === undefined ? {} : { port: CLIENT_PORT }),
     },
-    ...judged(tries, part, sender, { ...meantBy(source, target, network), endpoints }, missing),
+    ...judgement,
+    notes: [...judgement.notes, ...notes],
     legs: shownLegs(tries),
   };
 }

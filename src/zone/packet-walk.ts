@@ -15,13 +15,14 @@ import { backendsOf, decisionsOf, traceEnds, type TraceEnd } from '../packets/tr
 import { readTrace, type TraceEvent } from '../packets/trace-text.ts';
 import type { Try } from '../packets/verdict.ts';
 import { ConfigurationError } from '../process/configuration-error.ts';
+import { BridgeWalk, type BridgeSource } from './bridge-walk.ts';
 import { Origins, SOUTHBOUND, type OriginSource } from './origins.ts';
 import { PacketDeciders } from './packet-deciders.ts';
 import { knownPod, networkOfKey, podObject, type EndSource } from './packet-ends.ts';
 import type { KnownPod, Target } from './packet-ends.ts';
 import { isSameAddress, PacketPorts } from './packet-ports.ts';
 
-export interface WalkSource extends OriginSource, EndSource {
+export interface WalkSource extends BridgeSource, EndSource {
   readonly configuration: { readonly node: string };
   readonly facts: OriginSource['facts'] &
     EndSource['facts'] &
@@ -44,6 +45,8 @@ export interface Walked {
   readonly endpoints: readonly string[];
   /** What no try met. */
   readonly missing: readonly string[];
+  /** What was not looked at, and what is said beside the way. */
+  readonly notes: readonly string[];
 }
 
 /** An endpoint is chosen at random: of so many tries for each the chance that one of them is never met is 1 in 400. */
@@ -67,6 +70,7 @@ class PacketWalk {
   readonly #origins: Origins;
   readonly #ports: PacketPorts;
   readonly #deciders: PacketDeciders;
+  readonly #bridges: BridgeWalk;
 
   constructor(source: WalkSource, walk: Walk, signal: AbortSignal) {
     this.#source = source;
@@ -79,6 +83,7 @@ class PacketWalk {
     this.#trace = source.ovnTrace;
     this.#ports = new PacketPorts(south);
     this.#deciders = new PacketDeciders(this.#origins, south, this.#ports);
+    this.#bridges = new BridgeWalk(source, this.#origins, signal);
   }
 
   async run(): Promise<Walked> {
@@ -92,42 +97,44 @@ class PacketWalk {
         part: isHere ? 'whole' : 'receives',
         endpoints: [],
         missing: [],
+        notes: [],
       };
     }
-    const { tries, endpoints } = await this.#tries(start);
+    const { tries, endpoints } = await this.#tries(start, isHere);
     const isSent = isHere && tries.every(({ there }) => there.end.kind === 'node');
     return {
       tries: distinctTries(tries),
       part: isHere ? (isSent ? 'sends' : 'whole') : 'receives',
       endpoints,
       missing: unmet(tries, endpoints),
+      notes: this.#bridges.notes,
     };
   }
 
   /** As many as it takes to meet every endpoint of a service. */
   async #tries(
     start: Start,
+    isHere: boolean,
   ): Promise<{ readonly tries: readonly Try[]; readonly endpoints: readonly string[] }> {
     const { way, target } = this.#walk;
     const tries: Try[] = [];
     const endpoints = new Set<string>();
     let most = 1;
     while (tries.length < most) {
-      const events = await this.#followed(
-        {
-          ...start,
-          from: way.from,
-          to: target.address,
-          protocol: target.protocol,
-          ...(target.port === undefined ? {} : { fromPort: CLIENT_PORT, toPort: target.port }),
-        },
-        'new',
-      );
+      const packet: Packet = {
+        ...start,
+        from: way.from,
+        to: target.address,
+        protocol: target.protocol,
+        ...(target.port === undefined ? {} : { fromPort: CLIENT_PORT, toPort: target.port }),
+      };
+      const events = await this.#followed(packet, 'new');
       for (const event of events)
         if (event.kind === 'step' && event.aside === undefined)
           for (const backend of backendsOf(event)) endpoints.add(backend);
       if (endpoints.size > 1) most = Math.min(MOST_TRIES, TRIES_PER_ENDPOINT * endpoints.size);
-      const there = await this.#leg('there', events, way.from, target.address);
+      const logical = await this.#leg('there', events, way.from, target.address);
+      const there = isHere ? await this.#bridges.followed(logical, packet) : logical;
       const known = tries.find((one) => JSON.stringify(one.there) === JSON.stringify(there));
       const back = known === undefined ? await this.#back(there, [...endpoints]) : known.back;
       tries.push(back === undefined ? { there } : { there, back });
@@ -220,17 +227,15 @@ class PacketWalk {
       answer.nextHop,
     );
     if ('why' in start) return unknown(start.why);
-    const events = await this.#followed(
-      {
-        ...start,
-        from: address,
-        to: sees,
-        protocol: target.protocol,
-        ...(port === undefined ? { isAnswer: true } : { fromPort: port, toPort: CLIENT_PORT }),
-      },
-      'reply',
-    );
-    return this.#leg('back', events, address, sees);
+    const packet: Packet = {
+      ...start,
+      from: address,
+      to: sees,
+      protocol: target.protocol,
+      ...(port === undefined ? { isAnswer: true } : { fromPort: port, toPort: CLIENT_PORT }),
+    };
+    const events = await this.#followed(packet, 'reply');
+    return this.#bridges.followed(await this.#leg('back', events, address, sees), packet);
   }
 
   #podCalled(object: string): Promise<KnownPod> {

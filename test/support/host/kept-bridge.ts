@@ -73,6 +73,14 @@ export class KeptBridge implements AsyncDisposable {
     return this.#open.units;
   }
 
+  get driver(): FlowDriver {
+    return this.#open.driver;
+  }
+
+  get database(): OpenDatabase {
+    return this.#open.database;
+  }
+
   get #open(): Opened {
     if (this.#opened === undefined) throw new Error('the bridge is not kept now');
     return this.#opened;

@@ -1,0 +1,242 @@
+/** Follows a packet over the bridges of this node as their flows are: whether br-int does what Southbound says, and what the bridges beside it make of it. */
+import { mapIn, textIn, type LookedUpRow, type RowLookup } from '../databases/row-lookup.ts';
+import { OPEN_VSWITCH } from '../node/host-rows.ts';
+import { INTEGRATION_BRIDGE } from '../node/names.ts';
+import { LOCAL } from '../node/openflow/flow-rows.ts';
+import { NO_COOKIE } from '../node/openflow/pipeline.ts';
+import { UnixctlError, type Unixctl } from '../node/programs/unixctl.ts';
+import {
+  BridgeTraceError,
+  readBridgeTrace,
+  type BridgeEvent,
+  type BridgeOutput,
+  type BridgeStep,
+} from '../packets/bridge-trace.ts';
+import { bridgeFlow, type Packet } from '../packets/microflow.ts';
+import { legEndText, type Decided, type Hop, type Leg } from '../packets/packet-report.ts';
+import { originOfFlow } from './explained.ts';
+import type { Origins, OriginSource } from './origins.ts';
+
+export interface BridgeSource extends OriginSource {
+  readonly host:
+    | (NonNullable<OriginSource['host']> & { readonly vswitchd: Pick<Unixctl, 'run'> })
+    | undefined;
+}
+
+/** An answer of connection tracking for each time that the packet is looked up; a packet comes by a handful of them. */
+const MOST_LOOKS = 32;
+const ANSWER = Array.from({ length: MOST_LOOKS }, () => '--ct-next=trk,est,rpl');
+
+const isPatch = (port: LookedUpRow | undefined): boolean =>
+  port !== undefined && textIn(port, 'type') === 'patch';
+
+export class BridgeWalk {
+  readonly #source: BridgeSource;
+  readonly #origins: Origins;
+  readonly #signal: AbortSignal;
+  readonly #notes = new Set<string>();
+  #ports: Promise<ReadonlyMap<string, LookedUpRow>> | undefined;
+
+  constructor(source: BridgeSource, origins: Origins, signal: AbortSignal) {
+    this.#source = source;
+    this.#origins = origins;
+    this.#signal = signal;
+  }
+
+  /** What could not be looked at, and what is said of answers. */
+  get notes(): readonly string[] {
+    return [...this.#notes];
+  }
+
+  /** The way that Southbound says, as the bridges go it: of a packet that begins at a port of this node. */
+  async followed(leg: Leg, packet: Packet): Promise<Leg> {
+    const { host } = this.#source;
+    const ovs = this.#origins.lookup(OPEN_VSWITCH);
+    if (host === undefined || ovs === undefined || leg.end.kind === 'unknown') return leg;
+    if (leg.end.kind === 'stopped') return leg;
+    this.#ports ??= portsOf(ovs);
+    const ports = await this.#ports;
+    const [number] = [...ports].flatMap(([place, row]) =>
+      place.startsWith(`${INTEGRATION_BRIDGE} `) &&
+      mapIn(row, 'external_ids')['iface-id'] === packet.inport
+        ? [Number(row.columns['ofport'])]
+        : [],
+    );
+    if (number === undefined || number < 1) {
+      const why = `no interface of ${INTEGRATION_BRIDGE} has iface-id ${packet.inport}: the pod is not plugged in, or its interface was deleted`;
+      return { ...leg, end: { kind: 'unknown', why } };
+    }
+    try {
+      const state = leg.direction === 'back' ? ANSWER : [];
+      const flow = bridgeFlow(packet, number);
+      const text = await host.vswitchd.run(
+        'ofproto/trace',
+        [INTEGRATION_BRIDGE, ...state, flow],
+        this.#signal,
+      );
+      return await this.#asBridgesGo(leg, readBridgeTrace(text), ports);
+    } catch (error) {
+      if (!(error instanceof UnixctlError) && !(error instanceof BridgeTraceError)) throw error;
+      this.#signal.throwIfAborted();
+      this.#notes.add(`the flows of the bridges were not looked at: ${error.message}`);
+      return leg;
+    }
+  }
+
+  async #asBridgesGo(
+    leg: Leg,
+    events: readonly BridgeEvent[],
+    ports: ReadonlyMap<string, LookedUpRow>,
+  ): Promise<Leg> {
+    const outputs = events.filter(
+      (event): event is BridgeOutput =>
+        event.kind === 'output' && !isPatch(ports.get(`${event.bridge} ${event.port}`)),
+    );
+    const steps = events.filter((event): event is BridgeStep => event.kind === 'flow');
+    const beyond = steps.filter(({ bridge }) => bridge !== INTEGRATION_BRIDGE);
+    const [first] = beyond;
+    const hop = first === undefined ? undefined : await this.#hop(first, beyond, outputs, ports);
+    const hops = hop === undefined ? leg.hops : [...leg.hops, hop];
+    const [out] =
+      leg.end.kind === 'outside' && first !== undefined
+        ? outputs.filter(({ bridge }) => bridge !== INTEGRATION_BRIDGE)
+        : outputs;
+    const last = steps.at(-1);
+    if (out === undefined && last !== undefined && asksFirst(last)) {
+      this.#notes.add(
+        `${INTEGRATION_BRIDGE} hands it to ovn-controller, which asks the network first who has the next address: what other bridges make of it can be told once that has answered`,
+      );
+      return leg;
+    }
+    if (out === undefined) return { ...leg, hops, end: await this.#stopped(leg, beyond, steps) };
+    if (leg.end.kind !== 'outside' || first === undefined) return leg;
+    this.#noteAnswer(beyond);
+    if (out.port === LOCAL)
+      return { ...leg, hops, end: { kind: 'host', port: out.bridge, device: out.bridge } };
+    const translation = events.findLast((event) => event.kind === 'translation');
+    const port = ports.get(`${out.bridge} ${out.port}`);
+    const wire = {
+      bridge: out.bridge,
+      ...(port === undefined ? {} : { port: textIn(port, 'name') }),
+      from: translation?.from ?? leg.from,
+      to: translation?.to ?? leg.to,
+    };
+    return { ...leg, hops, end: { ...leg.end, wire } };
+  }
+
+  /** Where nothing comes out: the last flow of the bridges beside br-int, or of br-int, which should have sent it on. */
+  async #stopped(
+    leg: Leg,
+    beyond: readonly BridgeStep[],
+    steps: readonly BridgeStep[],
+  ): Promise<Leg['end']> {
+    const step = beyond.at(-1) ?? steps.at(-1);
+    if (step === undefined)
+      return { kind: 'unknown', why: `no flow of ${INTEGRATION_BRIDGE} is for it` };
+    const by = await this.#decided('drops', step);
+    if (step.bridge !== INTEGRATION_BRIDGE) return { kind: 'stopped', isRefused: false, by };
+    const text = `though by Southbound it ${legEndText(leg.end)}: ovn-controller is behind, nothing of this node is that port, or somebody changed its flows`;
+    return { kind: 'stopped', isRefused: false, by: { ...by, text } };
+  }
+
+  async #hop(
+    first: BridgeStep,
+    beyond: readonly BridgeStep[],
+    outputs: readonly BridgeOutput[],
+    ports: ReadonlyMap<string, LookedUpRow>,
+  ): Promise<Hop> {
+    const { bridge } = first;
+    const inport = /\bin_port=(\d+)/.exec(first.match)?.[1];
+    const decisions: Decided[] = [];
+    for (const step of beyond) {
+      const source = /\bnat\(src=([^),]+)/.exec(step.actions.join(' '))?.[1];
+      if (source !== undefined)
+        decisions.push(await this.#decided('translates', step, `from ${source}`));
+      const out = outputs.find(({ by }) => by === step);
+      if (out !== undefined)
+        decisions.push(await this.#decided('passes', step, `out of ${nameOf(out, ports)}`));
+    }
+    const last = outputs.find((one) => one.bridge === bridge);
+    return {
+      datapath: bridge,
+      ...(inport === undefined ? {} : { in: nameOf({ bridge, port: inport }, ports) }),
+      ...(last === undefined ? {} : { out: nameOf(last, ports) }),
+      decisions,
+    };
+  }
+
+  async #decided(kind: Decided['kind'], step: BridgeStep, text?: string): Promise<Decided> {
+    const { bridge, table, match, priority, cookie, actions } = step;
+    const flow = { table, priority, cookie, match, actions: actions[0] ?? '', isSpecial: false };
+    // Of br-int a flow without a cookie stands for several logical flows, or for none.
+    const isNobodys = bridge === INTEGRATION_BRIDGE && cookie === NO_COOKIE;
+    const origin = isNobodys ? undefined : await originOfFlow(this.#source, this.#origins, flow);
+    return {
+      kind,
+      stage: `table ${table}, priority ${priority}`,
+      ...(text === undefined ? {} : { text }),
+      match,
+      bridge,
+      ...(origin === undefined ? {} : { origin }),
+    };
+  }
+
+  /** An answer finds its network by the mark of its connection, which can't be followed before there is one. */
+  #noteAnswer(beyond: readonly BridgeStep[]): void {
+    for (const { bridge, actions } of beyond) {
+      const text = actions.join(' ');
+      const zone = /\bct\(commit[^)]*?\bzone=(\d+)/.exec(text)?.[1];
+      const mark =
+        /(?:set_field:(0x[0-9a-f]+|\d+)(?:\/0x[0-9a-f]+)?->ct_mark|load:(0x[0-9a-f]+|\d+)->NXM_NX_CT_MARK)/.exec(
+          text,
+        );
+      if (zone !== undefined && mark !== null)
+        this.#notes.add(
+          `an answer comes back to the network by its connection, which ${bridge} keeps in conntrack zone ${zone} with mark ${mark[1] ?? mark[2]}`,
+        );
+    }
+  }
+}
+
+/** Without a known neighbour a flow of br-int gives the packet to ovn-controller, and nothing after it sends it on. */
+const asksFirst = ({ bridge, actions }: BridgeStep): boolean =>
+  bridge === INTEGRATION_BRIDGE && actions.some((action) => action.startsWith('controller('));
+
+const nameOf = (
+  { bridge, port }: Pick<BridgeOutput, 'bridge' | 'port'>,
+  ports: ReadonlyMap<string, LookedUpRow>,
+): string => {
+  const row = ports.get(`${bridge} ${port}`);
+  return row === undefined ? port : textIn(row, 'name');
+};
+
+/** Interfaces by bridge and number. */
+async function portsOf(ovs: RowLookup): Promise<ReadonlyMap<string, LookedUpRow>> {
+  const [bridges, ports, interfaces] = await Promise.all([
+    ovs.select('Bridge', [], ['name', 'ports']),
+    ovs.select('Port', [], ['interfaces']),
+    ovs.select('Interface', [], ['name', 'type', 'ofport', 'external_ids']),
+  ]);
+  const [portById, interfaceById] = [byUuid(ports), byUuid(interfaces)];
+  const found = new Map<string, LookedUpRow>();
+  for (const bridge of bridges)
+    for (const port of membersOf(bridge, 'ports', portById))
+      for (const one of membersOf(port, 'interfaces', interfaceById)) {
+        const number = Number(one.columns['ofport']);
+        if (number > 0) found.set(`${textIn(bridge, 'name')} ${number}`, one);
+      }
+  return found;
+}
+
+const byUuid = (rows: readonly LookedUpRow[]): ReadonlyMap<string, LookedUpRow> =>
+  new Map(rows.map((row) => [row.uuid, row]));
+
+/** A set with one member is that member. */
+function membersOf(
+  row: LookedUpRow,
+  column: string,
+  byId: ReadonlyMap<string, LookedUpRow>,
+): readonly LookedUpRow[] {
+  const value = row.columns[column];
+  return (Array.isArray(value) ? value : [value]).flatMap((uuid) => byId.get(String(uuid)) ?? []);
+}

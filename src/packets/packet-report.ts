@@ -38,8 +38,8 @@ export interface Decided {
   /** What it does to the packet, or where it sends it. */
   readonly text?: string;
   readonly match: string;
-  /** Of a flow of a bridge beside br-int: the name of the bridge. */
-  readonly bridge?: string;
+  /** Of what is not in OVN: `bridge br-ex`, or `kernel`. */
+  readonly place?: string;
   readonly origin?: Origin;
 }
 
@@ -51,6 +51,17 @@ export interface Wire {
   readonly from: string;
   readonly to: string;
 }
+
+/** Where the kernel of a node sends what it gets. */
+export type HostRoute =
+  | { readonly kind: 'here' }
+  | {
+      readonly kind: 'sent';
+      /** Number of the routing table. */
+      readonly table: number;
+      readonly device: string;
+      readonly via?: string;
+    };
 
 /** A switch, a router, or a bridge beside br-int, that the packet goes through. */
 export interface Hop {
@@ -84,6 +95,8 @@ export type LegEnd =
       /** The host's device of the network, and its VRF where it has one. */
       readonly device?: string;
       readonly vrf?: string;
+      /** What its routes make of the packet. */
+      readonly route?: HostRoute;
     }
   /** Leaves by the external bridge, or to a physical network. */
   | { readonly kind: 'outside'; readonly port: string; readonly wire?: Wire }
@@ -157,7 +170,7 @@ export function legEndText(end: LegEnd): string {
     case 'node':
       return `goes through the tunnel to ${end.node === undefined ? 'another node' : `node ${end.node}`}`;
     case 'host':
-      return `is handed to the kernel of this node at port ${end.port}${end.device === undefined ? '' : `, device ${end.device}`}${end.vrf === undefined ? '' : ` of VRF ${end.vrf}`}`;
+      return `is handed to the kernel of this node at port ${end.port}${end.device === undefined ? '' : `, device ${end.device}`}${end.vrf === undefined ? '' : ` of VRF ${end.vrf}`}${routeText(end.route)}`;
     case 'outside':
       return end.wire === undefined ? `leaves by port ${end.port}` : wireText(end.wire);
     case 'stopped':
@@ -165,6 +178,13 @@ export function legEndText(end: LegEnd): string {
     case 'unknown':
       return `is lost sight of: ${end.why}`;
   }
+}
+
+function routeText(route: HostRoute | undefined): string {
+  if (route === undefined) return '';
+  if (route.kind === 'here') return ', whose own address that is';
+  const { table, device, via } = route;
+  return `, which sends it out of ${device}${via === undefined ? '' : ` via ${via}`} (table ${table})`;
 }
 
 const wireText = ({ bridge, port, from, to }: Wire): string =>
@@ -213,7 +233,7 @@ export function packetReportText(report: PacketReport): string {
     .join('\n');
 }
 
-function stopLines({ stage, match, bridge, origin }: Decided): readonly string[] {
+function stopLines({ stage, text, match, place, origin }: Decided): readonly string[] {
   const root = origin && rootOf(origin);
   const object = ownerOf(origin);
   const rule = ruleOf(origin);
@@ -223,7 +243,7 @@ function stopLines({ stage, match, bridge, origin }: Decided): readonly string[]
       ? `${stage}: ${match === '' ? 'no flow matches' : match}`
       : `${root.table}${root.uuid === undefined ? '' : ` ${root.uuid.slice(0, 8)}`} (${root.place})${whose}`;
   return [
-    `  ${bridge === undefined ? row : `flow of ${bridge}, ${stage}: ${match || 'all packets'}${whose}`}`,
+    `  ${place === undefined ? row : place === 'kernel' ? `kernel, ${stage}: ${text ?? ''}` : `flow of ${place}, ${stage}: ${match || 'all packets'}${whose}`}`,
     ...(root?.text === undefined || root.text === '' ? [] : [`    is    ${root.text}`]),
     ...(rule === undefined ? [] : [`    rule  ${rule.name}: ${rule.text} (${rule.source})`]),
   ];

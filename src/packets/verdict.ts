@@ -140,7 +140,9 @@ function beyond({ end }: Leg): string {
     case 'outside':
       return '; what is beyond this node nobody here knows';
     case 'host':
-      return '; what its routes, its firewall and its programs make of it is not in OVN';
+      return end.route === undefined
+        ? '; what its routes, its firewall and its programs make of it is not in OVN'
+        : '; what its firewall and its programs make of it is not in OVN';
     case 'node':
       return '; what is there its own databases say';
     default:
@@ -194,8 +196,8 @@ const RULES = [
   'NAT',
   'QoS',
 ];
-const isOfOvn = ({ bridge, origin }: Decided): boolean =>
-  bridge === undefined && (origin === undefined || !RULES.includes(rootOf(origin).table));
+const isOfOvn = ({ place, origin }: Decided): boolean =>
+  place === undefined && (origin === undefined || !RULES.includes(rootOf(origin).table));
 /** Stages in which a switch or a router finds nobody with the address (ovn-northd(8)). */
 const LOOKS_FOR_SOMEBODY =
   /^(ls_in_l2_lkup|ls_in_l2_unknown|lr_in_ip_routing|lr_in_ip_routing_ecmp|lr_in_arp_resolve)$/;
@@ -203,6 +205,11 @@ const isForNobody = (by: Decided): boolean => isOfOvn(by) && LOOKS_FOR_SOMEBODY.
 
 const identityOf = ({ origin, stage, match }: Decided): string =>
   origin?.madeOf.at(-1)?.uuid ?? origin?.uuid ?? `${stage} ${match}`;
+
+function beyondOvn({ place, text }: Decided, object: string | undefined): string {
+  if (place === 'kernel') return `the kernel of the node, which ${text}`;
+  return `a flow of ${place}${text === undefined ? '' : `, ${text}`}${object === undefined ? '' : `; it is there for ${object}`}`;
+}
 
 function whySentence(one: Try, sender: Sender, meant: Meant): string {
   const { there, back } = one;
@@ -214,8 +221,8 @@ function whySentence(one: Try, sender: Sender, meant: Meant): string {
       return `${areOther(sender, meant) ? `Networks ${sender.network} and ${meant.network} are apart: on` : 'On'} network ${sender.network} nobody has ${meant.address} (it is dropped in ${by.stage}).`;
     const object = ownerOf(by.origin);
     const who =
-      by.bridge !== undefined
-        ? `a flow of bridge ${by.bridge}${by.text === undefined ? '' : `, ${by.text}`}${object === undefined ? '' : `; it is there for ${object}`}`
+      by.place !== undefined
+        ? beyondOvn(by, object)
         : object === undefined || isOfOvn(by)
           ? `OVN itself, in ${by.stage}`
           : object === 'cluster'

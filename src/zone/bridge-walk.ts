@@ -1,6 +1,7 @@
 /** Follows a packet over the bridges of this node as their flows are: whether br-int does what Southbound says, and what the bridges beside it make of it. */
 import { mapIn, textIn, type LookedUpRow, type RowLookup } from '../databases/row-lookup.ts';
 import { OPEN_VSWITCH } from '../node/host-rows.ts';
+import { kernelRoute, type RoutedPacket } from '../node/linux/route-lookup.ts';
 import { INTEGRATION_BRIDGE } from '../node/names.ts';
 import { LOCAL } from '../node/openflow/flow-rows.ts';
 import { NO_COOKIE } from '../node/openflow/pipeline.ts';
@@ -19,7 +20,11 @@ import type { Origins, OriginSource } from './origins.ts';
 
 export interface BridgeSource extends OriginSource {
   readonly host:
-    | (NonNullable<OriginSource['host']> & { readonly vswitchd: Pick<Unixctl, 'run'> })
+    | (NonNullable<OriginSource['host']> & {
+        readonly vswitchd: Pick<Unixctl, 'run'>;
+        /** Path of the network namespace that is the host's. */
+        readonly namespace: string | undefined;
+      })
     | undefined;
 }
 
@@ -109,19 +114,42 @@ export class BridgeWalk {
       return leg;
     }
     if (out === undefined) return { ...leg, hops, end: await this.#stopped(leg, beyond, steps) };
+    const { from, to } = events.findLast((event) => event.kind === 'translation') ?? leg;
+    const mark = markIn(steps);
+    const kernel = { from, to, ...(mark === undefined ? {} : { mark }) };
+    if (leg.end.kind === 'host') return { ...leg, end: this.#inKernel(leg.end, kernel) };
     if (leg.end.kind !== 'outside' || first === undefined) return leg;
     this.#noteAnswer(beyond);
-    if (out.port === LOCAL)
-      return { ...leg, hops, end: { kind: 'host', port: out.bridge, device: out.bridge } };
-    const translation = events.findLast((event) => event.kind === 'translation');
+    if (out.port === LOCAL) {
+      const end = { kind: 'host', port: out.bridge, device: out.bridge } as const;
+      return { ...leg, hops, end: this.#inKernel(end, kernel) };
+    }
     const port = ports.get(`${out.bridge} ${out.port}`);
-    const wire = {
-      bridge: out.bridge,
-      ...(port === undefined ? {} : { port: textIn(port, 'name') }),
-      from: translation?.from ?? leg.from,
-      to: translation?.to ?? leg.to,
-    };
-    return { ...leg, hops, end: { ...leg.end, wire } };
+    const name = port === undefined ? {} : { port: textIn(port, 'name') };
+    return { ...leg, hops, end: { ...leg.end, wire: { bridge: out.bridge, ...name, from, to } } };
+  }
+
+  /** What the kernel's routes make of what it gets; its nftables are not looked at. */
+  #inKernel(
+    end: Leg['end'] & { readonly kind: 'host' },
+    packet: Omit<RoutedPacket, 'device'>,
+  ): Leg['end'] {
+    const { host } = this.#source;
+    if (host === undefined || end.device === undefined) return end;
+    const route = kernelRoute(host.namespace, { ...packet, device: end.device });
+    switch (route.kind) {
+      case 'here':
+      case 'sent':
+        return { ...end, route };
+      case 'nowhere': {
+        const { why: text } = route;
+        const by: Decided = { kind: 'drops', stage: 'routing', text, match: '', place: 'kernel' };
+        return { kind: 'stopped', isRefused: false, by };
+      }
+      case 'unread':
+        this.#notes.add(`the routes of the kernel were not looked at: ${route.why}`);
+        return end;
+    }
   }
 
   /** Where nothing comes out: the last flow of the bridges beside br-int, or of br-int, which should have sent it on. */
@@ -176,7 +204,7 @@ export class BridgeWalk {
       stage: `table ${table}, priority ${priority}`,
       ...(text === undefined ? {} : { text }),
       match,
-      bridge,
+      place: `bridge ${bridge}`,
       ...(origin === undefined ? {} : { origin }),
     };
   }
@@ -196,6 +224,21 @@ export class BridgeWalk {
         );
     }
   }
+}
+
+/** The mark that the packet has in the kernel, where a flow gives it one. */
+function markIn(steps: readonly BridgeStep[]): number | undefined {
+  const marks = steps.flatMap(({ actions }) =>
+    actions.flatMap((action) => {
+      const [, set, loaded] =
+        /^(?:set_field:(0x[0-9a-f]+|\d+)(?:\/0x[0-9a-f]+)?->pkt_mark|load:(0x[0-9a-f]+|\d+)->NXM_NX_PKT_MARK\[)/.exec(
+          action,
+        ) ?? [];
+      const text = set ?? loaded;
+      return text === undefined ? [] : [Number(text)];
+    }),
+  );
+  return marks.at(-1);
 }
 
 /** Without a known neighbour a flow of br-int gives the packet to ovn-controller, and nothing after it sends it on. */

@@ -21,6 +21,8 @@ const TYPE = { new: 24, delete: 25, get: 26 } as const;
 /** RTA_* */
 const A = {
   destination: 1,
+  source: 2,
+  inputDevice: 3,
   device: 4,
   gateway: 5,
   metric: 6,
@@ -29,6 +31,7 @@ const A = {
   multipath: 9,
   cacheInfo: 12,
   table: 15,
+  mark: 16,
   via: 18,
   preference: 20,
   expires: 23,
@@ -384,5 +387,48 @@ export function routes({ family, table, protocol = 0, device }: RouteFilter): Qu
     what: `show ${family} routes of ${table === undefined ? 'all tables' : `table ${table}`}`,
     read: readRoute,
     none: NO_SUCH_TABLE,
+  };
+}
+
+export interface RouteLookup {
+  /** Without prefix length. */
+  readonly destination: string;
+  readonly source?: string;
+  /** Number of the device by which the packet comes; absent for one of the host itself. */
+  readonly device?: number;
+  readonly mark?: number;
+}
+
+/** RTM_F_LOOKUP_TABLE: the answer has the table in which the route is; of IPv6 it has so in any case, and the flag is refused. */
+const WITH_TABLE = { v4: 0x1000, v6: 0 } as const;
+
+/**
+ * The route that the kernel takes for a packet, by its rules and tables; its `destination` is the address itself. The kernel refuses what has no route (ENETUNREACH,
+ * EHOSTUNREACH), and what reverse path filtering would drop (EXDEV).
+ */
+export function lookUpRoute({ destination, source, device, mark }: RouteLookup): Query<Route> {
+  const family = familyOf(destination);
+  const length = lengthOf(family);
+  if (source !== undefined && familyOf(source) !== family)
+    throw new RangeError(`${source} and ${destination} are of two families`);
+  const writer = new ByteWriter()
+    .u8(FAMILY[family])
+    .u8(length)
+    .u8(source === undefined ? 0 : length)
+    .u8(0)
+    .u8(0)
+    .u8(0)
+    .u16(0)
+    .u32(WITH_TABLE[family])
+    .attribute(A.destination, (w) => w.put(parseIp(destination)));
+  if (source !== undefined) writer.attribute(A.source, (w) => w.put(parseIp(source)));
+  if (device !== undefined) writer.attribute(A.inputDevice, (w) => w.u32(device));
+  if (mark !== undefined) writer.attribute(A.mark, (w) => w.u32(mark));
+  return {
+    type: TYPE.get,
+    flags: 0,
+    body: writer.bytes,
+    what: `look up the route to ${destination}${source === undefined ? '' : ` from ${source}`}`,
+    read: readRoute,
   };
 }

@@ -27,6 +27,8 @@ import {
   getNeighbour,
   inNetworkNamespace,
   links,
+  LOCAL_TABLE,
+  lookUpRoute,
   neighbours,
   NetlinkMonitor,
   NetlinkSocket,
@@ -35,6 +37,7 @@ import {
   replaceNeighbour,
   replaceRoute,
   ROUTE_GROUP,
+  ROUTE_TYPE,
   routes,
   rules,
   sendFrame,
@@ -262,6 +265,39 @@ describe.skipIf(withoutNamespace)('the kernel', () => {
     socket.change(deleteLink('h0'));
     expect(there.ip('-brief link show')).not.toContain('e0');
   });
+
+  test.for([
+    ['v4', '10.0.0.1/24', '10.9.0.0/16', '10.9.1.1', '10.0.0.7', '10.0.0.99', '192.0.2.9'],
+    ['v6', 'fd00::1/64', 'fd09::/16', 'fd09::1', 'fd00::7', 'fd00::99', '2001:db8::9'],
+  ] as const)(
+    'the route of a packet is looked up by rules and tables, with what it comes by (%s)',
+    ([family, own, subnet, destination, via, source, unknown]) => {
+      const device = h0();
+      here.sysctls.write(`net/${family === 'v4' ? 'ipv4' : 'ipv6'}/conf/all/forwarding`, '1');
+      socket.change(addAddress({ device, address: own, flags: family === 'v4' ? 0 : 2 }));
+      const route = { destination: subnet, table: 10007, hops: [{ via, device }] };
+      socket.change(addRoute(route));
+      socket.change(addRule({ family, priority: 2000, mark: 0x1002, table: 10007 }));
+      const sent = { table: 10007, type: ROUTE_TYPE.unicast, hops: [{ via, device }] };
+      const address = own.replace(/\/.*/, '');
+      expect(socket.get(lookUpRoute({ destination, mark: 0x1002 }))).toMatchObject(sent);
+      const comes = { destination, source, device, mark: 0x1002 };
+      expect(socket.get(lookUpRoute(comes))).toMatchObject(sent);
+      expect(socket.get(lookUpRoute({ ...comes, destination: address }))).toMatchObject({
+        type: ROUTE_TYPE.local,
+        table: LOCAL_TABLE,
+      });
+      for (const none of [{ destination: unknown }, { destination, source, device }])
+        expect(() => socket.get(lookUpRoute(none))).toThrow(
+          expect.objectContaining({
+            code: expect.stringMatching(/^E(NET|HOST)UNREACH$/) as string,
+          }) as Error,
+        );
+      expect(() =>
+        lookUpRoute({ destination, source: family === 'v4' ? '::1' : '10.0.0.9' }),
+      ).toThrow(/two families/);
+    },
+  );
 
   test('what takes its time is done while other code runs, with the same answer', async () => {
     let turns = 0;

@@ -2,12 +2,18 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { Unixctl } from '../../../src/node/programs/unixctl.ts';
 import type { Packet } from '../../../src/packets/microflow.ts';
-import { ownerOf, packetReportText, type Leg } from '../../../src/packets/packet-report.ts';
+import {
+  legEndText,
+  ownerOf,
+  packetReportText,
+  type Leg,
+} from '../../../src/packets/packet-report.ts';
 import { judged } from '../../../src/packets/verdict.ts';
 import { BridgeWalk, type BridgeSource } from '../../../src/zone/bridge-walk.ts';
 import { Origins } from '../../../src/zone/origins.ts';
 import { bridgeFeatures, bridgeZone } from '../../support/host/bridge-zones.ts';
 import { BRIDGE, KeptBridge, MAC } from '../../support/host/kept-bridge.ts';
+import { NetworkNamespace, whyNoNamespace } from '../../support/host/network-namespace.ts';
 import { until } from '../../support/run/until.ts';
 
 const POD = 'blue.l3net_blue_web-1';
@@ -16,6 +22,8 @@ const POD_PORT = 77;
 /** Network B: its end of the way to br-int, and the address by which the node knows it. */
 const PATCH = 'patch-breth0_blue_l3net_ovn-worker-to-br-int';
 const MASQUERADE = '169.254.0.13';
+/** The host's device of the network. */
+const MANAGEMENT = 'ovn-k8s-mp2';
 const NODE_ADDRESS = '172.18.0.3';
 const PACKET: Packet = {
   inport: POD,
@@ -36,9 +44,10 @@ const OUTSIDE: Leg = {
   end: { kind: 'outside', port: 'breth0_blue_l3net_ovn-worker' },
 };
 
-describe('a packet on the bridges of a node', () => {
+describe.skipIf(whyNoNamespace !== undefined)('a packet on the bridges of a node', () => {
   const signal = AbortSignal.timeout(240_000);
   let kept: KeptBridge;
+  let host: NetworkNamespace;
   /** What br-int does with what OVN sends outside: the address of network B, and out by its patch port. */
   let outside: string;
 
@@ -56,6 +65,7 @@ describe('a packet on the bridges of a node', () => {
       host: {
         controller: { features: bridgeFeatures, wanted },
         openVswitch: database,
+        namespace: host.path,
         vswitchd: new Unixctl({ folder: vswitchd.database.folder, daemon: 'ovs-vswitchd' }),
       },
     };
@@ -64,6 +74,15 @@ describe('a packet on the bridges of a node', () => {
 
   beforeAll(async () => {
     kept = await KeptBridge.start(signal);
+    host = await NetworkNamespace.create();
+    host.ip(`link add ${MANAGEMENT} type veth peer name eth9`);
+    host.ip(`address add 10.20.1.2/24 dev ${MANAGEMENT}`);
+    host.ip('address add 192.0.2.1/24 dev eth9');
+    for (const device of [MANAGEMENT, 'eth9']) host.ip(`link set dev ${device} up`);
+    host.ip('route add 198.51.100.0/24 via 192.0.2.7 table 4711');
+    host.ip(`rule add iif ${MANAGEMENT} priority 2000 lookup 4711`);
+    host.ip('route add blackhole 203.0.113.0/24');
+    host.sysctls.write('net/ipv4/ip_forward', '1');
     await kept.make(bridgeZone);
     await until('flows of the external bridge', async () => {
       kept.units.want(bridgeZone);
@@ -78,7 +97,10 @@ describe('a packet on the bridges of a node', () => {
     const number = await kept.vswitchd.vsctl('get', 'Interface', `peer-of-${PATCH}`, 'ofport');
     outside = `mod_dl_src:${MAC},mod_nw_src:${MASQUERADE},output:${number.trim()}`;
   });
-  afterAll(() => kept[Symbol.asyncDispose]());
+  afterAll(async () => {
+    host[Symbol.dispose]();
+    await kept[Symbol.asyncDispose]();
+  });
   beforeEach(async () => {
     for (const bridge of ['br-int', BRIDGE])
       await kept.vswitchd.ofctlOn(
@@ -115,10 +137,10 @@ describe('a packet on the bridges of a node', () => {
     const { end } = await walk().followed(OUTSIDE, PACKET);
     expect(end).toMatchObject({
       kind: 'stopped',
-      by: { bridge: BRIDGE, stage: 'table 0, priority 9000', match: 'ip' },
+      by: { place: `bridge ${BRIDGE}`, stage: 'table 0, priority 9000', match: 'ip' },
     });
     expect(textOf({ ...OUTSIDE, end })).toContain(
-      `Stopped by\n  flow of ${BRIDGE}, table 0, priority 9000: ip`,
+      `Stopped by\n  flow of bridge ${BRIDGE}, table 0, priority 9000: ip`,
     );
   });
 
@@ -126,7 +148,10 @@ describe('a packet on the bridges of a node', () => {
     // With another address than the network's own masquerade address.
     await flow(`ip,in_port=${POD_PORT},actions=${outside.replace(MASQUERADE, '10.20.1.3')}`);
     const { end } = await walk().followed(OUTSIDE, PACKET);
-    expect(end).toMatchObject({ kind: 'stopped', by: { kind: 'drops', bridge: BRIDGE } });
+    expect(end).toMatchObject({
+      kind: 'stopped',
+      by: { kind: 'drops', place: `bridge ${BRIDGE}` },
+    });
     expect(textOf({ ...OUTSIDE, end })).toMatch(
       /It is dropped by a flow of bridge breth0; it is there for UserDefinedNetwork blue\/l3net\./,
     );
@@ -160,6 +185,47 @@ describe('a packet on the bridges of a node', () => {
     await kept.vswitchd.ofctlOn(BRIDGE, 'add-flow', 'cookie=0x77,priority=9000,ip,actions=LOCAL');
     const { end } = await walk().followed(OUTSIDE, PACKET);
     expect(end).toEqual({ kind: 'host', port: BRIDGE, device: BRIDGE });
+  });
+
+  describe('that is handed to the kernel', () => {
+    const handed = async (to: string): Promise<Leg> => {
+      await flow(`ip,in_port=${POD_PORT},actions=output:78`);
+      const end = { kind: 'host', port: 'k8s-blue', device: MANAGEMENT } as const;
+      return walk().followed({ ...OUTSIDE, to, end }, { ...PACKET, to });
+    };
+
+    test('is for the host itself where that has the address', async () => {
+      const leg = await handed('192.0.2.1');
+      expect(legEndText(leg.end)).toBe(
+        `is handed to the kernel of this node at port k8s-blue, device ${MANAGEMENT}, whose own address that is`,
+      );
+    });
+
+    test('goes on by the rules and tables of the device by which it comes', async () => {
+      const { end } = await handed('198.51.100.9');
+      expect(end).toMatchObject({
+        route: { kind: 'sent', table: 4711, device: 'eth9', via: '192.0.2.7' },
+      });
+    });
+
+    test.for([
+      ['8.8.8.8', 'has no route to it'],
+      ['203.0.113.9', 'drops it by a route'],
+    ] as const)('to %s is stopped: it %s', async ([to, why]) => {
+      const leg = await handed(to);
+      expect(textOf(leg)).toContain(`It is dropped by the kernel of the node, which ${why}`);
+      expect(textOf(leg)).toContain(`Stopped by\n  kernel, routing: ${why}`);
+    });
+
+    test('is left as it is, with a note, where the device is not there', async () => {
+      const end = { kind: 'host', port: 'k8s-red', device: 'ovn-k8s-mp99' } as const;
+      await flow(`ip,in_port=${POD_PORT},actions=output:78`);
+      const bridges = walk();
+      expect((await bridges.followed({ ...OUTSIDE, end }, PACKET)).end).toEqual(end);
+      expect(bridges.notes).toEqual([
+        expect.stringMatching(/^the routes of the kernel were not looked at: .*ovn-k8s-mp99/),
+      ]);
+    });
   });
 
   test('leaves by no port that is known where the bridge forwards as a switch does', async () => {

@@ -42,7 +42,7 @@ const LONG_INTEGRATION = [
 const ALONE = 'test/e2e/kubernetes/install.test.ts';
 /**
  * What is left to `--release`: minutes each of programs that are ended, restarted and exchanged while every packet is counted, of egress addresses
- * and machines that move, of all cases of policies and services (the installation on Kubernetes runs upstream's), of next hops outside, of floods and
+ * and machines that move, of the whole matrix on an emulated processor, of all cases of policies and services (the installation on Kubernetes runs upstream's), of next hops outside, of floods and
  * random requests of tenants, and of an image that is built twice.
  */
 const OF_RELEASE = [
@@ -54,6 +54,7 @@ const OF_RELEASE = [
   'e2e/hostile/floods',
   'e2e/hostile/tenant-requests',
   'e2e/kubernetes-faults',
+  'e2e/matrix-local-gateway',
   'e2e/policy-cases',
   'e2e/service-cases',
   'e2e/take-over',

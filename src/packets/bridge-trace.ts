@@ -25,7 +25,7 @@ export interface BridgeOutput {
 }
 
 /** Addresses that connection tracking gave it. */
-export interface BridgeTranslation {
+interface BridgeTranslation {
   readonly kind: 'translation';
   readonly from: string;
   readonly to: string;
@@ -38,6 +38,7 @@ export class BridgeTraceError extends Error {
   readonly code = 'BRIDGE_TRACE_UNREADABLE';
 }
 
+const TABLE_WIDTH = 2;
 const BRIDGE = /^(\s*)bridge\("([^"]+)"\)/;
 const FLOW = /^\s*(\d+)\. (?:(.*), )?priority (\d+)(?:, cookie (0x[0-9a-f]+))?$/;
 const MISS = /^\s*(\d+)\. No match\.$/;
@@ -55,7 +56,9 @@ export function readBridgeTrace(text: string): readonly BridgeEvent[] {
   const forked: string[] = [];
   let resumed: string | undefined;
   let bridges: { readonly depth: number; readonly name: string }[] = [];
-  let step: (BridgeStep & { readonly actions: string[] }) | undefined;
+  /** Flows that others look up in the midst of their actions stand deeper. */
+  let steps: { readonly depth: number; readonly step: BridgeStep; readonly actions: string[] }[] =
+    [];
   const bridgeAt = (depth: number): string =>
     bridges.findLast((one) => one.depth < depth)?.name ?? '';
   for (const line of text.split('\n')) {
@@ -64,6 +67,7 @@ export function readBridgeTrace(text: string): readonly BridgeEvent[] {
     if (indent !== undefined && name !== undefined) {
       const depth = indent.length;
       bridges = [...bridges.filter((one) => one.depth < depth), { depth, name: resumed ?? name }];
+      if (depth === 0) steps = [];
       resumed = undefined;
       continue;
     }
@@ -72,16 +76,21 @@ export function readBridgeTrace(text: string): readonly BridgeEvent[] {
     if (from !== undefined && to !== undefined) events.push({ kind: 'translation', from, to });
     const found = bridges.length === 0 ? undefined : stepOf(line, bridgeAt(depth + 1));
     if (found !== undefined) {
-      step = { ...found, actions: [] };
+      // Numbers of tables are right-aligned.
+      const at = line.indexOf('.') - TABLE_WIDTH;
+      const actions: string[] = [];
+      const step = { ...found, actions };
+      steps = [...steps.filter((one) => one.depth < at), { depth: at, step, actions }];
       events.push(step);
       continue;
     }
     if (FORKED.test(line)) forked.push(bridgeAt(depth));
+    const by = steps.findLast((one) => one.depth < depth);
+    if (by === undefined || depth === 0) continue;
+    if (!line.trimStart().startsWith('->')) by.actions.push(line.trim());
     const port = OUTPUT.exec(line)?.[2];
-    if (step === undefined || depth === 0) continue;
-    if (!line.trimStart().startsWith('->')) step.actions.push(line.trim());
     if (port !== undefined)
-      events.push({ kind: 'output', bridge: bridgeAt(depth), port, by: step });
+      events.push({ kind: 'output', bridge: bridgeAt(depth), port, by: by.step });
   }
   if (events.length === 0)
     throw new BridgeTraceError(`ofproto/trace printed no trace: ${text.trim().slice(0, 200)}`);

@@ -44,7 +44,7 @@ export interface Decided {
 }
 
 /** What leaves a bridge: by which port, and with which addresses. */
-export interface Wire {
+interface Wire {
   readonly bridge: string;
   /** Absent where the bridge forwards as a switch does, to whatever port it has learned. */
   readonly port?: string;
@@ -53,7 +53,7 @@ export interface Wire {
 }
 
 /** Where the kernel of a node sends what it gets. */
-export type HostRoute =
+type HostRoute =
   | { readonly kind: 'here' }
   | {
       readonly kind: 'sent';

@@ -48,7 +48,7 @@ export class BridgeWalk {
     this.#signal = signal;
   }
 
-  /** What could not be looked at, and what is said of answers. */
+  /** What could not be looked at, and what is known of answers. */
   get notes(): readonly string[] {
     return [...this.#notes];
   }
@@ -107,10 +107,9 @@ export class BridgeWalk {
         ? outputs.filter(({ bridge }) => bridge !== INTEGRATION_BRIDGE)
         : outputs;
     const last = steps.at(-1);
-    if (out === undefined && last !== undefined && asksFirst(last)) {
-      this.#notes.add(
-        `${INTEGRATION_BRIDGE} hands it to ovn-controller, which asks the network first who has the next address: what other bridges make of it can be told once that has answered`,
-      );
+    const open = out === undefined && last !== undefined ? whyOpen(last) : undefined;
+    if (open !== undefined) {
+      this.#notes.add(open);
       return leg;
     }
     if (out === undefined) return { ...leg, hops, end: await this.#stopped(leg, beyond, steps) };
@@ -241,9 +240,15 @@ function markIn(steps: readonly BridgeStep[]): number | undefined {
   return marks.at(-1);
 }
 
-/** Without a known neighbour a flow of br-int gives the packet to ovn-controller, and nothing after it sends it on. */
-const asksFirst = ({ bridge, actions }: BridgeStep): boolean =>
-  bridge === INTEGRATION_BRIDGE && actions.some((action) => action.startsWith('controller('));
+/** Why the trace ends before the packet does: what ofproto/trace can't follow. */
+function whyOpen({ bridge, actions }: BridgeStep): string | undefined {
+  if (bridge !== INTEGRATION_BRIDGE) return undefined;
+  if (actions.some((action) => action.startsWith('controller(')))
+    return `${INTEGRATION_BRIDGE} hands it to ovn-controller, which asks the network first who has the next address: what other bridges make of it can be told once that has answered`;
+  if (actions.some((action) => action.startsWith('group:')))
+    return `${INTEGRATION_BRIDGE} chooses the endpoint by a hash, which can't be followed: what its flows and other bridges make of it afterwards was not looked at`;
+  return undefined;
+}
 
 const nameOf = (
   { bridge, port }: Pick<BridgeOutput, 'bridge' | 'port'>,

@@ -45,7 +45,7 @@ export interface Walked {
   readonly endpoints: readonly string[];
   /** What no try met. */
   readonly missing: readonly string[];
-  /** What was not looked at, and what is said beside the way. */
+  /** What was not looked at, and what is known beside the way. */
   readonly notes: readonly string[];
 }
 

@@ -14,6 +14,7 @@ import { Origins } from '../../../src/zone/origins.ts';
 import { bridgeFeatures, bridgeZone } from '../../support/host/bridge-zones.ts';
 import { BRIDGE, KeptBridge, MAC } from '../../support/host/kept-bridge.ts';
 import { NetworkNamespace, whyNoNamespace } from '../../support/host/network-namespace.ts';
+import { runOvs } from '../../support/ovsdb/ovsdb-server.ts';
 import { until } from '../../support/run/until.ts';
 
 const POD = 'blue.l3net_blue_web-1';
@@ -52,6 +53,15 @@ describe.skipIf(whyNoNamespace !== undefined)('a packet on the bridges of a node
   let outside: string;
 
   const flow = (text: string): Promise<string> => kept.vswitchd.ofctlOn('br-int', 'add-flow', text);
+  /** Of OpenFlow 1.5, which names how a bucket is selected. */
+  const addGroup = (text: string): Promise<string> =>
+    runOvs('ovs-ofctl', [
+      '-O',
+      'OpenFlow15',
+      'add-group',
+      kept.vswitchd.ofctl.target('br-int'),
+      text,
+    ]);
   const walk = (): BridgeWalk => {
     const { driver, database, vswitchd } = kept;
     const wanted = { flows: driver } as unknown as NonNullable<
@@ -240,6 +250,16 @@ describe.skipIf(whyNoNamespace !== undefined)('a packet on the bridges of a node
     const bridges = walk();
     expect(await bridges.followed(OUTSIDE, PACKET)).toEqual(OUTSIDE);
     expect(bridges.notes).toEqual([expect.stringContaining('asks the network first')]);
+  });
+
+  test('is not followed beyond an endpoint that br-int chooses by a hash', async () => {
+    const buckets = 'bucket=bucket_id:0,actions=output:78,bucket=bucket_id:1,actions=output:78';
+    await kept.vswitchd.ofctlOn('br-int', 'del-groups');
+    await addGroup(`group_id=7,type=select,selection_method=dp_hash,${buckets}`);
+    await flow(`ip,in_port=${POD_PORT},actions=group:7`);
+    const bridges = walk();
+    expect(await bridges.followed(OUTSIDE, PACKET)).toEqual(OUTSIDE);
+    expect(bridges.notes).toEqual([expect.stringContaining('by a hash')]);
   });
 
   test('begins nowhere where nothing is plugged in for the pod', async () => {

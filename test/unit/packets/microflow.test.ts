@@ -3,6 +3,7 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { PodNetwork } from '../../../src/api/annotations/pod-annotations.ts';
 import {
+  bridgeFlow,
   microflow,
   MicroflowError,
   sendingInterface,
@@ -44,6 +45,26 @@ describe('the expression', () => {
     ['no port', { fromPort: Number.NaN }],
   ])('refuses %s', (_what, change) => {
     expect(() => microflow({ ...packet, ...change })).toThrow(MicroflowError);
+  });
+
+  test('as a flow of a bridge it has the same fields', () => {
+    expect(bridgeFlow(packet, 7)).toBe(
+      'tcp,in_port=7,dl_src=0a:58:0a:14:00:05,dl_dst=0a:58:0a:14:00:01,nw_src=10.20.0.5,nw_dst=172.16.1.80,nw_ttl=64,tp_src=32768,tp_dst=80',
+    );
+    const echo: Packet = { ...packet, from: 'fd00::5', to: 'fd00::6', protocol: 'icmp' };
+    expect(bridgeFlow({ ...echo, isAnswer: true }, 7)).toBe(
+      'icmp6,in_port=7,dl_src=0a:58:0a:14:00:05,dl_dst=0a:58:0a:14:00:01,ipv6_src=fd00::5,ipv6_dst=fd00::6,nw_ttl=64,icmpv6_type=129,icmpv6_code=0',
+    );
+    expect(bridgeFlow({ ...echo, protocol: 'sctp' }, 7)).toContain('sctp6,');
+  });
+
+  test.each<readonly [string, Partial<Packet>, number]>([
+    ['a MAC address that is none', { fromMac: '1,actions=drop' }, 7],
+    ['an address that is none', { to: '10.0.0.1,nw_tos=1' }, 7],
+    ['a number of a port that is none', {}, -1],
+    ['a port that is none', { toPort: 70_000 }, 7],
+  ])('as a flow of a bridge it refuses %s', (_what, change, port) => {
+    expect(() => bridgeFlow({ ...packet, ...change }, port)).toThrow(MicroflowError);
   });
 
   test('whatever is put in, nothing but its own comparisons comes out', () => {

@@ -1,5 +1,6 @@
 /** Converts UserDefinedNetworks and ClusterUserDefinedNetworks between their versions for the API server. */
 import { Worker } from 'node:worker_threads';
+import { errorText } from '../api/error-text.ts';
 import { backoffDelay } from '../store/backoff.ts';
 import { pause, type Clock } from '../store/clock.ts';
 import { definitions } from '../api/validation/catalog.ts';
@@ -19,7 +20,7 @@ export interface ConversionWebhookOptions {
   readonly namespace: string;
   readonly clock: Clock;
   readonly random: () => number;
-  /** Called when the certificate or the definitions could not be reconciled; that is retried. */
+  /** Called when the certificate or the definitions could not be reconciled, once for each reason; that is retried. */
   readonly onFailure: (error: unknown) => void;
   readonly timing?: ConversionTiming;
 }
@@ -167,15 +168,19 @@ export async function serveConversions(
     return identity;
   };
   let failures = 0;
+  let told: string | undefined;
   const tried = async (): Promise<TlsIdentity | undefined> => {
     try {
       const identity = await lookAfter();
       failures = 0;
+      told = undefined;
       return identity;
     } catch (error) {
       if (until.aborted) return undefined;
       failures += 1;
-      options.onFailure(error);
+      const text = errorText(error);
+      if (text !== told) options.onFailure(error);
+      told = text;
       return undefined;
     }
   };

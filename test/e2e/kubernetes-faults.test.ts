@@ -1,4 +1,5 @@
 /** A cluster's everyday troubles while its pods talk: a node reboots, daemons are rolled to a new version, the API server is away. */
+import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { outputInside, runInside } from '../../src/lab/exec.ts';
@@ -144,13 +145,38 @@ describe.skipIf(why !== undefined)(
           ([node, port]) => ['healthz', 'readyz'].map((path) => http(node, path, port)),
         ),
       );
-    /** Of the daemons of the nodes. */
-    const processes = (): Promise<(number | undefined)[]> =>
-      Promise.all(nodes.map((node) => daemonProcess(lab.record, node)));
+    /** Of the daemons of the nodes, and the cluster manager. */
+    const processes = async (): Promise<(number | string | undefined)[]> => [
+      ...(await Promise.all(nodes.map((node) => daemonProcess(lab.record, node)))),
+      await daemon('n1', 'heddle-cluster', 'pid'),
+    ];
     const unreadable = async (node: string): Promise<number> => {
       const text = await http(node, 'metrics');
       return Number(/^heddle_objects_unreadable_seconds (.*)$/m.exec(text)?.[1]);
     };
+    /** The sum of a metric of each node's daemon over its labels. */
+    const counted = (metric: string): Promise<number[]> =>
+      Promise.all(
+        nodes.map(async (node) =>
+          (await http(node, 'metrics'))
+            .split('\n')
+            .filter((line) => line.startsWith(`${metric}{`) || line.startsWith(`${metric} `))
+            .reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' ') + 1)), 0),
+        ),
+      );
+    /** What the daemons have changed so far: rows of OVN, and the host. */
+    const changes = (): Promise<number[][]> =>
+      Promise.all(['heddle_zone_rows_committed_total', 'heddle_host_changes_total'].map(counted));
+    /** Lines in the logs of the daemons, and of the cluster manager. */
+    const logged = (): Promise<number[]> =>
+      Promise.all(
+        [
+          ...nodes.map((node) => daemonLog(lab.record.name, node)),
+          join(dirname(daemonLog(lab.record.name, 'n1')), 'heddle-cluster.log'),
+        ].map(async (file) =>
+          Number((await outputInside(lab.record, ['wc', '-l', file])).split(' ')[0]),
+        ),
+      );
     const daemon = (node: string, name: string, action: string): Promise<string> =>
       outputInside(lab.record, ['lab-daemon', node, name, action]);
     const expectNothingLost = (all: readonly Streamed[]): void => {
@@ -262,6 +288,7 @@ describe.skipIf(why !== undefined)(
       const ways = [...streams(), leaving()];
       const streamed = await whileStreaming(lab.record, ways, async () => {
         const before = await processes();
+        const [changed, lines] = [await changes(), await logged()];
         for (const name of ['kube-apiserver', 'etcd']) await daemon('n1', name, 'kill');
         for (let at = 0; at < AWAY_MS; at += LOOK_MS) {
           await sleep(LOOK_MS);
@@ -279,6 +306,10 @@ describe.skipIf(why !== undefined)(
         expect(await processes()).toEqual(before);
         for (const node of nodes) await expect.poll(() => unreadable(node), SOON).toBe(0);
         await expect.poll(() => http('n1', 'metrics', 9477), SOON).toContain(LEADS);
+        // Nothing was removed, made or told again and again, neither while it was away nor by all that was read since.
+        expect(await changes()).toEqual(changed);
+        for (const [index, count] of (await logged()).entries())
+          expect(count - (lines[index] ?? 0)).toBeLessThan(20);
         await lab.apply(onNode('blue/after', QUIET_NODE));
         await lab.ready('blue/after');
       });

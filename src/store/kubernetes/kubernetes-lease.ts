@@ -22,6 +22,9 @@ export const LEASE_TIMING: LeaseTiming = { lease: 15_000, renew: 10_000, retry: 
 /** Longest time, in milliseconds, between two polls of a candidate: a leader that steps down is replaced within it. */
 const LOOK = 1000;
 
+/** Milliseconds: an API server that begins refuses everybody until it has read its roles. */
+const ROLES_READ = 30_000;
+
 /** With fewer milliseconds left than these there is no other attempt. */
 const LAST_ATTEMPT = 200;
 
@@ -175,9 +178,11 @@ class Election {
   }
 }
 
+const isOf = (error: unknown, code: StoreError['code']): boolean =>
+  error instanceof StoreError && error.code === code;
+
 /** True when an attempt failed in a way that the next one may not. */
-const isPassing = (error: unknown): boolean =>
-  isRetryable(error) || (error instanceof StoreError && error.code === 'already-exists');
+const isPassing = (error: unknown): boolean => isRetryable(error) || isOf(error, 'already-exists');
 
 /** What `act` resolves with; its signal aborts with `signal`, and `longest` milliseconds after the start. */
 async function within<T>(
@@ -201,7 +206,7 @@ async function within<T>(
   }
 }
 
-/** Resolves when `candidate` leads; rejects when `signal` aborts first or leading is not allowed. */
+/** Resolves when `candidate` leads; rejects when `signal` aborts first, or leading is not allowed and was not for a while. */
 export async function leadByLease(
   candidate: Candidate,
   signal: AbortSignal,
@@ -210,6 +215,15 @@ export async function leadByLease(
 ): Promise<Leadership> {
   const { clock, timing, name } = candidate;
   const election = new Election(candidate);
+  let forbiddenSince: number | undefined;
+  const maySoon = (error: unknown): boolean => {
+    if (!isOf(error, 'forbidden')) {
+      forbiddenSince = undefined;
+      return isPassing(error);
+    }
+    forbiddenSince ??= clock.monotonic();
+    return clock.monotonic() - forbiddenSince < ROLES_READ;
+  };
   const attempt = async (): Promise<number | undefined> => {
     try {
       // What takes longer is late as soon as it is done.
@@ -220,7 +234,7 @@ export async function leadByLease(
       return since;
     } catch (error) {
       signal.throwIfAborted();
-      if (!isPassing(error)) throw error;
+      if (!maySoon(error)) throw error;
       onFailure(error);
       return undefined;
     }
@@ -318,8 +332,9 @@ class Renewal {
         this.#failure = undefined;
       } catch (error) {
         if (!stop.aborted) this.#failure = errorText(error);
-        if (!isPassing(error) && !stop.aborted && this.left > 0 && error instanceof StoreError)
-          return error;
+        if (isPassing(error) || isOf(error, 'forbidden') || stop.aborted || this.left <= 0)
+          continue;
+        if (error instanceof StoreError) return error;
       }
     }
   }

@@ -9,6 +9,7 @@ import { LEASES } from '../../api/node-lease.ts';
 import { readStored } from '../../api/validation/stored-object.ts';
 import { systemClock, timestamp, type Clock } from '../clock.ts';
 import type { JsonObject } from '../json.ts';
+import { ClusterIdentity } from './cluster-identity.ts';
 import { KubernetesClient, type ApiRequest } from './kubernetes-client.ts';
 import type { KubernetesConnection } from './kubernetes-connection.ts';
 import { LEASE_TIMING, leadByLease, type LeaseTiming } from './kubernetes-lease.ts';
@@ -50,6 +51,7 @@ export class KubernetesStore implements Store {
   readonly #clock: Clock;
   readonly #timing: WatchTiming;
   readonly #closing = new AbortController();
+  readonly #cluster: ClusterIdentity;
 
   constructor(options: KubernetesStoreOptions) {
     this.#options = options;
@@ -58,6 +60,7 @@ export class KubernetesStore implements Store {
     const { connection, component = 'heddle' } = options;
     this.#client = new KubernetesClient(connection, component);
     this.#leaseClient = new KubernetesClient(connection, component);
+    this.#cluster = new ClusterIdentity(this.#client, this.#clock, this.#closing.signal);
   }
 
   async list<T extends KubeObject>(
@@ -66,7 +69,9 @@ export class KubernetesStore implements Store {
     selection: Selection = {},
   ): Promise<readonly T[]> {
     const { page } = this.#timing;
+    const since = this.#clock.monotonic();
     const { items } = await listAll(this.#client, kind, page, selection, this.#until(signal));
+    await this.#cluster.check(since);
     return items.flatMap((item) => {
       const read = readStored(kind, item);
       return read.kind === 'value' ? [read.value] : [];
@@ -102,6 +107,7 @@ export class KubernetesStore implements Store {
     const listWatch = new ListWatch(kind, handler, {
       selection,
       client: this.#client,
+      cluster: this.#cluster,
       clock: this.#clock,
       random: this.#options.random ?? Math.random,
       timing: this.#timing,

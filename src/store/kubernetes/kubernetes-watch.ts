@@ -10,6 +10,7 @@ import { readStored } from '../../api/validation/stored-object.ts';
 import { SOURCE_BACKOFF, SourceBackoff, type Backoff } from '../backoff.ts';
 import { pause, type Clock } from '../clock.ts';
 import { isJsonObject, type JsonObject } from '../json.ts';
+import type { ClusterIdentity } from './cluster-identity.ts';
 import { isMissing } from './kind-discovery.ts';
 import {
   ApiError,
@@ -47,6 +48,7 @@ const SHORT_WATCH = 1000;
 export interface ListWatchOptions {
   readonly selection: Selection;
   readonly client: KubernetesClient;
+  readonly cluster: Pick<ClusterIdentity, 'check'>;
   readonly clock: Clock;
   readonly random: () => number;
   readonly timing: WatchTiming;
@@ -233,7 +235,8 @@ export class ListWatch<T extends KubeObject> {
    */
   async #checkVersion(signal: AbortSignal): Promise<void> {
     if (this.#version === undefined) return;
-    const { client, selection } = this.#options;
+    const { client, clock, cluster, selection } = this.#options;
+    const since = clock.monotonic();
     const { metadata } = await client.send({
       method: 'GET',
       path: collectionPath(this.#kind, selection.namespace),
@@ -241,6 +244,7 @@ export class ListWatch<T extends KubeObject> {
       signal,
       about: this.#kind.plural,
     });
+    await cluster.check(since);
     const { resourceVersion } = isJsonObject(metadata) ? metadata : {};
     if (isBefore(resourceVersion, this.#version)) this.#forgetVersions();
   }
@@ -253,7 +257,8 @@ export class ListWatch<T extends KubeObject> {
   }
 
   async #list(signal: AbortSignal): Promise<void> {
-    const { client, timing, selection } = this.#options;
+    const { client, clock, cluster, timing, selection } = this.#options;
+    const since = clock.monotonic();
     const { items, resourceVersion } = await listAll(
       client,
       this.#kind,
@@ -261,6 +266,7 @@ export class ListWatch<T extends KubeObject> {
       selection,
       signal,
     );
+    await cluster.check(since);
     const gone = new Map(this.#known);
     for (const item of items) {
       gone.delete(objectKey(item.metadata));

@@ -21,18 +21,25 @@ export interface ApiStub extends AsyncDisposable {
   whileAway(run: () => Promise<void>): Promise<void>;
 }
 
-/** `onWatch` answers a watch in place of the stub when it returns true. */
+/** `onWatch` answers a watch in place of the stub when it returns true. `cluster` has the namespace by which clusters are known, which is not noted as asked; undefined where it may not be read. */
 export async function startApiStub({
   onWatch = () => false,
+  cluster = () => [],
   ...options
 }: Partial<Omit<KubernetesStoreOptions, 'connection'>> & {
   readonly onWatch?: (response: ServerResponse) => boolean;
+  readonly cluster?: () => readonly object[] | undefined;
 } = {}): Promise<ApiStub> {
   const asked: URL[] = [];
   const answers = new Map<string, unknown>();
   const watches = new Map<string, Set<ServerResponse>>();
   const server = createServer((request, response) => {
     const url = new URL(request.url ?? '/', 'http://stub');
+    if (url.searchParams.get('fieldSelector') === 'metadata.name=kube-system') {
+      const items = cluster();
+      response.writeHead(items === undefined ? 403 : 200).end(JSON.stringify({ items }));
+      return;
+    }
     asked.push(url);
     const answer = answers.get(url.pathname) ?? [];
     if (url.searchParams.has('watch')) {

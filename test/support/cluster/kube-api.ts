@@ -49,6 +49,8 @@ export interface KubeApi extends AsyncDisposable {
   backup(): Promise<void>;
   /** Puts the last backup in the place of what etcd has: objects and the number of the last version are as they were then. */
   restore(): Promise<void>;
+  /** An etcd without anything is in the place of what there was: a disk that is new, or not mounted. */
+  empty(): Promise<void>;
   /** Forgets old versions, so that watches from them end with 410. */
   compact(): Promise<void>;
 }
@@ -242,6 +244,7 @@ export async function startKubeApi(): Promise<KubeApi | string> {
         await rm(data, { recursive: true });
         await cp(kept, data, { recursive: true });
       }),
+    empty: () => whileAway(() => rm(data, { recursive: true })),
     async compact() {
       const { header } = await etcdPost('/v3/kv/range', { key: 'AA==' });
       const { revision } = header as { revision: string };

@@ -62,6 +62,47 @@ describe('a lease', () => {
     await (await leadership)[Symbol.asyncDispose]();
   });
 
+  test('that an API server refuses as it begins is had when it knows its roles; one that is refused for longer is not to be had', async () => {
+    const forbidden = (): never => {
+      throw new StoreError('forbidden', 'no role allows it');
+    };
+    for (const seconds of [20, 40]) {
+      const [store, clock] = [new MemoryStore(), new ManualClock()];
+      store.beforeWrite = forbidden;
+      const one = candidate(store, 'one', clock);
+      const outcome = one.leadership.then(
+        () => 'leads',
+        (error: unknown) => String(error),
+      );
+      await clock.advance(seconds * 1000);
+      expect(one.leads()).toBe(false);
+      store.beforeWrite = () => undefined;
+      await clock.advance(5000);
+      expect(one.leads()).toBe(seconds === 20);
+      expect(await outcome).toBe(seconds === 20 ? 'leads' : 'StoreError: no role allows it');
+      one.stop.abort();
+    }
+  });
+
+  test('is kept while an API server that begins refuses its renewal, until the deadline', async () => {
+    const [store, clock] = [new MemoryStore(), new ManualClock()];
+    const one = candidate(store, 'one', clock);
+    await clock.advance(0);
+    store.beforeWrite = () => {
+      throw new StoreError('forbidden', 'no role allows it');
+    };
+    await clock.advance(TIMING.retry + 20_000);
+    expect(one.leads()).toBe(true);
+    store.beforeWrite = () => undefined;
+    await clock.advance(TIMING.renew);
+    expect(one.leads()).toBe(true);
+    store.beforeWrite = () => {
+      throw new StoreError('forbidden', 'no role allows it');
+    };
+    await clock.advance(TIMING.renew + TIMING.retry);
+    expect(one.leads()).toBe(false);
+  });
+
   test('is followed within a second when its holder gives it up', async () => {
     const [store, clock] = [new MemoryStore(), new ManualClock()];
     const one = candidate(store, 'one', clock);

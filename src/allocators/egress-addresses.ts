@@ -20,6 +20,14 @@ export interface EgressNode {
   readonly takesMore: boolean;
   /** It is being drained: it has what no other node can have. */
   readonly isDraining?: boolean;
+  /** True if nothing with an address leaves it now: it has what no other node can have. */
+  readonly isDownFor?: (address: Address) => boolean;
+}
+
+/** Of two nodes an address is at that of the lower rank, if it can be: at one where nothing leaves last. */
+function rankOf({ isDraining = false, isDownFor }: EgressNode, address: Address): number {
+  if (isDownFor?.(address) === true) return 2;
+  return isDraining ? 1 : 0;
 }
 
 /** An object with addresses to assign. */
@@ -105,12 +113,13 @@ export function assignEgressAddresses(
       const target = byName.get(movesTo(address) ?? name);
       if (target !== undefined && target !== node && mayTake(request, target, parsed)) continue;
       if (!isFree(request, name)) continue;
-      // A node is drained for as long as another one can have its address.
+      // A node is drained, or left, for as long as a better one can have its address.
+      const rank = rankOf(node, parsed);
       const isElsewhere =
-        node.isDraining === true &&
+        rank > 0 &&
         sorted.some(
           (other) =>
-            other.isDraining !== true &&
+            rankOf(other, parsed) < rank &&
             mayTake(request, other, parsed) &&
             !request.held.some((item) => item.node === other.name && item.address !== address),
         );
@@ -134,8 +143,8 @@ export function assignEgressAddresses(
       else {
         const answering = answeredBy(address);
         const able = sorted.filter((node) => mayTake(request, node, parsed));
-        const staying = able.filter(({ isDraining }) => isDraining !== true);
-        const possible = staying.length > 0 ? staying : able;
+        const best = Math.min(...able.map((node) => rankOf(node, parsed)));
+        const possible = able.filter((node) => rankOf(node, parsed) === best);
         const target = movesTo(address);
         const chosen =
           possible.find(({ name }) => name === target) ??
@@ -195,6 +204,7 @@ export function balancingMove(
         const gain = loadOf(from) - loadOf(target.name);
         if (gain <= difference) break;
         if (!request.nodes.has(target.name) || !hosts(target, parsed)) continue;
+        if (rankOf(target, parsed) > 0) continue;
         if (items.some(({ node }) => node === target.name)) continue;
         found = { request: request.name, address, from, to: target.name };
         difference = gain;

@@ -45,7 +45,11 @@ async function showEgressIps(
   await using store = await openStore(objectSource(configuration, process.env), { dryRun: true });
   const { objects } = store;
   const now = Date.now();
-  const placed = { ...(await readEgressPlacement(objects)), nodes: await objects.list(nodes) };
+  const placed = {
+    ...(await readEgressPlacement(objects)),
+    nodes: await objects.list(nodes),
+    leases: await listed(objects, LEASES, NODE_LEASES),
+  };
   const all = egressOverview(
     {
       egressIps: placed.egressIps,
@@ -54,7 +58,7 @@ async function showEgressIps(
       namespaces: await objects.list(namespaces),
       pods: await objects.list(pods),
       zoneStatuses: await objects.list(zoneStatuses),
-      leases: await listed(objects, LEASES, NODE_LEASES),
+      leases: placed.leases,
       placement: egressPlacementProblems(placed, configuration.settings, now),
     },
     { now },

@@ -1,5 +1,5 @@
 /** Why EgressIPs have no node for an address, and EgressServices none at all, in the words of the cluster manager's events: worked out from objects. Pure. */
-import { withinAny } from '../allocators/addresses.ts';
+import { parseAddress, withinAny, type Address } from '../allocators/addresses.ts';
 import {
   assignEgressAddresses,
   type EgressAssignment,
@@ -11,12 +11,19 @@ import { oldestFirst } from '../api/order.ts';
 import { matchesSelector } from '../api/selectors.ts';
 import type { EgressIP, EgressService, Node, Service } from '../api/types.ts';
 import type { ZoneProblem } from '../api/zone-status.ts';
+import { heartbeatOf, nodeOfLease, type Lease } from '../api/node-lease.ts';
 import {
   egressProblems,
   externalAddresses,
+  networkDownProblems,
   requestedAddresses,
 } from '../cluster/egress/egress-ip-outcome.ts';
-import { egressNodeFacts, ownersOf } from '../cluster/egress/egress-nodes.ts';
+import {
+  egressNodeFacts,
+  ownersOf,
+  whyDown,
+  type EgressNodeFacts,
+} from '../cluster/egress/egress-nodes.ts';
 import { hostLabel, noSuitableNode, whyNoHost } from '../cluster/egress/egress-service-outcome.ts';
 import type { ClusterSettings } from '../model/model.ts';
 import { egressServiceObject } from '../model/zone/egress-services.ts';
@@ -27,6 +34,8 @@ export interface EgressPlacement {
   readonly egressServices: readonly EgressService[];
   readonly services: readonly Service[];
   readonly nodes: readonly Node[];
+  /** Heartbeats of nodes' daemons. */
+  readonly leases: readonly Lease[];
 }
 
 /** Milliseconds that a cluster manager has for an object before that it has no node is told. */
@@ -48,11 +57,14 @@ export function egressPlacementProblems(
 }
 
 function ofEgressIps(
-  { egressIps, nodes: all, services }: EgressPlacement,
+  { egressIps, nodes: all, services, leases }: EgressPlacement,
   settings: ClusterSettings,
   isNew: (egressIp: EgressIP) => boolean,
 ): readonly ZoneProblem[] {
   const nodes = all.map(egressNodeFacts);
+  const daemons = new Map(leases.map((lease) => [nodeOfLease(lease), heartbeatOf(lease).holder]));
+  const whyDownAt = (facts: EgressNodeFacts, address: Address): string | undefined =>
+    whyDown(facts, address, daemons.get(facts.name));
   const objects = oldestFirst(egressIps);
   const requests = objects.map((egressIp): EgressRequest => {
     const able = nodes.filter(
@@ -73,11 +85,12 @@ function ofEgressIps(
   const ofServices = serviceAddresses(services, settings);
   const assigned = assignEgressAddresses(
     requests,
-    nodes.map(({ name, networks, isReady, isDraining }): EgressNode => ({
-      name,
-      networks,
-      takesMore: isReady,
-      isDraining,
+    nodes.map((facts): EgressNode => ({
+      name: facts.name,
+      networks: facts.networks,
+      takesMore: facts.isReady,
+      isDraining: facts.isDraining,
+      isDownFor: (address) => whyDownAt(facts, address) !== undefined,
     })),
     {
       ownerOf: (address) =>
@@ -93,9 +106,15 @@ function ofEgressIps(
       const { name } = egressIp.metadata;
       const assignment = assigned.get(name);
       if (assignment === undefined) return [];
+      const ofNetworks = networkDownProblems(egressIp, assignment.items, (node, address) => {
+        const facts = nodes.find((one) => one.name === node);
+        const parsed = parseAddress(address);
+        return facts && parsed && whyDownAt(facts, parsed);
+      });
       return egressProblems(egressIp, assignment, settings, () =>
         nodes.filter(({ labels }) => matchesSelector(egressNodeSelector(egressIp), labels)),
       )
+        .concat(ofNetworks)
         .map(({ message }) => message)
         .concat(unheeded(assignment, held))
         .map((message) => ({ object: `EgressIP ${name}`, message }));

@@ -36,7 +36,9 @@ export async function listed<T extends KubeObject>(
 }
 
 /** What has addresses outside, and may have those of others. */
-export async function readEgressPlacement(store: Store): Promise<Omit<EgressPlacement, 'nodes'>> {
+export async function readEgressPlacement(
+  store: Store,
+): Promise<Omit<EgressPlacement, 'nodes' | 'leases'>> {
   const found = {
     egressIps: await listed(store, egressIPs),
     egressServices: await listed(store, egressServices),

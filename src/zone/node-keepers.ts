@@ -3,7 +3,11 @@ import { nodes } from '../api/kinds.ts';
 import type { ZoneProblem } from '../api/zone-status.ts';
 import type { ZoneFacts } from '../model/zone/zone.ts';
 import { AddressAnnouncements } from '../node/announcer/address-announcements.ts';
-import { NodeAnnouncer, type AnnouncedFence } from '../node/announcer/node-announcer.ts';
+import {
+  NodeAnnouncer,
+  type AnnouncedFence,
+  type AnnouncedNetworksDown,
+} from '../node/announcer/node-announcer.ts';
 import {
   ChassisKeeper,
   chassisSteps,
@@ -35,6 +39,8 @@ export interface NodeKeepersOptions {
   readonly preparedEgressAddresses: () => readonly string[];
   /** How the data plane lets go of egress addresses without the daemon. */
   readonly egressFence: () => AnnouncedFence;
+  /** Networks by which nothing leaves the node. */
+  readonly networksDown: () => AnnouncedNetworksDown;
   /** True while nobody else can have the egress addresses of this node. */
   readonly hasEgressLease: () => boolean;
   /** Called when something is wrong that was not, or no longer. */
@@ -112,6 +118,7 @@ export class NodeKeepers {
       onChange,
       preparedEgressAddresses: options.preparedEgressAddresses,
       egressFence: options.egressFence,
+      networksDown: options.networksDown,
       onEgressAddresses: (addresses) => announcements.update(addresses),
       onHostChange: () => this.#chassis?.hostChanged(),
     });
@@ -148,14 +155,9 @@ export class NodeKeepers {
     this.#announcer?.openVswitchChanged();
   }
 
-  /** The node is ready for other egress addresses than before. */
-  preparedChanged(): void {
-    this.#announcer?.preparedChanged();
-  }
-
-  /** The node's data plane has egress addresses without its daemon for another time than before. */
-  egressFenceChanged(): void {
-    this.#announcer?.preparedChanged();
+  /** The node is ready for other egress addresses than before, fences them otherwise, or nothing leaves by other networks. */
+  egressChanged(): void {
+    this.#announcer?.egressChanged();
   }
 
   /** The data plane has confirmed something: a setting of ovn-controller waits for that. */

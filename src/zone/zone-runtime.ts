@@ -19,7 +19,7 @@ import { systemClock, timestamp } from '../store/clock.ts';
 import type { DropLimit } from '../store/event-writer.ts';
 import { Informers } from '../store/informers.ts';
 import type { Store } from '../store/store.ts';
-import { managerIdentity } from '../cluster-daemon/cluster-daemon.ts';
+import { daemonIdentity, managerIdentity } from '../cluster-daemon/cluster-daemon.ts';
 import { tunnelsIn } from '../node/chassis/chassis-database.ts';
 import { otherSouthbound } from '../node/chassis/plan.ts';
 import type { ChassisReach } from '../node/chassis/chassis-watch.ts';
@@ -41,6 +41,7 @@ import {
 import { northboundTables, southboundTables } from './monitored-columns.ts';
 import { folderOf, openHost, type OpenHost } from './host.ts';
 import type { HostChange } from '../node/node-agent.ts';
+import type { AnnouncedNetworksDown } from '../node/announcer/node-announcer.ts';
 import { askServers, hostServers } from '../node/dns/dns-query.ts';
 import { DnsForwarder, type DnsEvents } from '../node/dns/dns-forwarder.ts';
 import { OvnTrace } from '../node/programs/ovn-trace.ts';
@@ -69,6 +70,7 @@ import { explainedPacket } from './packet-explained.ts';
 import { followedObject } from './followed-object.ts';
 import { areNodesAsked, NodeEgressLease } from './node-egress-lease.ts';
 import { switchWatch } from '../node/programs/switch-watch.ts';
+import { WaysOutSource } from '../node/egress-lease/ways-out-source.ts';
 import { Unixctl } from '../node/programs/unixctl.ts';
 import type { UnixctlWatch } from '../node/programs/unixctl-watch.ts';
 import { NodeKeepers } from './node-keepers.ts';
@@ -173,6 +175,8 @@ export class ZoneRuntime implements AsyncDisposable {
   readonly #sources: readonly FactSource[];
   /** Present where nodes are asked for their health. */
   readonly #egressLease: NodeEgressLease | undefined;
+  /** Present where egress addresses are kept on the host. */
+  readonly #waysOut: WaysOutSource | undefined;
   readonly #names: NameSource;
   readonly #drift: DriftReports;
   readonly #waitingTimes = new WaitingTimes();
@@ -256,7 +260,10 @@ export class ZoneRuntime implements AsyncDisposable {
             },
             isSwitchDown: () => this.switchDown !== undefined,
             mayOpenFence: (isNew) => this.#egressLease?.mayOpenFence(isNew) === true,
-            onExternalIds: () => this.#keepers?.externalIdsChanged(),
+            onExternalIds: () => {
+              this.#keepers?.externalIdsChanged();
+              this.#waysOut?.openVswitchChanged();
+            },
             onChange: (change) => {
               const { database, repaired, by } = change;
               this.#drift.take({ database, rows: repairedHostRows(repaired), by });
@@ -315,7 +322,7 @@ export class ZoneRuntime implements AsyncDisposable {
         host !== undefined &&
         !host.controller.isBehind &&
         !host.controller.problems().some(({ kind }) => kind === 'awaited'),
-      onChange: () => this.#keepers?.preparedChanged(),
+      onChange: () => this.#keepers?.egressChanged(),
     });
     if (host !== undefined && mode === 'write')
       this.#switch = switchWatch({
@@ -346,6 +353,7 @@ export class ZoneRuntime implements AsyncDisposable {
         facts: this.facts,
         preparedEgressAddresses: () => this.#prepared.addresses,
         egressFence: () => this.#egressLease?.announcedFence,
+        networksDown: () => this.#networksDown,
         hasEgressLease: () => this.#egressLease?.mayAnnounce !== false,
         mayWrite: mode === 'write',
         onChange: onWork,
@@ -381,6 +389,21 @@ export class ZoneRuntime implements AsyncDisposable {
       northbound: () => (northbound.isLoaded?.() === false ? undefined : northbound.replica),
       onChange: onWork,
     });
+    if (host !== undefined && mode === 'write' && settings.features.egressIp)
+      this.#waysOut = new WaysOutSource({
+        node,
+        nodes: informers.of(nodes),
+        settings,
+        openVswitch: () =>
+          host.openVswitch.unavailable() === undefined ? host.openVswitch.replica : undefined,
+        namespace: host.namespace,
+        monitor: host.monitor,
+        log,
+        onChange: () => {
+          this.#keepers?.egressChanged();
+          onWork();
+        },
+      });
     if (host !== undefined && mode === 'write' && areNodesAsked(settings))
       this.#egressLease = new NodeEgressLease({
         node,
@@ -389,7 +412,7 @@ export class ZoneRuntime implements AsyncDisposable {
         facts: this.facts,
         host,
         log,
-        onFence: () => this.#keepers?.egressFenceChanged(),
+        onFence: () => this.#keepers?.egressChanged(),
         onChange: onWork,
       });
     this.#sources = [
@@ -410,6 +433,7 @@ export class ZoneRuntime implements AsyncDisposable {
             }),
           ]),
       ...(this.#egressLease?.sources ?? []),
+      ...(this.#waysOut === undefined ? [] : [this.#waysOut]),
     ];
     const makeManager = (): ClusterManager =>
       new ClusterManager({
@@ -690,6 +714,13 @@ export class ZoneRuntime implements AsyncDisposable {
   /** That Open vSwitch of this node does not run, with what to do; undefined while it may be well. */
   get switchDown(): string | undefined {
     return this.#switch?.down;
+  }
+
+  get #networksDown(): AnnouncedNetworksDown {
+    if (this.#waysOut === undefined) return undefined;
+    const networks = this.#waysOut.down;
+    if (networks === undefined) return 'as before';
+    return networks.size === 0 ? undefined : { daemon: daemonIdentity(), networks };
   }
 
   /** Release of the ovn-northd of this zone; undefined before it has worked on the database. */

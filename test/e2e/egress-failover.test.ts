@@ -10,6 +10,7 @@ import { serveOutward } from '../../src/lab/outward.ts';
 import { stateFolder } from '../../src/lab/paths.ts';
 import { SERVER_PORT } from '../../src/lab/pods.ts';
 import { whileSendingDatagrams } from '../support/lab/datagram-streams.ts';
+import { addCards } from '../support/lab/egress-nodes.ts';
 import { stopDaemon } from '../support/lab/lab-daemons.ts';
 import { testLab, whyNoLab, type TestLab } from '../support/lab/lab.ts';
 import { nodeAddresses } from '../support/lab/matrix-tenants.ts';
@@ -23,6 +24,7 @@ const HEALTH_PORT = 9107;
 const NODES = ['n1', 'n2'] as const;
 /** Daemons stand still for a second where a machine is short of processors: a node lets go then, with or without a move. */
 const LEASE_S = 5;
+const daemonArguments = [`--egressip-reachability-total-timeout=${LEASE_S}`];
 /** What a node logs when its lease ends. */
 const LET_GO = 'no cluster manager asks: egress addresses are let go';
 type NodeName = (typeof NODES)[number];
@@ -175,7 +177,6 @@ describe.skipIf(whyNoLab !== undefined)(
         ]),
       );
       lab = await testLab('e2e-egress-failover', { nodes: 2, families: 'dual' });
-      const daemonArguments = [`--egressip-reachability-total-timeout=${LEASE_S}`];
       tenants = new Tenants(lab.record, { folder, daemonArguments });
       await tenants.start();
       await firstManages();
@@ -307,18 +308,77 @@ describe.skipIf(whyNoLab !== undefined)(
       },
     );
 
+    /** The external bridge of a node, and the card by which it reaches the network outside. */
+    const wireOf = async (
+      node: NodeName,
+    ): Promise<{ readonly bridge: string; readonly wire: string }> => {
+      const mappings = 'external_ids:ovn-bridge-mappings';
+      const text = await on(node, 'ovs-vsctl', 'get', 'Open_vSwitch', '.', mappings);
+      const bridge = /physnet:([^,"]+)/.exec(text)?.[1] ?? '';
+      const ports = (await on(node, 'ovs-vsctl', 'list-ports', bridge)).split('\n');
+      const wire = ports.find((port) => port !== '' && !port.startsWith('patch-')) ?? '';
+      return { bridge, wire };
+    };
+
     test('a node that loses its wire is followed by the other one', async () => {
       await atSecond();
-      const bridges = (await on('n2', 'ovs-vsctl', 'list-br')).split('\n');
-      const bridge = bridges.find((name) => name !== '' && name !== 'br-int') ?? '';
-      const ports = (await on('n2', 'ovs-vsctl', 'list-ports', bridge)).split('\n');
-      const wire = ports.find((port) => port !== '' && !port.startsWith('patch-')) ?? '';
+      const { wire } = await wireOf('n2');
       await on('n2', 'ip', 'link', 'set', wire, 'down');
       try {
         await expect.poll(seen, { ...SOON, interval: 50 }).toEqual([EGRESS, EGRESS]);
       } finally {
         await on('n2', 'ip', 'link', 'set', wire, 'up');
       }
+    });
+
+    describe('where tunnels go by another card', () => {
+      /** On the userspace datapath the address of a tunnel has to be that of a bridge. */
+      const tunnelsByCard = async (node: NodeName): Promise<void> => {
+        const type = await on(node, 'ovs-vsctl', 'get', 'Bridge', 'br-int', 'datapath_type');
+        const script = [
+          'ip address flush dev card',
+          `ovs-vsctl add-br brcard -- set Bridge brcard datapath_type=${type.trim()} -- add-port brcard card`,
+          `ip address add 10.9.0.${node.slice(1)}/24 dev brcard`,
+          'ip link set brcard up',
+        ];
+        await on(node, 'sh', '-ec', script.join('\n'));
+      };
+      const lose = async (node: NodeName, other: NodeName): Promise<void> => {
+        const { bridge, wire } = await wireOf(node);
+        const message = `egress IP ${EGRESS} moves from node ${node} to node ${other}: node ${node}: uplink ${wire} of ${bridge} is down`;
+        const told = async (): Promise<number> => await tenants.logged('n1', message);
+        const [toldBefore, endedBefore] = [await told(), await leasesEnded()];
+        await on(node, 'ip', 'link', 'set', wire, 'down');
+        try {
+          await expect.poll(() => has(other), SOON).toBe(true);
+          await expect.poll(seen, SOON).toEqual([EGRESS, EGRESS]);
+          expect(await has(node)).toBe(false);
+          expect(await told()).toBe(toldBefore + 1);
+          // It was reached all the time.
+          expect(await leasesEnded()).toBe(endedBefore);
+        } finally {
+          await on(node, 'ip', 'link', 'set', wire, 'up');
+        }
+      };
+
+      test('a node that loses its wire is left for the other one, and has the address again when that one loses its own', async () => {
+        await addCards(lab.record, NODES);
+        for (const node of ['n2', 'n1'] as const) {
+          await stopDaemon(lab.record, node, 'kill');
+          await tunnelsByCard(node);
+        }
+        tenants = new Tenants(lab.record, {
+          folder,
+          daemonArguments: [...daemonArguments, '--encap-ip=10.9.0.0/24'],
+        });
+        await tenants.start();
+        await firstManages();
+        await atSecond();
+        await watch();
+        await lose('n2', 'n1');
+        await lose('n1', 'n2');
+        await expectOneHolder('n2');
+      });
     });
   },
 );

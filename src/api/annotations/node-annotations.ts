@@ -18,6 +18,7 @@ import {
   readEntries,
   v4First,
 } from './annotations.ts';
+import { canonicalCidr } from '../../allocators/addresses.ts';
 import { formatValue } from '../validation/field-errors.ts';
 import type { FamilyCidrs } from '../nad/network-config.ts';
 import type { PlainObject } from '../plain-object.ts';
@@ -43,6 +44,8 @@ export const CARD_EGRESS_ADDRESSES = 'k8s.ovn.org/secondary-host-egress-ips'; //
 export const PREPARED_EGRESS_ADDRESSES = 'k8s.ovn.org/prepared-egress-ips'; // node
 /** Seconds after which the data plane of a node has no egress addresses any more, unless its daemon says that it may; and which daemon that is. */
 export const NODE_EGRESS_FENCE = 'k8s.ovn.org/egress-fence'; // node
+/** Networks of the node by which nothing leaves it, with why; and which daemon says so. */
+export const EGRESS_NETWORKS_DOWN = 'k8s.ovn.org/egress-networks-down'; // node
 const GATEWAY_MTU_SUPPORT = 'k8s.ovn.org/gateway-mtu-support'; // node
 
 // Without its subnets a node takes away what uses them: nobody should be told to remove the annotation.
@@ -223,6 +226,33 @@ export const egressFence = (node: Annotated): Reading<EgressFence> =>
   });
 
 export const formatEgressFence = (fence: EgressFence): string => JSON.stringify(fence);
+
+/** What may become part of events and messages. */
+const REASON = /^[\x20-\x7e]{1,200}$/;
+
+export interface EgressNetworksDown {
+  /** Who writes that, as for `EgressFence`. */
+  readonly daemon: string;
+  /** Why nothing leaves by a network, by the network with prefix length. */
+  readonly networks: ReadonlyMap<string, string>;
+}
+
+/** Absent where all networks are well, as far as the node knows. */
+export const egressNetworksDown = (node: Annotated): Reading<EgressNetworksDown> =>
+  readAnnotation(node, EGRESS_NETWORKS_DOWN, BY_NODE, (text) => {
+    const { daemon, networks } = asObject(parseJson(text));
+    const entries = Object.entries(asObject(networks)).map(([cidr, why]) => {
+      if (!REASON.test(asText(why)))
+        problem(`networks: ${formatValue(cidr)}: must be a short text, is ${formatValue(why)}`);
+      return [canonicalCidr(asCidr(cidr)), asText(why)] as const;
+    });
+    return { daemon: asText(daemon), networks: new Map(entries) };
+  });
+
+export function formatEgressNetworksDown({ daemon, networks }: EgressNetworksDown): string {
+  const sorted = [...networks].toSorted(([a], [b]) => (a < b ? -1 : 1));
+  return JSON.stringify({ daemon, networks: Object.fromEntries(sorted) });
+}
 
 const egressAddresses = (node: Annotated, key: string): Reading<readonly string[]> =>
   readAnnotation(node, key, BY_NODE, (text) => asList(parseJson(text)).map(asAddress));

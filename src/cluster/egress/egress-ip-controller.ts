@@ -26,7 +26,12 @@ import {
   LAST_EGRESS_MARK,
 } from '../../api/annotations/network-annotations.ts';
 import { egressIPs } from '../../api/kinds.ts';
-import { containsAddress, withinAny, type Address } from '../../allocators/addresses.ts';
+import {
+  containsAddress,
+  parseAddress,
+  withinAny,
+  type Address,
+} from '../../allocators/addresses.ts';
 import { objectKey } from '../../api/objects.ts';
 import { oldestFirst } from '../../api/order.ts';
 import { matchesSelector } from '../../api/selectors.ts';
@@ -54,6 +59,7 @@ import { moveEgressAddresses, nextStepAt, type EgressMoveState } from './egress-
 import {
   EGRESS_IPS_OFF,
   egressProblems,
+  networkDownProblems,
   unheardNode,
   externalAddresses,
   whyUnread,
@@ -65,6 +71,7 @@ import {
   egressNodeFacts,
   egressNodeTexts,
   ownersOf,
+  whyDown,
   type EgressNodeFacts,
 } from './egress-nodes.ts';
 import { movePlaces, placesOf, type EgressPlaceEvent, type EgressPlaces } from './egress-places.ts';
@@ -274,12 +281,24 @@ export class EgressIpController {
     const well = new Set(
       this.#egressNodes().flatMap(({ name, takesMore }) => {
         const node = nodes.get(name);
-        return takesMore && node !== undefined && isEgressNode(node, this.#selectors) ? name : [];
+        const isWell = takesMore && !this.#isDownForAny(name);
+        return isWell && node !== undefined && isEgressNode(node, this.#selectors) ? name : [];
       }),
     );
     for (const name of this.#wellSince.keys()) if (!well.has(name)) this.#wellSince.delete(name);
     for (const name of well) if (!this.#wellSince.has(name)) this.#wellSince.set(name, now);
     if (this.#move !== undefined && !well.has(this.#move.to)) this.#move = undefined;
+  }
+
+  /** Nothing leaves a node with one of the addresses that EgressIPs ask for. */
+  #isDownForAny(name: string): boolean {
+    const facts = this.#nodes.get(name)?.facts;
+    if (facts?.down === undefined) return false;
+    return this.#options.informers.egressIps.list().some((egressIp) =>
+      requestedAddresses(egressIp)
+        .addresses.values()
+        .some((address) => this.#whyDown(facts, address) !== undefined),
+    );
   }
 
   #nodesChanged(): void {
@@ -434,13 +453,25 @@ export class EgressIpController {
           moves: [],
         };
         const problems = settings.cluster.features.egressIp
-          ? egressProblems(egressIp, assignment, settings.cluster, () =>
-              nodes.filter(({ labels }) => matchesSelector(egressNodeSelector(egressIp), labels)),
-            )
+          ? [
+              ...egressProblems(egressIp, assignment, settings.cluster, () =>
+                nodes.filter(({ labels }) => matchesSelector(egressNodeSelector(egressIp), labels)),
+              ),
+              ...this.#downProblems(egressIp, assignment),
+            ]
           : [EGRESS_IPS_OFF];
         return [name, { uid, assignment, moves, problems, places: places.get(name) ?? new Map() }];
       }),
     );
+  }
+
+  /** What is on its way elsewhere is told as it arrives. */
+  #downProblems(egressIp: EgressIP, { items }: EgressAssignment): readonly EgressProblem[] {
+    const staying = items.filter(({ address }) => this.#moves.get(address)?.step !== 'prepare');
+    return networkDownProblems(egressIp, staying, (node, address) => {
+      const [facts, parsed] = [this.#nodes.get(node)?.facts, parseAddress(address)];
+      return facts && parsed && this.#whyDown(facts, parsed);
+    });
   }
 
   /** Where the addresses of an object are; what its owner is to be told of that waits for its status. */
@@ -482,6 +513,8 @@ export class EgressIpController {
     if (!selected.has(node)) return `the EgressIP selects node ${node} no more`;
     if (address !== undefined && !facts.networks.some((one) => containsAddress(one, address)))
       return `node ${node} is in no network with it any more`;
+    const down = address && this.#whyDown(facts, address);
+    if (down !== undefined) return `node ${node}: ${down}`;
     return facts.isDraining ? `node ${node} is cordoned` : undefined;
   }
 
@@ -542,11 +575,22 @@ export class EgressIpController {
   }
 
   /** As a place for addresses; undefined for a node that is to have none. */
-  #egressNode({ name, networks, isReady, isDraining }: EgressNodeFacts): EgressNode | undefined {
+  #egressNode(facts: EgressNodeFacts): EgressNode | undefined {
+    const { name, networks, isReady, isDraining } = facts;
     const reach = this.reach(name);
-    return isReady && (reach === 'reached' || reach === 'unknown')
-      ? { name, networks, takesMore: reach === 'reached', isDraining }
-      : undefined;
+    if (!isReady || !(reach === 'reached' || reach === 'unknown')) return undefined;
+    return {
+      name,
+      networks,
+      takesMore: reach === 'reached',
+      isDraining,
+      isDownFor: (address) => this.#whyDown(facts, address) !== undefined,
+    };
+  }
+
+  /** Why nothing with an address leaves a node. */
+  #whyDown(facts: EgressNodeFacts, address: Address): string | undefined {
+    return whyDown(facts, address, this.#options.daemonOf(facts.name));
   }
 
   /** An address for which there is a node that has not been heard yet, as it has just become one, stays where it is meanwhile: a label may go from one to the other. */

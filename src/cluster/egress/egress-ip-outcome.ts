@@ -79,6 +79,23 @@ export function whyUnread(egressIp: EgressIP): EgressProblem | undefined {
   return { reason: 'InvalidSelector', message };
 }
 
+/** Addresses of an object that stay at nodes where nothing leaves with them: `whyDown` says why. */
+export function networkDownProblems(
+  { metadata: { name } }: EgressIP,
+  items: EgressAssignment['items'],
+  whyDown: (node: string, address: string) => string | undefined,
+): readonly EgressProblem[] {
+  return items.flatMap(({ node, address }) => {
+    const why = whyDown(node, address);
+    return why === undefined
+      ? []
+      : {
+          reason: 'EgressNetworkDown',
+          message: `EgressIP ${name}: node ${node} holds ${address}, and nothing leaves with it: ${why}; no other node can have it: mend that, or let the EgressIP select another node in its network`,
+        };
+  });
+}
+
 /** A node that has addresses of an object, and whose daemon is away. */
 export interface UnheardNode {
   readonly node: string;

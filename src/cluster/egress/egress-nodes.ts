@@ -1,21 +1,26 @@
 /** What the cluster manager knows of nodes as places to leave by (reference/egress.md §1.2). Pure. */
 import {
   bitsOf,
+  containsAddress,
   formatAddress,
+  formatPrefix,
   lastOf,
   parseInterfaceAddress,
   prefixOf,
   withoutPrefix,
+  type Address,
   type InterfaceAddress,
   type Prefix,
 } from '../../allocators/addresses.ts';
 import {
   bridgeEgressAddresses,
   cardEgressAddresses,
+  egressNetworksDown,
   gatewayConfig,
   hostCidrs,
   preparedEgressAddresses,
   primaryAddresses,
+  type EgressNetworksDown,
 } from '../../api/annotations/node-annotations.ts';
 import { annotationOf } from '../../api/annotations/annotations.ts';
 import { familyCidrs } from '../../api/nad/network-config.ts';
@@ -29,6 +34,10 @@ export interface EgressNodeFacts {
   readonly isDraining: boolean;
   /** Networks of its addresses: of its gateway, and of its other network cards; none for a node without a gateway. */
   readonly networks: readonly Prefix[];
+  /** Those of its gateway, among them. */
+  readonly gatewayNetworks: readonly Prefix[];
+  /** By which nothing leaves it, as its daemon reports; counts while that one is there. */
+  readonly down: EgressNetworksDown | undefined;
   /** Its own addresses. */
   readonly addresses: readonly string[];
   readonly nextHops: readonly string[];
@@ -45,6 +54,7 @@ const KEYS = [
   'bridge-egress-ips',
   'secondary-host-egress-ips',
   'prepared-egress-ips',
+  'egress-networks-down',
 ];
 
 /** While they stay the same, so do the facts: nodes are written to all the time. */
@@ -71,9 +81,10 @@ export function egressNodeFacts(node: Node): EgressNodeFacts {
   );
   const all = hostCidrs(node).value ?? [];
   // An address alone is of no network.
-  const networks = (gateway === undefined ? [] : parsed([...primary, ...all]))
-    .map(prefixOf)
-    .filter(({ family, length }) => length < bitsOf(family));
+  const networksOf = (cidrs: readonly string[]): readonly Prefix[] =>
+    (gateway === undefined ? [] : parsed(cidrs))
+      .map(prefixOf)
+      .filter(({ family, length }) => length < bitsOf(family));
   const internal = (node.status?.addresses ?? []).map(({ address }) => address);
   return {
     name,
@@ -82,7 +93,9 @@ export function egressNodeFacts(node: Node): EgressNodeFacts {
       ({ type, status }) => type !== 'Ready' || status === 'True',
     ),
     isDraining: node.spec?.unschedulable === true,
-    networks,
+    networks: networksOf([...primary, ...all]),
+    gatewayNetworks: networksOf(primary),
+    down: egressNetworksDown(node).value,
     // Whatever a node says of all addresses of its host, those that it answers for are not its own.
     addresses: [
       ...internal,
@@ -92,6 +105,23 @@ export function egressNodeFacts(node: Node): EgressNodeFacts {
     answersFor,
     preparedFor: preparedEgressAddresses(node).value ?? [],
   };
+}
+
+/** Why nothing with an address leaves a node, by whose word: of the daemon that is there, or was last. */
+export function whyDown(
+  { networks, gatewayNetworks, down }: EgressNodeFacts,
+  address: Address,
+  daemon: string | undefined,
+): string | undefined {
+  if (down === undefined || down.daemon !== daemon) return undefined;
+  // As the node itself chooses: the gateway first, of cards the one with the longest network.
+  const near = gatewayNetworks.find((network) => containsAddress(network, address));
+  const network =
+    near ??
+    networks
+      .filter((one) => containsAddress(one, address))
+      .toSorted((a, b) => b.length - a.length)[0];
+  return network && down.networks.get(formatPrefix(network));
 }
 
 /** Addresses of an IPv4 network that nobody can have: its own, and that of everybody in it. */

@@ -5,12 +5,15 @@ import {
   BRIDGE_EGRESS_ADDRESSES,
   CARD_EGRESS_ADDRESSES,
   CHASSIS_ID,
+  EGRESS_NETWORKS_DOWN,
   formatEgressFence,
+  formatEgressNetworksDown,
   gatewayConfig,
   NODE_EGRESS_FENCE,
   PREPARED_EGRESS_ADDRESSES,
   primaryAddresses,
   type EgressFence,
+  type EgressNetworksDown,
 } from '../../api/annotations/node-annotations.ts';
 import { familyCidrs } from '../../api/nad/network-config.ts';
 import { egressIPs, nodes as nodeKind } from '../../api/kinds.ts';
@@ -45,6 +48,9 @@ export type OpenVswitchIds = Pick<HostFacts, 'externalIds'> | { readonly unavail
 /** Undefined where it keeps them; `as before` while that is not known. */
 export type AnnouncedFence = EgressFence | 'as before' | undefined;
 
+/** Undefined where there are none; `as before` while that is not known. */
+export type AnnouncedNetworksDown = EgressNetworksDown | 'as before' | undefined;
+
 export interface NodeAnnouncerOptions {
   /** Of the daemon, which runs them. */
   readonly informers: Informers;
@@ -64,6 +70,8 @@ export interface NodeAnnouncerOptions {
   readonly preparedEgressAddresses?: () => readonly string[];
   /** How the data plane lets go of egress addresses without the daemon. */
   readonly egressFence?: () => AnnouncedFence;
+  /** Networks by which nothing leaves the node. */
+  readonly networksDown?: () => AnnouncedNetworksDown;
   /** Called with those that the host has now. */
   readonly onEgressAddresses?: (addresses: readonly EgressAddressOnHost[]) => void;
   /** Called when addresses or ways out of the host may be others. */
@@ -78,6 +86,8 @@ const DEBOUNCE = 250;
 const LETTING_GO = 50;
 /** Without any event everything is looked at again after this time, as the network stack is. */
 const RESYNC = 60_000;
+/** Each is written by itself, in this order, once the others are there: admission policies of older releases refuse what names it. */
+const LATE_KEYS = [NODE_EGRESS_FENCE, EGRESS_NETWORKS_DOWN];
 const FIELD_MANAGER = 'heddle-node-facts';
 
 /** Addresses by which the kubelet, and the node itself, have called it. */
@@ -162,8 +172,8 @@ export class NodeAnnouncer {
     }
   }
 
-  /** The node is ready for other egress addresses than before, or fences them otherwise. */
-  preparedChanged(): void {
+  /** The node is ready for other egress addresses than before, fences them otherwise, or nothing leaves by other networks. */
+  egressChanged(): void {
     this.#queue.add(this.#options.node);
   }
 
@@ -194,8 +204,25 @@ export class NodeAnnouncer {
     monitor.listen();
     const host = { ...local, ...readHostState(namespace) };
     const found = nodeAnnotations(host, { ...this.#options, knownBy: knownAddresses(object) });
-    if (found.kind === 'awaited') return this.#wait(found.message);
-    const own = { kind: 'Node', metadata: { name: node, annotations: found.annotations } };
+    const chassis = annotationOf(object, CHASSIS_ID);
+    const systemId = local.externalIds.get('system-id');
+    if (chassis !== undefined && systemId !== undefined && chassis !== systemId) {
+      this.#say(
+        `annotation ${CHASSIS_ID} is "${chassis}", and the system-id of the local Open vSwitch is "${systemId}": Heddle writes nothing about a node that is another machine; set external_ids:system-id back, or delete the Node and let the machine join anew`,
+      );
+      return { after: RESYNC };
+    }
+    // Also a node that has lost its bridge says what became of its egress addresses: by what it wrote of itself before.
+    if (
+      found.kind === 'awaited' &&
+      (chassis === undefined || gatewayConfig(object).value === undefined)
+    )
+      return this.#wait(found.message);
+    const facts = found.kind === 'value' ? found.annotations : {};
+    const own =
+      found.kind === 'value'
+        ? { kind: 'Node', metadata: { name: node, annotations: facts } }
+        : object;
     const gateway = gatewayConfig(own).value;
     const onHost = egressAddressesOn(
       host.devices,
@@ -207,13 +234,9 @@ export class NodeAnnouncer {
     const egress = this.#egressAddresses(onHost, (address) =>
       networks.some((cidr) => familyOf(cidr) === familyOf(address) && contains(cidr, address)),
     );
-    const fence = this.#options.egressFence?.();
     const annotations: Readonly<Record<string, string | undefined>> = {
-      ...found.annotations,
-      [NODE_EGRESS_FENCE]:
-        fence === 'as before'
-          ? annotationOf(object, NODE_EGRESS_FENCE)
-          : fence && formatEgressFence(fence),
+      ...facts,
+      ...this.#lateAnnotations(object),
       ...Object.fromEntries(
         Object.entries({
           ...egress,
@@ -226,19 +249,12 @@ export class NodeAnnouncer {
         ]),
       ),
     };
-    const chassis = annotationOf(object, CHASSIS_ID);
-    if (chassis !== undefined && chassis !== annotations[CHASSIS_ID]) {
-      this.#say(
-        `annotation ${CHASSIS_ID} is "${chassis}", and the system-id of the local Open vSwitch is "${annotations[CHASSIS_ID]}": Heddle writes nothing about a node that is another machine; set external_ids:system-id back, or delete the Node and let the machine join anew`,
-      );
-      return { after: RESYNC };
-    }
     const differ = Object.entries(annotations).filter(
       ([key, value]) => annotationOf(object, key) !== value,
     );
-    // By itself, once the others are there: admission policies of an older release refuse what names it.
-    const others = differ.filter(([key]) => key !== NODE_EGRESS_FENCE);
-    const changed = others.length > 0 ? others : differ;
+    const others = differ.filter(([key]) => !LATE_KEYS.includes(key));
+    const late = LATE_KEYS.find((key) => differ.some(([one]) => one === key));
+    const changed = others.length > 0 ? others : differ.filter(([key]) => key === late);
     if (changed.length > 0) {
       const { resourceVersion } = object.metadata;
       await informers.store.patchStatus(
@@ -258,9 +274,25 @@ export class NodeAnnouncer {
       );
       log.info({ node, annotations: changed.map(([key]) => key) }, 'facts of the node written');
     }
-    this.#say(undefined);
+    if (found.kind === 'awaited') this.#wait(found.message);
+    else this.#say(undefined);
     const known = new Set(Object.values(egress).flat());
     return { after: known.size > this.#assigned().length ? LETTING_GO : RESYNC };
+  }
+
+  #lateAnnotations(object: Node): Readonly<Record<string, string | undefined>> {
+    const fence = this.#options.egressFence?.();
+    const down = this.#options.networksDown?.();
+    return {
+      [NODE_EGRESS_FENCE]:
+        fence === 'as before'
+          ? annotationOf(object, NODE_EGRESS_FENCE)
+          : fence && formatEgressFence(fence),
+      [EGRESS_NETWORKS_DOWN]:
+        down === 'as before'
+          ? annotationOf(object, EGRESS_NETWORKS_DOWN)
+          : down && formatEgressNetworksDown(down),
+    };
   }
 
   /** Those that EgressIPs give to this node. */

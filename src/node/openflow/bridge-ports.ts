@@ -124,6 +124,44 @@ function readPorts(replica: ReplicaView): ReadonlyMap<string, PortNumbers> {
   return bridges;
 }
 
+/** An interface by which a bridge may reach the network outside. */
+interface BridgeUplink {
+  readonly name: string;
+  /** It is a device of the kernel, and not one that ovs-vswitchd drives itself. */
+  readonly isOfKernel: boolean;
+}
+
+/** Types of interfaces that are devices of the kernel; an empty one is the same as the first. */
+const OF_KERNEL = new Set(['', 'system', 'afxdp', 'afxdp-nonpmd']);
+
+export interface BridgeUplinks {
+  /** The one that the bridge says is its uplink. */
+  readonly named: string | undefined;
+  /** Those that it has, whether or not Open vSwitch has made them: the one that it names, else all. */
+  readonly found: readonly BridgeUplink[];
+}
+
+/** Of each bridge besides br-int. */
+export function readUplinks(replica: ReplicaView): ReadonlyMap<string, BridgeUplinks> {
+  const uplinks = new Map<string, BridgeUplinks>();
+  for (const bridge of replica.rows('Bridge')) {
+    const name = textOf(bridge, 'name');
+    if (name === INTEGRATION_BRIDGE) continue;
+    const all = members(replica, bridge, 'ports', 'Port').flatMap((port) =>
+      members(replica, port, 'interfaces', 'Interface').flatMap((one): readonly BridgeUplink[] => {
+        const [interfaceName, type] = [textOf(one, 'name'), textOf(one, 'type')];
+        return interfaceName === name || VIRTUAL.has(type)
+          ? []
+          : [{ name: interfaceName, isOfKernel: OF_KERNEL.has(type) }];
+      }),
+    );
+    const named = idOf(bridge, UPLINK_ID);
+    const found = named === undefined ? all : all.filter((one) => one.name === named);
+    uplinks.set(name, { named, found });
+  }
+  return uplinks;
+}
+
 export function members(
   replica: ReplicaView,
   row: ReplicaRow,

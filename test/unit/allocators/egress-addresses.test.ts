@@ -57,6 +57,27 @@ describe('assignment', () => {
     ]);
   });
 
+  test('leaves a node where nothing leaves for whichever other one, and one that is drained for one that is not', () => {
+    const held = [request('out', ['172.18.0.10'], [{ node: 'a', address: '172.18.0.10' }])];
+    const placed = (...nodes: readonly EgressNode[]): readonly string[] =>
+      shown(assignEgressAddresses(held, nodes, FREE));
+    const [well, drained] = [node('b'), { ...node('b'), isDraining: true }];
+    const down = (name: string): EgressNode => ({ ...node(name), isDownFor: () => true });
+    expect(placed({ ...node('a'), isDownFor: () => false }, well)).toEqual(['out 172.18.0.10 a']);
+    expect(placed(down('a'), well)).toEqual(['out 172.18.0.10 b']);
+    expect(placed(down('a'), drained)).toEqual(['out 172.18.0.10 b']);
+    expect(placed(down('a'), down('b'))).toEqual(['out 172.18.0.10 a']);
+    expect(placed(down('a'), down('b'), { ...well, name: 'c' })).toEqual(['out 172.18.0.10 c']);
+    expect(placed(down('a'), { ...well, takesMore: false })).toEqual(['out 172.18.0.10 a']);
+    expect(placed({ ...node('a'), isDraining: true }, down('b'))).toEqual(['out 172.18.0.10 a']);
+    // What has no node yet has a bad one rather than none.
+    const fresh = [request('out', ['172.18.0.10'])];
+    expect(shown(assignEgressAddresses(fresh, [down('a'), well], FREE))).toEqual([
+      'out 172.18.0.10 b',
+    ]);
+    expect(shown(assignEgressAddresses(fresh, [down('a')], FREE))).toEqual(['out 172.18.0.10 a']);
+  });
+
   test('goes by the networks of nodes, of both families', () => {
     const nodes = [node('a', '172.18.0.0/16'), node('b', '10.9.0.0/16', 'fd00::/64')];
     const requests = [request('out', ['fd00::5', '172.18.0.10', '192.0.2.1'])];

@@ -134,6 +134,34 @@ describe('annotations of a node', () => {
     expect(messages(reading)[0]).toContain('ipv4 must be of that family, is "fd97::2/64"');
   });
 
+  test('name networks by which nothing leaves, each with why, and who says so', () => {
+    const read = (text: string) =>
+      node.egressNetworksDown(worker({ 'k8s.ovn.org/egress-networks-down': text }));
+    const networks = new Map([
+      ['fd00:172:18::/64', 'eth2 is down'],
+      ['172.18.0.0/16', 'eth1 has no carrier'],
+    ]);
+    const text = node.formatEgressNetworksDown({ daemon: 'n1_1_a', networks });
+    expect(text).toBe(
+      '{"daemon":"n1_1_a","networks":{"172.18.0.0/16":"eth1 has no carrier","fd00:172:18::/64":"eth2 is down"}}',
+    );
+    expect(read(text).value).toEqual({ daemon: 'n1_1_a', networks });
+    expect(read('{"daemon":"d","networks":{"172.18.0.9/16":"x"}}').value?.networks).toEqual(
+      new Map([['172.18.0.0/16', 'x']]),
+    );
+    for (const [wrong, message] of [
+      ['{"daemon":"d","networks":{"172.18.0.0":"x"}}', 'must be an IP address with prefix length'],
+      ['{"daemon":"d","networks":{"172.18.0.0/16":"a\\nb"}}', 'must be a short text'],
+      [`{"daemon":"d","networks":{"172.18.0.0/16":"${'x'.repeat(201)}"}}`, 'must be a short text'],
+      ['{"daemon":"d","networks":{"172.18.0.0/16":1}}', 'must be a string'],
+      ['{"networks":{}}', 'must be a string'],
+      ['{"daemon":"d"}', 'must be a JSON object'],
+    ] as const) {
+      expect(read(wrong).value).toBeUndefined();
+      expect(messages(read(wrong))[0]).toContain(message);
+    }
+  });
+
   test.each([
     [{}, true],
     [{ 'k8s.ovn.org/gateway-mtu-support': 'false' }, false],

@@ -216,6 +216,167 @@ test('a node that is drained keeps what no other one can have', async () => {
   expect(await itemsOf(store, 'out')).toEqual(['172.18.0.100 n2']);
 });
 
+const DOWN = 'k8s.ovn.org/egress-networks-down';
+/** What a node says of networks by which nothing leaves it. */
+const saysDown = (
+  store: MemoryStore,
+  name: string,
+  networks: Readonly<Record<string, string>> | null,
+  daemon = 'daemon',
+): Promise<Node> =>
+  store.patch(
+    nodes,
+    name,
+    { metadata: { annotations: { [DOWN]: networks && JSON.stringify({ daemon, networks }) } } },
+    { fieldManager: 'node' },
+  );
+const SINCE = '2026-01-01T12:00:00Z';
+const GATEWAY_DOWN = { '172.18.0.0/16': 'uplink eth1 of br-ex has no carrier' };
+
+test('a node by whose network nothing leaves loses its addresses of that network, and of no other, while another one can have them', async () => {
+  const store = await withNodes('n1');
+  await using running = startManager(store);
+  await apply(
+    store,
+    heartbeat('n1', SINCE),
+    heartbeat('n2', SINCE),
+    egressIp('near', '172.18.0.100'),
+    egressIp('far', '10.9.0.100'),
+  );
+  await running.settled();
+  await label(store, 'n2');
+  await running.settled();
+  await saysDown(store, 'n1', GATEWAY_DOWN);
+  await running.settled();
+  expect(await itemsOf(store, 'near')).toEqual(['172.18.0.100 n2']);
+  expect(await itemsOf(store, 'far')).toEqual(['10.9.0.100 n1']);
+  const left =
+    'near Normal EgressIPMoved: egress IP 172.18.0.100 moves from node n1 to node n2: node n1: uplink eth1 of br-ex has no carrier';
+  expect(told(store)).toEqual([left]);
+  await saysDown(store, 'n1', { ...GATEWAY_DOWN, '10.9.0.0/24': 'eth2 has no carrier' });
+  await running.settled();
+  expect(await itemsOf(store, 'far')).toEqual(['10.9.0.100 n2']);
+  // What is there again gets nothing back by itself.
+  await saysDown(store, 'n1', null);
+  await running.settled();
+  expect(await itemsOf(store, 'near')).toEqual(['172.18.0.100 n2']);
+  expect(await itemsOf(store, 'far')).toEqual(['10.9.0.100 n2']);
+  expect(told(store)).toEqual([
+    left,
+    'far Normal EgressIPMoved: egress IP 10.9.0.100 moves from node n1 to node n2: node n1: eth2 has no carrier',
+  ]);
+  expect(running.manager.problems()).toEqual([]);
+});
+
+test('where nothing leaves any node, addresses stay where they are, and their owner is told; one of them that is well again has them', async () => {
+  const store = await withNodes('n1');
+  await using running = startManager(store);
+  await apply(
+    store,
+    heartbeat('n1', SINCE),
+    heartbeat('n2', SINCE),
+    egressIp('out', '172.18.0.100'),
+  );
+  await running.settled();
+  await label(store, 'n2');
+  await saysDown(store, 'n2', { '172.18.0.0/16': 'Open vSwitch has no bridge br-ex' });
+  await running.settled();
+  await saysDown(store, 'n1', GATEWAY_DOWN);
+  await running.settled();
+  expect(await itemsOf(store, 'out')).toEqual(['172.18.0.100 n1']);
+  const MESSAGE =
+    'EgressIP out: node n1 holds 172.18.0.100, and nothing leaves with it: uplink eth1 of br-ex has no carrier; no other node can have it: mend that, or let the EgressIP select another node in its network';
+  expect(told(store)).toEqual([`out Warning EgressNetworkDown: ${MESSAGE}`]);
+  expect(
+    running.manager
+      .problems()
+      .flatMap(({ object, message }) => (object === 'EgressIP out' ? message : [])),
+  ).toEqual([MESSAGE]);
+  await saysDown(store, 'n2', null);
+  await running.settled();
+  expect(await itemsOf(store, 'out')).toEqual(['172.18.0.100 n2']);
+  expect(running.manager.problems()).toEqual([]);
+});
+
+test('what a daemon said that is not there any more does not count', async () => {
+  const store = await withNodes('n1', 'n2');
+  await using running = startManager(store);
+  await apply(store, heartbeat('n1', SINCE), egressIp('out', '172.18.0.100'));
+  await running.settled();
+  await saysDown(store, 'n1', GATEWAY_DOWN, 'one before');
+  await running.settled();
+  expect(await itemsOf(store, 'out')).toEqual(['172.18.0.100 n1']);
+  expect(told(store)).toEqual([]);
+});
+
+test('an address leaves a node by whose network nothing leaves as from one that is drained: it is prepared elsewhere first', async () => {
+  const store = await withNodes('n1', 'n2');
+  const clock = new ManualClock();
+  await using running = startManager(
+    store,
+    {},
+    { egressHealth: { timeout: 0, port: 0, rebalanceDelay: 0 } },
+    { clock },
+  );
+  await running.manager.started;
+  await apply(
+    store,
+    heartbeat('n1', SINCE),
+    heartbeat('n2', SINCE),
+    egressIp('out', '172.18.0.100'),
+  );
+  await passed(clock, 100);
+  await answersFor(store, 'n1', '172.18.0.100');
+  await saysDown(store, 'n1', GATEWAY_DOWN);
+  await passed(clock, 100);
+  const move = { egressIP: '172.18.0.100', from: 'n1', to: 'n2' };
+  expect(await annotationOf(store, 'out')).toEqual([{ ...move, step: 'prepare' }]);
+  expect(running.manager.problems()).toEqual([]);
+  await prepared(store, 'n2', '172.18.0.100');
+  await passed(clock, 100);
+  expect(await itemsOf(store, 'out')).toEqual(['172.18.0.100 n2']);
+  expect(await annotationOf(store, 'out')).toEqual([{ ...move, step: 'switch' }]);
+});
+
+test('an address moves for balance to no node by whose network nothing leaves, nor soon after', async () => {
+  const store = await withNodes('n1');
+  const clock = new ManualClock();
+  await using running = startManager(
+    store,
+    {},
+    { egressHealth: { timeout: 0, port: 0, rebalanceDelay: 20_000 } },
+    { clock },
+  );
+  await running.manager.started;
+  await apply(
+    store,
+    heartbeat('n1', SINCE),
+    heartbeat('n2', SINCE),
+    egressIp('one', '172.18.0.100'),
+    egressIp('two', '172.18.0.101'),
+  );
+  await passed(clock, 100);
+  await saysDown(store, 'n2', GATEWAY_DOWN);
+  await label(store, 'n2');
+  const renew = async (seconds: number): Promise<void> => {
+    for (let at = 0; at < seconds; at += 10) {
+      for (const name of ['n1', 'n2']) {
+        const renewTime = microTime(Date.parse(SINCE) + clock.now());
+        const patch = { spec: { renewTime } };
+        await store.patch(LEASES, `heddle/${nodeLeaseName(name)}`, patch, { fieldManager: name });
+      }
+      await passed(clock, 10_000);
+    }
+  };
+  await renew(60);
+  expect(await itemsOf(store, 'two')).toEqual(['172.18.0.101 n1']);
+  await saysDown(store, 'n2', null);
+  await renew(10);
+  expect(await itemsOf(store, 'two')).toEqual(['172.18.0.101 n1']);
+  await renew(30);
+  expect(await itemsOf(store, 'two')).toEqual(['172.18.0.101 n2']);
+});
+
 test('a node that is not ready loses its addresses; one that is gone is not waited for', async () => {
   const store = await withNodes('n1', 'n2');
   await using running = startManager(store);

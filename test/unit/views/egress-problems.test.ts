@@ -1,6 +1,7 @@
 /** Why egress addresses have no node, as people are told beside the events of the cluster manager. */
 import { expect, test } from 'vitest';
 import type { EgressIP, EgressService, Node, Service } from '../../../src/api/types.ts';
+import { nodeLeaseName, type Lease } from '../../../src/api/node-lease.ts';
 import { DEFAULT_SETTINGS } from '../../../src/model/settings.ts';
 import { egressPlacementProblems } from '../../../src/views/egress-problems.ts';
 import { node } from '../../support/cluster/cluster.ts';
@@ -44,9 +45,10 @@ const problems = (objects: {
   readonly egressServices?: readonly EgressService[];
   readonly services?: readonly Service[];
   readonly nodes?: readonly Node[];
+  readonly leases?: readonly Lease[];
 }): readonly string[] =>
   egressPlacementProblems(
-    { egressIps: [], egressServices: [], services: [], nodes: [], ...objects },
+    { egressIps: [], egressServices: [], services: [], nodes: [], leases: [], ...objects },
     DEFAULT_SETTINGS,
     NOW,
   ).map(({ object, message }) => `${object}: ${message}`);
@@ -75,6 +77,32 @@ test('an address of a node, or in a network of none, says so', () => {
   expect(problems({ egressIps: [egressIp('10.40.0.9')], nodes: [n1] })).toEqual([
     'EgressIP out: No matching nodes found, which can host any of the egress IPs: [10.40.0.9] for object EgressIP: out',
   ]);
+});
+
+test('one at a node by whose network nothing leaves says why, if no other node can have it', () => {
+  const egressIps = [egressIp('172.18.0.200', [{ node: 'n1', egressIP: '172.18.0.200' }])];
+  const down = JSON.stringify({
+    daemon: 'd1',
+    networks: { '172.18.0.0/16': 'uplink eth1 of br-ex has no carrier' },
+  });
+  const { annotations } = n1.metadata;
+  const metadata = {
+    ...n1.metadata,
+    annotations: { ...annotations, 'k8s.ovn.org/egress-networks-down': down },
+  };
+  const nodes = [{ ...n1, metadata }];
+  const lease = (holderIdentity: string): Lease => ({
+    apiVersion: 'coordination.k8s.io/v1',
+    kind: 'Lease',
+    metadata: { namespace: 'heddle', name: nodeLeaseName('n1') },
+    spec: { holderIdentity },
+  });
+  expect(problems({ egressIps, nodes, leases: [lease('d1')] })).toEqual([
+    'EgressIP out: EgressIP out: node n1 holds 172.18.0.200, and nothing leaves with it: uplink eth1 of br-ex has no carrier; no other node can have it: mend that, or let the EgressIP select another node in its network',
+  ]);
+  expect(problems({ egressIps, nodes, leases: [lease('d2')] })).toEqual([]);
+  const others = [...nodes, egressNode('n2', '172.18.0.12', ASSIGNABLE)];
+  expect(problems({ egressIps, nodes: others, leases: [lease('d1')] })).toEqual([]);
 });
 
 const service = (type: string, ...ingress: readonly string[]): Service => ({

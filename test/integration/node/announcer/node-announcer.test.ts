@@ -7,7 +7,10 @@ import { openHost, type OpenHost } from '../../../../src/zone/host.ts';
 import { createLogger } from '../../../../src/process/logger.ts';
 import { openStore, type OpenObjects } from '../../../../src/settings/object-store.ts';
 import { DEFAULT_SETTINGS } from '../../../../src/model/settings.ts';
-import { NodeAnnouncer } from '../../../../src/node/announcer/node-announcer.ts';
+import {
+  NodeAnnouncer,
+  type AnnouncedNetworksDown,
+} from '../../../../src/node/announcer/node-announcer.ts';
 import { Informers } from '../../../../src/store/informers.ts';
 import { node } from '../../../support/cluster/cluster.ts';
 import { HOST_SETTINGS } from '../../../support/host/host-units.ts';
@@ -34,6 +37,7 @@ describe.skipIf(whyNoNamespace !== undefined)('what a node tells the cluster of 
   /** Egress addresses that OVN answers for. */
   let prepared: readonly string[];
   let onHost: readonly string[];
+  let networksDown: AnnouncedNetworksDown;
 
   const vsctl = (...words: string[]): Promise<string> =>
     runOvs('ovs-vsctl', [`--db=${server.remote}`, '--no-wait', '--timeout=10', ...words]);
@@ -74,6 +78,7 @@ describe.skipIf(whyNoNamespace !== undefined)('what a node tells the cluster of 
       monitor: host.monitor,
       log,
       preparedEgressAddresses: () => prepared,
+      networksDown: () => networksDown,
       onEgressAddresses: (found) => {
         onHost = found.map(({ address, device }) => `${address} ${device}`);
       },
@@ -92,6 +97,7 @@ describe.skipIf(whyNoNamespace !== undefined)('what a node tells the cluster of 
   beforeEach(async () => {
     prepared = [];
     onHost = [];
+    networksDown = undefined;
     folder = temporaryFolder();
     mkdirSync(join(folder.path, 'manifests'));
     declare(node('n1'), node('n2'));
@@ -191,6 +197,49 @@ describe.skipIf(whyNoNamespace !== undefined)('what a node tells the cluster of 
     await assign('172.18.0.50');
     namespace.ip('address delete 10.9.0.50/32 dev eth1');
     await expect.poll(() => annotation('secondary-host-egress-ips'), SOON).toBeUndefined();
+  });
+
+  test('a node without its bridge names the networks by which nothing leaves, and says that it has let go', async () => {
+    await configure();
+    await expect.poll(() => annotation('host-cidrs'), SOON).toBe('["172.18.0.3/16"]');
+    const object = {
+      apiVersion: 'k8s.ovn.org/v1',
+      kind: 'EgressIP',
+      metadata: { name: 'out' },
+      spec: { egressIPs: ['172.18.0.50'], namespaceSelector: {} },
+    } as const;
+    await objects.objects.create(egressIPs, object, { fieldManager: 'user' });
+    const assign = (node: string): Promise<unknown> =>
+      objects.objects.patchStatus(
+        egressIPs,
+        'out',
+        { status: { items: [{ node, egressIP: '172.18.0.50' }] } },
+        { fieldManager: 'm' },
+      );
+    await assign('n1');
+    namespace.ip('address add 172.18.0.50/32 dev br-ex proto 85');
+    await expect.poll(() => onHost, SOON).toEqual(['172.18.0.50 br-ex']);
+    expect(await annotation('bridge-egress-ips')).toBe('["172.18.0.50"]');
+    const before = await annotations();
+    namespace.ip('link delete dev br-ex');
+    const networks = new Map([['172.18.0.0/16', 'Open vSwitch has no bridge br-ex']]);
+    networksDown = { daemon: 'n1_1', networks };
+    await expect.poll(problem, SOON).toContain('must be an address of this host');
+    announcer.egressChanged();
+    const down =
+      '{"daemon":"n1_1","networks":{"172.18.0.0/16":"Open vSwitch has no bridge br-ex"}}';
+    await expect.poll(() => annotation('egress-networks-down'), SOON).toBe(down);
+    expect(await annotations()).toEqual({ ...before, [`${KEY}egress-networks-down`]: down });
+    await assign('n2');
+    await expect.poll(() => annotation('bridge-egress-ips'), SOON).toBeUndefined();
+    // A daemon that starts leaves it until it knows.
+    networksDown = 'as before';
+    announcer.egressChanged();
+    await announcer.caughtUp();
+    expect(await annotation('egress-networks-down')).toBe(down);
+    networksDown = undefined;
+    announcer.egressChanged();
+    await expect.poll(() => annotation('egress-networks-down'), SOON).toBeUndefined();
   });
 
   test('is written when all of it is known, and follows the host and Open vSwitch', async () => {

@@ -1,19 +1,25 @@
 /** Rows of Northbound as checks ask for them: by their UUID, and groups by their ports. */
-import { list, rowsOf, uuidOf, type Row, type Tables } from './rows.ts';
+import { list, member, rowsOf, uuidOf, type Row, type Tables } from './rows.ts';
 
 export interface NorthboundRows {
   find(table: string, uuid: string): Row | undefined;
   /** All rows of a table, of which there are few. */
   all(table: string): readonly Row[];
-  /** Port groups that a port is in. */
-  groupsOf(port: string): readonly Row[];
+  /** UUIDs of port groups that a port is in. */
+  groupsOf(port: string): readonly string[];
+  /** UUID of the port group that has that name in its `external_ids`. */
+  groupCalled(id: string): string | undefined;
 }
+
+/** By what objects' rows are found again (reference/topology.md §1). */
+export const rowId = (row: Row): string | undefined =>
+  member(row, 'external_ids', 'k8s.ovn.org/id');
 
 /** Of tables as they were read. */
 export class ReadRows implements NorthboundRows {
   readonly #tables: Tables;
   readonly #byUuid = new Map<string, ReadonlyMap<string, Row>>();
-  #groups: ReadonlyMap<string, readonly Row[]> | undefined;
+  #groups: ReadonlyMap<string, readonly string[]> | undefined;
 
   constructor(tables: Tables) {
     this.#tables = tables;
@@ -32,17 +38,22 @@ export class ReadRows implements NorthboundRows {
     return rowsOf(this.#tables, table);
   }
 
-  groupsOf(port: string): readonly Row[] {
+  groupsOf(port: string): readonly string[] {
     if (this.#groups === undefined) {
-      const groups = new Map<string, Row[]>();
+      const groups = new Map<string, string[]>();
       for (const row of this.all('Port_Group'))
-        for (const member of list(row, 'ports')) {
-          const known = groups.get(member);
-          if (known === undefined) groups.set(member, [row]);
-          else known.push(row);
+        for (const port of list(row, 'ports')) {
+          const known = groups.get(port);
+          if (known === undefined) groups.set(port, [uuidOf(row)]);
+          else known.push(uuidOf(row));
         }
       this.#groups = groups;
     }
     return this.#groups.get(port) ?? [];
+  }
+
+  groupCalled(id: string): string | undefined {
+    const row = this.all('Port_Group').find((one) => rowId(one) === id);
+    return row === undefined ? undefined : uuidOf(row);
   }
 }

@@ -1,5 +1,11 @@
 /** The proof: what is read is checked part by part; what could not be read, or is not looked at, is named. */
-import { checkDefaultLegs, checkServiceConnections } from './checks/access-lists.ts';
+import {
+  checkGroupAllowances,
+  checkHomeAllowances,
+  checkLeg,
+  checkLockedGroup,
+  checkServiceConnections,
+} from './checks/access-lists.ts';
 import { checkCut } from './checks/cut.ts';
 import { checkExternalBridge } from './checks/external-bridge.ts';
 import { checkHostRouting } from './checks/host-routing.ts';
@@ -103,16 +109,22 @@ function checkNorthbound(
   const rows = new ReadRows(northbound);
   checkKeys(intent, datapaths, findings);
   for (const datapath of datapaths.all) {
-    checkAddresses(datapath, settings, intent, findings);
-    checkDhcp(datapath, rows, intent, findings);
+    for (const port of datapath.ports) {
+      checkAddresses(port, datapath, settings, intent, findings);
+      checkDhcp(port, datapath, rows, intent, findings);
+      checkLeg(port, datapath, rows, intent, findings);
+    }
     checkRouter(datapath, rows, settings, intent, datapaths, findings);
     noLoadBalancers(datapath, rows, findings);
+    checkHomeAllowances(datapath, rows, intent, findings);
   }
   for (const row of rows.all('QoS')) checkQos(row, intent, findings);
   for (const network of intent.networks)
     for (const [uuid, at] of hangingAt(network.name, rows, datapaths))
       checkLoadBalancer(uuid, at, network, rows, settings, intent, services, findings);
-  checkDefaultLegs(rows, intent, datapaths, findings);
+  checkLockedGroup(rows, intent, findings);
+  for (const group of rows.all('Port_Group'))
+    checkGroupAllowances(group, rows, intent, datapaths, findings);
   checkServiceConnections(rows, intent, datapaths, findings);
 }
 

@@ -6,7 +6,13 @@ import { DEFAULT_NETWORK } from '../../api/nad/network-name.ts';
 import type { NorthboundRows } from '../northbound-rows.ts';
 import { list, member, text, uuidOf, type Row } from '../rows.ts';
 import type { Findings } from '../findings.ts';
-import { partOf, rowText, type Datapath, type DatapathLookup } from '../intent/datapaths.ts';
+import {
+  networkOf,
+  partOf,
+  rowText,
+  type Datapath,
+  type DatapathLookup,
+} from '../intent/datapaths.ts';
 import type { Intent } from '../intent/intent.ts';
 
 /** reference/topology.md §17.1. */
@@ -15,31 +21,6 @@ const DENY = 1000;
 const DROP_PODS = 450;
 const LETS = /^(allow|allow-related|allow-stateless|pass)$/;
 
-interface Context {
-  readonly intent: Intent;
-  readonly findings: Findings;
-  readonly northbound: NorthboundRows;
-  readonly datapaths: DatapathLookup;
-}
-
-/** The legs of pods with a primary network on the default one. */
-export function checkDefaultLegs(
-  northbound: NorthboundRows,
-  intent: Intent,
-  datapaths: DatapathLookup,
-  findings: Findings,
-): void {
-  const context = { intent, findings, northbound, datapaths };
-  const home = podSwitch(DEFAULT_NETWORK, datapaths);
-  if (home === undefined) return;
-  const groups = groupsAt(home, northbound);
-  const group = groups.find(
-    (row) => member(row, 'external_ids', 'k8s.ovn.org/id') === LOCKED_GROUP,
-  );
-  checkLocked(home, group, context);
-  checkAllowances(home, groups, group, context);
-}
-
 const podSwitch = (network: string, datapaths: DatapathLookup): Datapath | undefined =>
   datapaths
     .ofNetwork(network)
@@ -47,39 +28,63 @@ const podSwitch = (network: string, datapaths: DatapathLookup): Datapath | undef
 
 /** Groups that ports of a switch are in. */
 function groupsAt({ ports }: Datapath, northbound: NorthboundRows): readonly Row[] {
-  return [...new Set(ports.flatMap((port) => northbound.groupsOf(uuidOf(port))))];
+  const uuids = new Set(ports.flatMap((port) => northbound.groupsOf(uuidOf(port))));
+  return [...uuids]
+    .map((uuid) => northbound.find('Port_Group', uuid))
+    .filter((row) => row !== undefined);
 }
 
-const aclsOf = (row: Row | undefined, { northbound }: Context): readonly Row[] =>
-  (row === undefined ? [] : list(row, 'acls'))
+const isHome = (datapath: Datapath): boolean =>
+  datapath.table === 'Logical_Switch' &&
+  partOf(datapath) === 'pods' &&
+  networkOf(datapath)?.name === DEFAULT_NETWORK;
+
+const aclsOf = (row: Row, northbound: NorthboundRows): readonly Row[] =>
+  list(row, 'acls')
     .map((uuid) => northbound.find('ACL', uuid))
     .filter((acl) => acl !== undefined);
 
 const aclText = (row: Row): string =>
   `${rowText('ACL', text(row, 'direction'))} tier ${text(row, 'tier') || '0'} priority ${text(row, 'priority')} ${text(row, 'match')}`;
 
-/** Every pod with a primary network is in the group, and the group is closed both ways. */
-function checkLocked(home: Datapath, group: Row | undefined, context: Context): void {
-  const { intent, findings } = context;
-  const inGroup = new Set(group === undefined ? [] : list(group, 'ports'));
-  let locked = 0;
-  for (const port of home.ports) {
-    const name = text(port, 'name');
-    const pod = intent.ports.get(name);
-    if (pod?.role !== 'infrastructure-locked') continue;
-    locked += 1;
-    if (!inGroup.has(uuidOf(port)))
-      findings.wrong(
-        'default network',
-        rowText('Logical_Switch_Port', name),
-        `of Pod ${pod.pod}, which has a primary network, is not in the group SecondaryPods: it reaches the default network`,
-        `Pod ${pod.pod}`,
-        ['default', ...primaryOf(pod.pod, intent)],
-      );
-  }
-  if (locked === 0) return;
-  const groupName = group === undefined ? '' : text(group, 'name');
-  const rows = aclsOf(group, context);
+/** A pod with a primary network is in the group that is closed. */
+export function checkLeg(
+  port: Row,
+  datapath: Datapath,
+  northbound: NorthboundRows,
+  intent: Intent,
+  findings: Findings,
+): void {
+  if (!isHome(datapath)) return;
+  const name = text(port, 'name');
+  const pod = intent.ports.get(name);
+  if (pod?.role !== 'infrastructure-locked') return;
+  const group = northbound.groupCalled(LOCKED_GROUP);
+  if (group === undefined || !northbound.groupsOf(uuidOf(port)).includes(group))
+    findings.wrong(
+      'default network',
+      rowText('Logical_Switch_Port', name),
+      `of Pod ${pod.pod}, which has a primary network, is not in the group SecondaryPods: it reaches the default network`,
+      `Pod ${pod.pod}`,
+      ['default', ...primaryOf(pod.pod, intent)],
+    );
+}
+
+const lockedGroup = (northbound: NorthboundRows): Row | undefined => {
+  const uuid = northbound.groupCalled(LOCKED_GROUP);
+  return uuid === undefined ? undefined : northbound.find('Port_Group', uuid);
+};
+
+/** The group of pods with a primary network is closed both ways. */
+export function checkLockedGroup(
+  northbound: NorthboundRows,
+  intent: Intent,
+  findings: Findings,
+): void {
+  const group = lockedGroup(northbound);
+  if (group === undefined || list(group, 'ports').length === 0) return;
+  const groupName = text(group, 'name');
+  const rows = aclsOf(group, northbound);
   for (const [direction, port] of [
     ['from-lport', 'inport'],
     ['to-lport', 'outport'],
@@ -114,18 +119,44 @@ const primaryOf = (pod: string, intent: Intent): string[] =>
     .filter(({ role }) => role === 'primary')
     .map(({ network }) => network);
 
-/** ACLs before those that close: each is of a form that an object wants. */
-function checkAllowances(
-  home: Datapath,
-  groups: readonly Row[],
-  group: Row | undefined,
-  context: Context,
+/** ACLs of the default network's switch: see `checkAllowances`. */
+export function checkHomeAllowances(
+  datapath: Datapath,
+  northbound: NorthboundRows,
+  intent: Intent,
+  findings: Findings,
 ): void {
-  const { findings, intent } = context;
-  const applied = new Set([home.row, ...groups].flatMap((row) => aclsOf(row, context)));
-  for (const row of applied) {
-    if (!LETS.test(text(row, 'action'))) continue;
-    if ((text(row, 'tier') || '0') !== '0' || Number(text(row, 'priority')) < DENY) continue;
+  if (isHome(datapath)) checkAllowances(datapath.row, northbound, intent, findings);
+}
+
+/** ACLs of a group: see `checkAllowances`. */
+export function checkGroupAllowances(
+  group: Row,
+  northbound: NorthboundRows,
+  intent: Intent,
+  datapaths: DatapathLookup,
+  findings: Findings,
+): void {
+  if (!aclsOf(group, northbound).some(isBeforeClosing)) return;
+  if (list(group, 'ports').some((port) => datapaths.holding(port).some(isHome)))
+    checkAllowances(group, northbound, intent, findings);
+}
+
+const isBeforeClosing = (row: Row): boolean =>
+  LETS.test(text(row, 'action')) &&
+  (text(row, 'tier') || '0') === '0' &&
+  Number(text(row, 'priority')) >= DENY;
+
+/** ACLs before those that close the legs of pods with a primary network: each is of a form that an object wants. */
+function checkAllowances(
+  holder: Row,
+  northbound: NorthboundRows,
+  intent: Intent,
+  findings: Findings,
+): void {
+  const group = lockedGroup(northbound);
+  for (const row of aclsOf(holder, northbound)) {
+    if (!isBeforeClosing(row)) continue;
     const wanted = isWantedAllowance(row, group, intent);
     if (typeof wanted === 'object') {
       findings.edge({
@@ -169,7 +200,7 @@ function isWantedAllowance(
   if (type === 'DhcpClients') return match.includes('udp.src') && match.includes('udp.dst');
   if (type !== 'UDNIsolation') return false;
   const name = group === undefined ? '' : text(group, 'name');
-  const hosts = new Set(intent.defaultHostAddresses);
+  const hosts = new Set(intent.here?.defaultHostAddresses);
   const ofHost = new RegExp(`^(in|out)port == @${name} && \\((.+)\\)$`).exec(match)?.[2];
   if (ofHost !== undefined) {
     const addresses = [...ofHost.matchAll(/(?:tpa|spa|target|src) ?== ?([0-9a-fA-F.:]+)/g)].map(
@@ -206,7 +237,6 @@ export function checkServiceConnections(
   datapaths: DatapathLookup,
   findings: Findings,
 ): void {
-  const context = { intent, findings, northbound, datapaths };
   const arePodsJoined = (a: string, b: string): boolean =>
     intent.joinedBy(a, b)?.startsWith('Namespace ') === true ||
     intent.connections.some(
@@ -219,8 +249,8 @@ export function checkServiceConnections(
       if (home === undefined) continue;
       const others = [...networks].filter((other) => other !== one && !arePodsJoined(one, other));
       if (others.length === 0) continue;
-      const rows = aclsOf(home.row, context);
-      const onPorts = groupsAt(home, northbound).flatMap((row) => aclsOf(row, context));
+      const rows = aclsOf(home.row, northbound);
+      const onPorts = groupsAt(home, northbound).flatMap((row) => aclsOf(row, northbound));
       for (const row of new Set([...rows, ...onPorts]))
         if (isBeforeDrops(row, others, intent))
           findings.wrong(

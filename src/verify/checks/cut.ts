@@ -33,27 +33,30 @@ const isSameOwner = (a: Datapath, b: Datapath): boolean =>
 
 export function checkCut(intent: Intent, datapaths: Datapaths, findings: Findings): Crossings {
   const crossings = new Set<string>();
-  for (const datapath of datapaths.all) cutAt(datapath, intent, datapaths, findings, crossings);
+  for (const datapath of datapaths.all) {
+    checkClaim(datapath, intent, findings);
+    for (const port of datapath.ports)
+      cutAtPort(port, datapath, intent, datapaths, findings, crossings);
+  }
   return crossings;
 }
 
-/** Ways that lead out of one switch or router; those that were found go into `crossings`. */
-function cutAt(
+/** Where one port leads; ways out that were found go into `crossings`. */
+export function cutAtPort(
+  port: Row,
   datapath: Datapath,
   intent: Intent,
   datapaths: DatapathLookup,
   findings: Findings,
   crossings: Set<string>,
 ): void {
-  checkClaim(datapath, intent, findings);
-  for (const port of datapath.ports)
-    if (datapath.table === 'Logical_Router')
-      routerPort(port, datapath, intent, datapaths, findings, crossings);
-    else switchPort(port, datapath, intent, datapaths, findings, crossings);
+  if (datapath.table === 'Logical_Router')
+    routerPort(port, datapath, intent, datapaths, findings, crossings);
+  else switchPort(port, datapath, intent, datapaths, findings, crossings);
 }
 
 /** A switch or router that says it is of another network than its name says. */
-function checkClaim(datapath: Datapath, intent: Intent, findings: Findings): void {
+export function checkClaim(datapath: Datapath, intent: Intent, findings: Findings): void {
   const claimed = claimedNetwork(datapath.row);
   const network = networkOf(datapath)?.name;
   const where = rowText(datapath.table, datapath.name);

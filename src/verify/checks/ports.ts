@@ -86,20 +86,20 @@ function podWays(port: Row, pod: VerifiedPort, network: VerifiedNetwork, finding
     wrong(`is disabled: nothing of Pod ${pod.pod} passes, and no object wants that`);
 }
 
-/** What DHCP answers the pods of a switch: a router of another subnet would lead what they send there, or nowhere. */
+/** What DHCP answers a port: a router of another subnet would lead what it sends there, or nowhere. */
 export function checkDhcp(
-  { table, owner, ports }: Datapath,
+  port: Row,
+  { table, owner }: Datapath,
   northbound: NorthboundRows,
   intent: Intent,
   findings: Findings,
 ): void {
   if (table !== 'Logical_Switch' || owner.kind !== 'network') return;
-  for (const port of ports)
-    for (const column of ['dhcpv4_options', 'dhcpv6_options']) {
-      const uuid = text(port, column);
-      const answer = uuid === '' ? undefined : northbound.find('DHCP_Options', uuid);
-      if (answer !== undefined) dhcpAnswer(answer, port, owner.network, intent, findings);
-    }
+  for (const column of ['dhcpv4_options', 'dhcpv6_options']) {
+    const uuid = text(port, column);
+    const answer = uuid === '' ? undefined : northbound.find('DHCP_Options', uuid);
+    if (answer !== undefined) dhcpAnswer(answer, port, owner.network, intent, findings);
+  }
 }
 
 function dhcpAnswer(
@@ -250,7 +250,7 @@ function transitPort(
 }
 
 /** The tunnel key that a switch or router asks for. */
-const requestedKey = ({ table, row }: Datapath): string | undefined =>
+export const requestedKey = ({ table, row }: Datapath): string | undefined =>
   member(row, table === 'Logical_Switch' ? 'other_config' : 'options', 'requested-tnl-key');
 
 /** Keys that switches and routers ask for: those that all zones share are the network's own. */
@@ -270,7 +270,7 @@ const byName = (a: Datapath, b: Datapath): number =>
   `${a.name} ${a.uuid}` < `${b.name} ${b.uuid}` ? -1 : 1;
 
 /** One key, and all that ask for it. */
-function checkKey(
+export function checkKey(
   key: string,
   those: readonly Datapath[],
   intent: Intent,

@@ -399,8 +399,9 @@ function translation(row: Row, context: Context): void {
   if (!isOwn || !isMarked(row)) wrong(`gives it address ${external}: no object wants that`);
 }
 
-/** Addresses of ports that stand for a network in the masquerade subnet: nobody has another's. */
+/** Addresses of a port that stand for a network in the masquerade subnet: nobody has another's. */
 export function checkAddresses(
+  port: Row,
   datapath: Datapath,
   { masqueradeSubnets }: Settings,
   intent: Intent,
@@ -408,24 +409,23 @@ export function checkAddresses(
 ): void {
   const network = networkOf(datapath);
   if (network === undefined) return;
-  const nobody = familyCidrs(masqueradeSubnets).map((cidr) => nthAddress(cidr, 4));
-  for (const port of datapath.ports) {
-    const column = datapath.table === 'Logical_Router' ? 'networks' : 'addresses';
-    const addresses = list(port, column).flatMap((one) => one.split(/\s+/));
-    for (const one of addresses) {
-      const address = one.split('/')[0] ?? '';
-      const owner = intent.ownerOf(address);
-      if ((owner === undefined || owner === network) && !nobody.includes(address)) continue;
-      const table = column === 'networks' ? 'Logical_Router_Port' : 'Logical_Switch_Port';
-      findings.wrong(
-        'identities',
-        rowText(table, text(port, 'name')),
-        owner === undefined
-          ? `has ${address}, which nobody may have`
-          : `of network ${network.name} has ${address} of network ${owner.name}`,
-        network.object,
-        [network.name, owner?.name],
-      );
-    }
+  const column = datapath.table === 'Logical_Router' ? 'networks' : 'addresses';
+  for (const word of list(port, column).flatMap((one) => one.split(/\s+/))) {
+    const address = word.split('/')[0] ?? '';
+    const owner = intent.ownerOf(address);
+    const isNobodys = familyCidrs(masqueradeSubnets).some(
+      (cidr) => nthAddress(cidr, 4) === address,
+    );
+    if ((owner === undefined || owner === network) && !isNobodys) continue;
+    const table = column === 'networks' ? 'Logical_Router_Port' : 'Logical_Switch_Port';
+    findings.wrong(
+      'identities',
+      rowText(table, text(port, 'name')),
+      owner === undefined
+        ? `has ${address}, which nobody may have`
+        : `of network ${network.name} has ${address} of network ${owner.name}`,
+      network.object,
+      [network.name, owner?.name],
+    );
   }
 }

@@ -18,6 +18,9 @@ export interface VerifiedConnection {
   readonly opensServices: boolean;
 }
 
+const byName = (a: KubeObject, b: KubeObject): number =>
+  a.metadata.name < b.metadata.name ? -1 : 1;
+
 const selects = (selector: LabelSelector | undefined, { metadata }: KubeObject): boolean =>
   selector !== undefined &&
   matchesSelector(selector, { [NAME_LABEL]: metadata.name, ...metadata.labels });
@@ -49,7 +52,7 @@ export function connectionsOf(
   findings: Findings,
 ): readonly VerifiedConnection[] {
   const byId = new Map(networks.map((network) => [network.id, network]));
-  return objects.connects.map((connect): VerifiedConnection => {
+  return objects.connects.toSorted(byName).map((connect): VerifiedConnection => {
     const object = `ClusterNetworkConnect ${connect.metadata.name}`;
     const selected = selectedObjects(connect, objects);
     const joined = new Set<string>();

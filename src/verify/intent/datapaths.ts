@@ -14,7 +14,7 @@ export type Part =
   | 'connect router';
 
 /** Whose a switch or router is. */
-type Owner =
+export type Owner =
   | { readonly kind: 'network'; readonly network: VerifiedNetwork; readonly part: Part }
   | { readonly kind: 'connection'; readonly connection: VerifiedConnection }
   | { readonly kind: 'nobody' };
@@ -34,6 +34,8 @@ export interface DatapathLookup {
   /** Of a port of a router or a switch, by its name. */
   readonly byPort: Pick<ReadonlyMap<string, Datapath>, 'get' | 'has'>;
   ofNetwork(name: string): readonly Datapath[];
+  /** Switches and routers that list a port, by its UUID. */
+  holding(port: string): readonly Datapath[];
 }
 
 export interface Datapaths extends DatapathLookup {
@@ -46,46 +48,56 @@ export interface Datapaths extends DatapathLookup {
 
 const NOBODY: Owner = { kind: 'nobody' };
 
+type Names = readonly (readonly [string, Owner])[];
+
+/** Names follow from the network and the node alone. */
+const namesOfNetworks = new WeakMap<VerifiedNetwork, { readonly node: string; names: Names }>();
+
+/** Names of the switches and routers that a network may have on a node. */
+function namesOf(network: VerifiedNetwork, node: string): Names {
+  const known = namesOfNetworks.get(network);
+  if (known?.node === node) return known.names;
+  const { prefix, topology } = network;
+  const owner = (part: Part): Owner => ({ kind: 'network', network, part });
+  const names: Names = [
+    ...(topology === 'layer3'
+      ? ([
+          [`router ${prefix}ovn_cluster_router`, owner('cluster router')],
+          [`switch ${prefix}${node}`, owner('pods')],
+          [`switch ${prefix}join`, owner('join')],
+          [`switch ${prefix}transit_switch`, owner('transit')],
+        ] as const)
+      : ([
+          [`router ${prefix}transit_router`, owner('cluster router')],
+          [`switch ${prefix}ovn_${topology}_switch`, owner('pods')],
+        ] as const)),
+    [`router GR_${prefix}${node}`, owner('gateway router')],
+    [`switch ext_${prefix}${node}`, owner('external')],
+  ];
+  namesOfNetworks.set(network, { node, names });
+  return names;
+}
+
 /** Switches and routers that the networks may have on this node. */
-function expectedNames({
+export function expectedNames({
   networks,
   connections,
   node,
 }: Pick<Intent, 'networks' | 'connections' | 'node'>): ReadonlyMap<string, Owner> {
   const names = new Map<string, Owner>();
-  const add = (
-    table: 'switch' | 'router',
-    name: string,
-    network: VerifiedNetwork,
-    part: Part,
-  ): void => {
-    // Of two networks with one prefix the first one has rows.
-    const key = `${table} ${name}`;
-    if (!names.has(key)) names.set(key, { kind: 'network', network, part });
-  };
-  for (const network of networks.toSorted((a, b) => a.id - b.id)) {
-    const { prefix, topology } = network;
-    if (topology === 'layer3') {
-      add('router', `${prefix}ovn_cluster_router`, network, 'cluster router');
-      add('switch', `${prefix}${node}`, network, 'pods');
-      add('switch', `${prefix}join`, network, 'join');
-      add('switch', `${prefix}transit_switch`, network, 'transit');
-    } else {
-      add('router', `${prefix}transit_router`, network, 'cluster router');
-      add('switch', `${prefix}ovn_${topology}_switch`, network, 'pods');
-    }
-    add('router', `GR_${prefix}${node}`, network, 'gateway router');
-    add('switch', `ext_${prefix}${node}`, network, 'external');
-  }
+  // Of two networks with one prefix the first one has rows.
+  for (const network of networks.toSorted((a, b) => a.id - b.id))
+    for (const [name, owner] of namesOf(network, node))
+      if (!names.has(name)) names.set(name, owner);
   for (const connection of connections)
     names.set(`router connect_router_${connection.name}`, { kind: 'connection', connection });
   return names;
 }
 
-const DATAPATHS = ['Logical_Switch', 'Logical_Router'] as const;
+export const DATAPATHS = ['Logical_Switch', 'Logical_Router'] as const;
 
 /** A switch or router with its owner by `names`, and its ports by their UUIDs. */
-function datapathOf(
+export function datapathOf(
   table: Datapath['table'],
   row: Row,
   names: ReadonlyMap<string, Owner>,
@@ -114,13 +126,20 @@ export function datapathsOf(northbound: Tables, intent: Intent): Datapaths {
   const byPort = new Map<string, Datapath>();
   const portByName = new Map<string, Row>();
   const byNetwork = new Map<string, Datapath[]>();
+  const byPortUuid = new Map<string, Datapath[]>();
   for (const table of DATAPATHS)
     for (const row of rowsOf(northbound, table)) {
       const datapath = datapathOf(table, row, names, (uuid) => rows.get(uuid));
       all.push(datapath);
       for (const port of datapath.ports) {
-        byPort.set(text(port, 'name'), datapath);
-        portByName.set(text(port, 'name'), port);
+        const name = text(port, 'name');
+        const holding = byPortUuid.get(uuidOf(port));
+        if (holding === undefined) byPortUuid.set(uuidOf(port), [datapath]);
+        else holding.push(datapath);
+        const known = byPort.get(name);
+        if (known !== undefined && !isBefore(known, datapath)) continue;
+        byPort.set(name, datapath);
+        portByName.set(name, port);
       }
       const network = networkOf(datapath)?.name;
       if (network !== undefined)
@@ -132,8 +151,13 @@ export function datapathsOf(northbound: Tables, intent: Intent): Datapaths {
     byPort,
     portByName,
     ofNetwork: (name) => byNetwork.get(name) ?? NO_DATAPATHS,
+    holding: (port) => byPortUuid.get(port) ?? NO_DATAPATHS,
   };
 }
+
+/** Of two that list one port the last one has it: a router after a switch, then by UUID. */
+export const isBefore = (a: Datapath, b: Datapath): boolean =>
+  a.table === b.table ? a.uuid < b.uuid : a.table === 'Logical_Switch';
 
 const NO_DATAPATHS: readonly Datapath[] = [];
 

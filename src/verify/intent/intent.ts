@@ -15,7 +15,7 @@ import {
 } from '../../api/annotations/node-annotations.ts';
 import { openDefaultPorts, type OpenPort } from '../../api/annotations/pod-annotations.ts';
 import { objectKey } from '../../api/objects.ts';
-import type { Pod } from '../../api/types.ts';
+import type { Node, Pod } from '../../api/types.ts';
 import { DEFAULT_NETWORK } from '../../api/nad/network-name.ts';
 import type { Findings } from '../findings.ts';
 import type { Objects, Snapshot } from '../snapshot.ts';
@@ -23,7 +23,7 @@ import { connectionsOf, type VerifiedConnection } from './connections.ts';
 import { networksOf, type VerifiedNetwork } from './networks.ts';
 import { portsOf, type VerifiedPort } from './pods.ts';
 
-interface VerifiedNode {
+export interface VerifiedNode {
   readonly name: string;
   readonly id: number | undefined;
   readonly chassis: string | undefined;
@@ -33,13 +33,24 @@ interface VerifiedNode {
   readonly bridgePort: string | undefined;
   readonly vlan: number;
   readonly nextHops: readonly string[];
+  /** Of its host's port on the default network: the second address of each subnet (reference/topology.md §2). */
+  readonly defaultHostAddresses: readonly string[];
 }
 
 /** An object, and the networks that it lets touch each other. */
-interface Join {
+export interface Join {
   readonly object: string;
   readonly networks: readonly string[];
   readonly members: ReadonlySet<string>;
+}
+
+const ofConnections = new WeakMap<VerifiedConnection, Join>();
+
+/** The same value for the same connection: who compares need not look at its networks. */
+function joinOfConnection(connection: VerifiedConnection): Join {
+  const known = ofConnections.get(connection) ?? joinOf(connection.object, connection.networks);
+  ofConnections.set(connection, known);
+  return known;
 }
 
 const joinOf = (object: string, members: ReadonlySet<string>): Join => ({
@@ -58,13 +69,11 @@ export interface Intent {
   readonly joins: readonly Join[];
   readonly nodes: ReadonlyMap<string, VerifiedNode>;
   readonly here: VerifiedNode | undefined;
-  /** Of the host's port on the default network of this node: the second address of each subnet (reference/topology.md §2). */
-  readonly defaultHostAddresses: readonly string[];
   /** Ports that pods open on the default network, by `<namespace>/<pod>`; pods that open none are missing. */
   readonly openPorts: ReadonlyMap<string, readonly OpenPort[]>;
   /** EgressIPs by their packet marks, and all their addresses. */
   readonly egressMarks: ReadonlyMap<number, string>;
-  readonly egressAddresses: ReadonlySet<string>;
+  readonly egressAddresses: Pick<ReadonlySet<string>, 'has'>;
   /** Interfaces of `<namespace>/<pod>`. */
   portsOfPod(pod: string): readonly VerifiedPort[];
   /** The network that an address of the masquerade subnet stands for. */
@@ -79,31 +88,39 @@ export interface Intent {
   neighbours(network: string): ReadonlyMap<string, string>;
 }
 
-function nodesOf({ objects }: Pick<Snapshot, 'objects'>): ReadonlyMap<string, VerifiedNode> {
-  return new Map(
-    objects.nodes.map((node): [string, VerifiedNode] => {
-      const gateway = gatewayConfig(node).value;
-      const isOpen = gateway !== undefined && gateway.mode !== 'disabled';
-      return [
-        node.metadata.name,
-        {
-          name: node.metadata.name,
-          id: nodeId(node).value,
-          chassis: chassisId(node).value,
-          tunnelAddresses: encapIps(node).value ?? [],
-          addresses: (hostCidrs(node).value ?? []).map(withoutPrefix),
-          bridge: isOpen ? gateway.bridge : undefined,
-          bridgePort: isOpen ? gateway.interfaceId : undefined,
-          vlan: isOpen ? gateway.vlan : 0,
-          nextHops: isOpen ? gateway.nextHops : [],
-        },
-      ];
-    }),
-  );
+const readNodes = new WeakMap<Node, VerifiedNode>();
+
+/** A node; what was read of it is the same value while it does not change. */
+function nodeOf(node: Node): VerifiedNode {
+  const known = readNodes.get(node);
+  if (known !== undefined) return known;
+  const gateway = gatewayConfig(node).value;
+  const isOpen = gateway !== undefined && gateway.mode !== 'disabled';
+  const read: VerifiedNode = {
+    name: node.metadata.name,
+    id: nodeId(node).value,
+    chassis: chassisId(node).value,
+    tunnelAddresses: encapIps(node).value ?? [],
+    addresses: (hostCidrs(node).value ?? []).map(withoutPrefix),
+    bridge: isOpen ? gateway.bridge : undefined,
+    bridgePort: isOpen ? gateway.interfaceId : undefined,
+    vlan: isOpen ? gateway.vlan : 0,
+    nextHops: isOpen ? gateway.nextHops : [],
+    defaultHostAddresses: (nodeSubnets(node).value?.get(DEFAULT_NETWORK) ?? []).map((cidr) =>
+      nthAddress(cidr, 2),
+    ),
+  };
+  readNodes.set(node, read);
+  return read;
 }
 
+export const nodesOf = ({
+  objects,
+}: Pick<Snapshot, 'objects'>): ReadonlyMap<string, VerifiedNode> =>
+  new Map(objects.nodes.map((node) => [node.metadata.name, nodeOf(node)]));
+
 /** Networks that may touch, with the object that wants it: those of a connection, and primary networks of one namespace (OKEP-5252). */
-function joinsOf(
+export function joinsOf(
   networks: readonly VerifiedNetwork[],
   connections: readonly VerifiedConnection[],
 ): readonly Join[] {
@@ -113,7 +130,7 @@ function joinsOf(
       for (const namespace of namespaces)
         byNamespace.set(namespace, (byNamespace.get(namespace) ?? new Set()).add(name));
   return [
-    ...connections.map((one) => joinOf(one.object, one.networks)),
+    ...connections.map(joinOfConnection),
     ...[...byNamespace]
       .filter(([, names]) => names.size > 1)
       .map(([name, names]) => joinOf(`Namespace ${name}`, names)),
@@ -121,7 +138,7 @@ function joinsOf(
 }
 
 /** What joins each network with others: of two joins of the same networks the first one is named. */
-class Joins {
+export class Joins {
   readonly #byNetwork = new Map<string, Join[]>();
 
   constructor(joins: readonly Join[]) {
@@ -163,12 +180,13 @@ const openPortsOf = (pods: readonly Pod[]): ReadonlyMap<string, readonly OpenPor
   );
 
 /** Marks of EgressIPs, which nobody has twice. */
-function egressMarksOf(
+export function egressMarksOf(
   { egressIps }: Pick<Objects, 'egressIps'>,
   findings: Findings,
 ): ReadonlyMap<number, string> {
   const marks = new Map<number, string>();
-  for (const { metadata } of egressIps) {
+  const sorted = egressIps.toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
+  for (const { metadata } of sorted) {
     const mark = Number(metadata.annotations?.['k8s.ovn.org/egressip-mark']);
     if (!Number.isInteger(mark)) continue;
     const object = `EgressIP ${metadata.name}`;
@@ -180,11 +198,13 @@ function egressMarksOf(
   return marks;
 }
 
-const egressAddressesOf = ({ egressIps }: Pick<Objects, 'egressIps'>): ReadonlySet<string> =>
+export const egressAddressesOf = ({ egressIps }: Pick<Objects, 'egressIps'>): ReadonlySet<string> =>
   new Set(egressIps.flatMap(({ spec }) => spec.egressIPs));
 
 /** Networks by their own addresses in the masquerade subnet. */
-const ownersOf = (networks: readonly VerifiedNetwork[]): ReadonlyMap<string, VerifiedNetwork> =>
+export const ownersOf = (
+  networks: readonly VerifiedNetwork[],
+): ReadonlyMap<string, VerifiedNetwork> =>
   new Map(
     networks.flatMap((network) =>
       [...network.gatewayAddresses, ...network.hostAddresses].map((address) => [address, network]),
@@ -199,15 +219,6 @@ function portsByPod(ports: Iterable<VerifiedPort>): ReadonlyMap<string, readonly
     else known.push(port);
   }
   return byPod;
-}
-
-function defaultHostAddresses({
-  objects,
-  node,
-}: Pick<Snapshot, 'objects' | 'node'>): readonly string[] {
-  const here = objects.nodes.find(({ metadata }) => metadata.name === node);
-  const subnets = here === undefined ? undefined : nodeSubnets(here).value;
-  return (subnets?.get(DEFAULT_NETWORK) ?? []).map((cidr) => nthAddress(cidr, 2));
 }
 
 const NO_PORTS: readonly VerifiedPort[] = [];
@@ -232,7 +243,6 @@ export function intentOf(snapshot: Snapshot, findings: Findings): Intent {
     joins,
     nodes,
     here: nodes.get(snapshot.node),
-    defaultHostAddresses: defaultHostAddresses(snapshot),
     openPorts: openPortsOf(snapshot.objects.pods),
     egressMarks: egressMarksOf(snapshot.objects, findings),
     egressAddresses: egressAddressesOf(snapshot.objects),

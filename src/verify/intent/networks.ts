@@ -5,6 +5,7 @@ import { DEFAULT_NETWORK, ovnPrefix, parseNetworkName } from '../../api/nad/netw
 import { familyCidrs, type NetworkConfig } from '../../api/nad/network-config.ts';
 import { readNad } from '../../api/nad/registered-nad.ts';
 import { objectKey } from '../../api/objects.ts';
+import type { NetworkAttachmentDefinition } from '../../api/types.ts';
 import type { Findings } from '../findings.ts';
 import type { Snapshot } from '../snapshot.ts';
 
@@ -15,6 +16,8 @@ const FIRST_OWN_ADDRESS = 10;
 const FIRST_CONNECTION_MARK = 3;
 export const FIRST_PACKET_MARK = 4096;
 const DEFAULT_MARK = 1;
+
+type Settings = Pick<Snapshot, 'settings'>;
 
 /** What a proof has to know of a network. */
 export interface VerifiedNetwork {
@@ -60,7 +63,7 @@ type Numbers = Pick<
   'gatewayAddresses' | 'hostAddresses' | 'connectionMark' | 'packetMark' | 'table' | 'hostPort'
 >;
 
-function numbersOf(id: number, { settings }: Snapshot): Numbers {
+function numbersOf(id: number, { settings }: Settings): Numbers {
   const own = (offset: number): string[] =>
     id === 0
       ? []
@@ -80,7 +83,7 @@ function numbersOf(id: number, { settings }: Snapshot): Numbers {
 /** Key of the switch that all zones share. */
 export const sharedSwitchKey = ({ id }: VerifiedNetwork): number => FIRST_SWITCH_KEY + id;
 
-function defaultNetwork(snapshot: Snapshot): VerifiedNetwork {
+function defaultNetwork(snapshot: Settings): VerifiedNetwork {
   const { clusterSubnets, joinSubnets, transitSubnets } = snapshot.settings;
   return {
     name: DEFAULT_NETWORK,
@@ -101,52 +104,110 @@ function defaultNetwork(snapshot: Snapshot): VerifiedNetwork {
   };
 }
 
+/** A NAD, and what it says of its network. */
+interface ReadNad {
+  readonly key: string;
+  readonly nad: NetworkAttachmentDefinition;
+  readonly id: number;
+  readonly config: NetworkConfig;
+}
+
+/** What was read before of NADs that have not changed since: those are the same values. */
+export class NetworkMemory {
+  readonly #readings = new WeakMap<NetworkAttachmentDefinition, ReadNad | 'none'>();
+  readonly #networks = new Map<string, { nads: readonly ReadNad[]; network: VerifiedNetwork }>();
+  #defaultNetwork: VerifiedNetwork | undefined;
+
+  read(nad: NetworkAttachmentDefinition, { settings }: Settings): ReadNad | undefined {
+    let known = this.#readings.get(nad);
+    if (known === undefined) {
+      const reading = readNad(nad, settings);
+      known =
+        reading.kind !== 'network' || reading.nad.networkId === undefined
+          ? 'none'
+          : {
+              key: objectKey(nad.metadata),
+              nad,
+              id: reading.nad.networkId,
+              config: reading.nad.config,
+            };
+      this.#readings.set(nad, known);
+    }
+    return known === 'none' ? undefined : known;
+  }
+
+  network(name: string, nads: readonly [ReadNad, ...ReadNad[]], of: Settings): VerifiedNetwork {
+    const known = this.#networks.get(name);
+    if (known?.nads.length === nads.length && nads.every((one, i) => one === known.nads[i]))
+      return known.network;
+    const network = networkOf(nads, of);
+    this.#networks.set(name, { nads, network });
+    return network;
+  }
+
+  defaultNetwork(of: Settings): VerifiedNetwork {
+    return (this.#defaultNetwork ??= defaultNetwork(of));
+  }
+}
+
+function networkOf(nads: readonly [ReadNad, ...ReadNad[]], of: Settings): VerifiedNetwork {
+  const [{ config, id, key, nad }] = nads;
+  return {
+    name: config.name,
+    id,
+    object: objectOf(config.name, key),
+    prefix: ovnPrefix(config.name),
+    topology: config.topology,
+    role: config.role,
+    subnets: prefixes(config.subnets.map(({ cidr }) => cidr)),
+    joinSubnets: prefixes(familyCidrs(config.joinSubnets)),
+    transitSubnets: prefixes([
+      ...familyCidrs(config.transitSubnets),
+      ...familyCidrs(of.settings.transitSubnets),
+    ]),
+    physical:
+      config.topology === 'localnet' ? (config.physicalNetworkName ?? config.name) : undefined,
+    vlan: config.vlan,
+    tunnelKeys: tunnelKeys(nad).value ?? [],
+    ...numbersOf(id, of),
+    nads: nads.map((one) => one.key),
+    namespaces: nads.map((one) => one.nad.metadata.namespace ?? ''),
+  };
+}
+
 /**
  * Every network that has an id, the default one first; findings name ids that two networks have, and NADs of one network that do not agree.
  */
-export function networksOf(snapshot: Snapshot, findings: Findings): readonly VerifiedNetwork[] {
-  const byName = new Map<string, VerifiedNetwork>();
+export function networksOf(
+  snapshot: Settings & Pick<Snapshot, 'objects'>,
+  findings: Findings,
+  memory = new NetworkMemory(),
+): readonly VerifiedNetwork[] {
+  const byName = new Map<string, [ReadNad, ...ReadNad[]]>();
   for (const nad of snapshot.objects.attachmentDefinitions) {
-    const reading = readNad(nad, snapshot.settings);
-    const key = objectKey(nad.metadata);
-    if (reading.kind !== 'network' || reading.nad.networkId === undefined) continue;
-    const { config, networkId: id } = reading.nad;
-    const known = byName.get(config.name);
-    const where = `NetworkAttachmentDefinition ${key}`;
-    if (known !== undefined && known.id !== id)
-      findings.wrong(
-        'identities',
-        where,
-        `has network id ${id}, and another one of network ${config.name} has ${known.id}`,
-        known.object,
-        [config.name],
-      );
-    const namespace = nad.metadata.namespace ?? '';
-    byName.set(config.name, {
-      ...(known ?? {
-        name: config.name,
-        id,
-        object: objectOf(config.name, key),
-        prefix: ovnPrefix(config.name),
-        topology: config.topology,
-        role: config.role,
-        subnets: prefixes(config.subnets.map(({ cidr }) => cidr)),
-        joinSubnets: prefixes(familyCidrs(config.joinSubnets)),
-        transitSubnets: prefixes([
-          ...familyCidrs(config.transitSubnets),
-          ...familyCidrs(snapshot.settings.transitSubnets),
-        ]),
-        physical:
-          config.topology === 'localnet' ? (config.physicalNetworkName ?? config.name) : undefined,
-        vlan: config.vlan,
-        tunnelKeys: tunnelKeys(nad).value ?? [],
-        ...numbersOf(id, snapshot),
-      }),
-      nads: [...(known?.nads ?? []), key],
-      namespaces: [...(known?.namespaces ?? []), namespace],
-    });
+    const read = memory.read(nad, snapshot);
+    if (read === undefined) continue;
+    const known = byName.get(read.config.name);
+    if (known === undefined) byName.set(read.config.name, [read]);
+    else known.push(read);
   }
-  const networks = [defaultNetwork(snapshot), ...byName.values()];
+  // Of two that claim the same the order says which is named: not that in which they came.
+  const sorted = [...byName].toSorted(([a], [b]) => (a < b ? -1 : 1));
+  for (const [, nads] of sorted) nads.sort((a, b) => (a.key < b.key ? -1 : 1));
+  for (const [name, [first, ...others]] of sorted)
+    for (const { key, id } of others)
+      if (id !== first.id)
+        findings.wrong(
+          'identities',
+          `NetworkAttachmentDefinition ${key}`,
+          `has network id ${id}, and another one of network ${name} has ${first.id}`,
+          objectOf(name, first.key),
+          [name],
+        );
+  const networks = [
+    memory.defaultNetwork(snapshot),
+    ...sorted.map(([name, nads]) => memory.network(name, nads, snapshot)),
+  ];
   const byId = new Map<number, VerifiedNetwork>();
   for (const network of networks) {
     const other = byId.get(network.id);

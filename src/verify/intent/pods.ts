@@ -24,7 +24,7 @@ export interface VerifiedPort {
 }
 
 /** Networks by the NADs that name them. */
-const byNad = (networks: readonly VerifiedNetwork[]): ReadonlyMap<string, string> =>
+export const byNad = (networks: readonly VerifiedNetwork[]): ReadonlyMap<string, string> =>
   new Map(networks.flatMap(({ nads, name }) => nads.map((nad) => [nad, name])));
 
 /** Ports of all pods by name. */
@@ -38,7 +38,11 @@ export function portsOf(
   );
 }
 
-function portsOfPod(pod: Pod, nads: ReadonlyMap<string, string>): readonly VerifiedPort[] {
+/** NADs of networks by which a pod has interfaces, whether there are such networks or not. */
+export const nadsOf = (pod: Pod): readonly string[] =>
+  [...(podNetworks(pod).value ?? new Map<string, unknown>()).keys()].map(nadOfKey);
+
+export function portsOfPod(pod: Pod, nads: ReadonlyMap<string, string>): readonly VerifiedPort[] {
   const ports: VerifiedPort[] = [];
   const { namespace = '', name, uid = '' } = pod.metadata;
   for (const [key, entry] of podNetworks(pod).value ?? []) {

@@ -3,7 +3,7 @@ import { isOfNetworkPool } from '../../api/annotations/service-annotations.ts';
 import { serviceOfSlice } from '../../api/annotations/endpoint-slice-annotations.ts';
 import { DEFAULT_NETWORK } from '../../api/nad/network-name.ts';
 import { objectKey } from '../../api/objects.ts';
-import type { Service } from '../../api/types.ts';
+import type { Pod, Service } from '../../api/types.ts';
 import type { Objects } from '../snapshot.ts';
 import type { Intent } from './intent.ts';
 
@@ -48,7 +48,10 @@ export function servicesOf(objects: Objects, intent: Intent): VerifiedServices {
         primaries.set(namespace, (primaries.get(namespace) ?? new Set()).add(name));
   const byKey = new Map<string, VerifiedService>();
   const byClusterAddress = new Map<string, VerifiedService>();
-  for (const service of objects.services) {
+  const sorted = objects.services.toSorted((a, b) =>
+    objectKey(a.metadata) < objectKey(b.metadata) ? -1 : 1,
+  );
+  for (const service of sorted) {
     const one = verifiedService(service, primaries);
     byKey.set(one.key, one);
     for (const address of one.clusterAddresses) byClusterAddress.set(address, one);
@@ -118,21 +121,24 @@ function verifiedService(
   };
 }
 
+export const hostPortNumbers = (pod: Pod): readonly number[] =>
+  (pod.spec.containers ?? [])
+    .flatMap(({ ports: all = [] }) => all)
+    .flatMap(({ hostPort }) => (hostPort === undefined ? [] : [hostPort]));
+
 function hostPortsOf(
   { pods }: Objects,
   intent: Intent,
 ): ReadonlyMap<string, { readonly user: NodePortUser; readonly ports: readonly number[] }> {
-  const primary = new Map<string, Set<string>>();
-  for (const { pod, network, role } of intent.ports.values())
-    if (role === 'primary') primary.set(pod, (primary.get(pod) ?? new Set()).add(network));
   const found = new Map<string, { user: NodePortUser; ports: readonly number[] }>();
   for (const pod of pods) {
-    const ports = (pod.spec.containers ?? [])
-      .flatMap(({ ports: all = [] }) => all)
-      .flatMap(({ hostPort }) => (hostPort === undefined ? [] : [hostPort]));
+    const ports = hostPortNumbers(pod);
     if (ports.length === 0 || pod.spec.nodeName !== intent.node) continue;
     const key = objectKey(pod.metadata);
-    const networks = primary.get(key) ?? new Set([DEFAULT_NETWORK]);
+    const primary = intent.portsOfPod(key).filter(({ role }) => role === 'primary');
+    const networks = new Set(
+      primary.length === 0 ? [DEFAULT_NETWORK] : primary.map(({ network }) => network),
+    );
     found.set(key, { user: { object: `Pod ${key}`, networks }, ports });
   }
   return found;

@@ -3,6 +3,8 @@ import { describe, expect, test } from 'vitest';
 import type { Row, Tables } from '../../../src/verify/rows.ts';
 import type { Flow, HostState, Snapshot } from '../../../src/verify/snapshot.ts';
 import { prove } from '../../../src/verify/verify.ts';
+import { KeptProof } from '../../../src/verify/kept/kept-proof.ts';
+import { changesBetween } from '../../support/verify/changes.ts';
 import { connectedSnapshot } from '../../support/verify/connected-zone.ts';
 import { flow, HOST, NORTHBOUND, snapshot } from '../../support/verify/small-zone.ts';
 
@@ -19,6 +21,23 @@ function found(faulty: Snapshot, right: Snapshot): readonly string[] {
   const textOf = ({ check, where, what }: ReturnType<typeof violationsOf>[number]): string =>
     `${check}: ${where} ${what}`;
   const before = new Set(violationsOf(right).map(textOf));
+  const inRows = ({ node, settings, objects, northbound: rows }: Snapshot): Snapshot => ({
+    node,
+    settings,
+    objects,
+    northbound: rows,
+    host: {},
+    unread: [],
+  });
+  const proof = new KeptProof(right.node, right.settings);
+  proof.apply(changesBetween(undefined, right));
+  proof.judge();
+  proof.apply(changesBetween(right, faulty));
+  proof.judge();
+  // Who keeps a proof finds of the same rows what one from nothing finds.
+  expect(proof.violations.map(textOf).toSorted()).toEqual(
+    violationsOf(inRows(faulty)).map(textOf).toSorted(),
+  );
   return violationsOf(faulty)
     .map(textOf)
     .filter((one) => !before.has(one));

@@ -1,0 +1,82 @@
+/** Rows of Northbound that change one by one, with who reads them. */
+import { rowId, type NorthboundRows } from '../northbound-rows.ts';
+import { list, type Row } from '../rows.ts';
+import type { Readers } from './readers.ts';
+
+/** Rows of a table by UUID; undefined where a row is gone. */
+export type ChangedRows = ReadonlyMap<string, ReadonlyMap<string, Row | undefined>>;
+
+export class KeptRows implements NorthboundRows {
+  readonly #readers: Readers;
+  readonly #tables = new Map<string, Map<string, Row>>();
+  /** Groups by the UUIDs of their ports. */
+  readonly #groups = new Map<string, Set<string>>();
+
+  /** Groups by what they are called. */
+  readonly #called = new Map<string, Set<string>>();
+
+  constructor(readers: Readers) {
+    this.#readers = readers;
+  }
+
+  find(table: string, uuid: string): Row | undefined {
+    this.#readers.note(table, uuid);
+    return this.#tables.get(table)?.get(uuid);
+  }
+
+  all(table: string): readonly Row[] {
+    this.#readers.note('table', table);
+    return [...(this.#tables.get(table)?.values() ?? [])];
+  }
+
+  groupsOf(port: string): readonly string[] {
+    this.#readers.note('groups', port);
+    return [...(this.#groups.get(port) ?? [])];
+  }
+
+  groupCalled(id: string): string | undefined {
+    this.#readers.note('group called', id);
+    const [uuid] = this.#called.get(id) ?? [];
+    return uuid;
+  }
+
+  /** Puts a row in its place, or takes it away; gives the one that was there. */
+  set(table: string, uuid: string, row: Row | undefined): Row | undefined {
+    const rows = this.#tables.get(table) ?? new Map<string, Row>();
+    this.#tables.set(table, rows);
+    const before = rows.get(uuid);
+    if (row === undefined) rows.delete(uuid);
+    else rows.set(uuid, row);
+    if (table === 'Port_Group') this.#regroup(uuid, before, row);
+    this.#readers.changed(table, uuid);
+    this.#readers.changed('table', table);
+    return before;
+  }
+
+  #regroup(uuid: string, before: Row | undefined, after: Row | undefined): void {
+    const [old, now] = [before, after].map(
+      (row) => new Set(row === undefined ? [] : list(row, 'ports')),
+    ) as [Set<string>, Set<string>];
+    for (const port of old)
+      if (!now.has(port)) {
+        this.#groups.get(port)?.delete(uuid);
+        if (this.#groups.get(port)?.size === 0) this.#groups.delete(port);
+      }
+    for (const port of now) {
+      const groups = this.#groups.get(port);
+      if (groups === undefined) this.#groups.set(port, new Set([uuid]));
+      else groups.add(uuid);
+    }
+    for (const port of old.symmetricDifference(now)) this.#readers.changed('groups', port);
+    const [called, calls] = [before, after].map((row) => row && rowId(row));
+    if (called === calls) return;
+    if (called !== undefined) {
+      this.#called.get(called)?.delete(uuid);
+      this.#readers.changed('group called', called);
+    }
+    if (calls !== undefined) {
+      this.#called.set(calls, (this.#called.get(calls) ?? new Set()).add(uuid));
+      this.#readers.changed('group called', calls);
+    }
+  }
+}

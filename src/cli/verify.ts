@@ -9,7 +9,7 @@ import { VERSION } from '../process/version.ts';
 import { within } from '../process/waiting.ts';
 import type { Certificate, WitnessSums } from '../verify/certificate/certificate.ts';
 import { certificateOf } from '../verify/certificate/certify.ts';
-import type { Violation } from '../verify/findings.ts';
+import { violationText, type Violation } from '../verify/findings.ts';
 import { tracersOf } from '../verify/read/tracers.ts';
 import { recheck } from '../verify/recheck/recheck.ts';
 import type { Snapshot } from '../verify/snapshot.ts';
@@ -183,9 +183,9 @@ async function readings(
     const isSettled = lasting.length === last.proof.verdict.violations.length;
     if (count >= MOST_READINGS || (count >= ENOUGH_READINGS && isSettled)) break;
     await sleep(AGAIN_AFTER_MS);
-    const before = new Set(last.proof.verdict.violations.map(identityOf));
+    const before = new Set(last.proof.verdict.violations.map(violationText));
     last = await read();
-    lasting = last.proof.verdict.violations.filter((one) => before.has(identityOf(one)));
+    lasting = last.proof.verdict.violations.filter((one) => before.has(violationText(one)));
   }
   return { last, lasting };
 }
@@ -250,8 +250,6 @@ function summaryOf(certificate: Certificate | undefined): Partial<Certificate> {
   const { time, node, verdict, pairs, sums, versions, databases, digest } = certificate;
   return { time, node, verdict, pairs, sums, versions, databases, digest };
 }
-
-const identityOf = ({ check, where, what }: Violation): string => `${check} ${where} ${what}`;
 
 const ofNetwork = <T extends Verdict>(verdict: T, name: string): T => ({
   ...verdict,

@@ -493,7 +493,7 @@ export const OPTIONS = [
     'verify-interval',
     'behaviour',
     'SECONDS',
-    'heddle node has its networks proved apart this often (heddle verify), and reports what no object wants; 0: never',
+    'heddle node has its networks proved apart this often (heddle verify), and at once when a change of Northbound joins some, and reports what no object wants; 0: never',
     '0',
   ),
   option(

@@ -28,6 +28,10 @@ export interface Violation {
   readonly networks: readonly string[];
 }
 
+/** What a violation is, in words that no other one has. */
+export const violationText = ({ check, where, what }: Violation): string =>
+  `${check} ${where} ${what}`;
+
 /** A way between a network and another one, the host or what is outside, that an object wants. */
 export interface Edge {
   readonly from: string;

@@ -17,7 +17,8 @@ import type { Tables } from './rows.ts';
 /** Objects that say what may touch what. */
 export interface Objects {
   readonly attachmentDefinitions: readonly NetworkAttachmentDefinition[];
-  readonly clusterNetworks: readonly ClusterUserDefinedNetwork[];
+  /** Undefined where they are not followed: whether a connection selects one is not judged then. */
+  readonly clusterNetworks: readonly ClusterUserDefinedNetwork[] | undefined;
   readonly networks: readonly UserDefinedNetwork[];
   readonly connects: readonly ClusterNetworkConnect[];
   readonly namespaces: readonly Namespace[];

@@ -1,4 +1,5 @@
-/** Tables, columns and rows of the zone's databases that are monitored: those that the features claim, and those that confirm a change. */
+/** Tables, columns and rows of the zone's databases that are monitored: those that the features claim, those that confirm a change, and those that a proof
+ * looks at. */
 import { claimsOf } from '../desired/engine.ts';
 import { claimedSelection } from '../desired/ovsdb/selection.ts';
 import type { SelectTables } from 'ovsdb-client-ts';
@@ -14,6 +15,9 @@ export const northboundTables: SelectTables = (schema) =>
     NB_Global: CONFIRMATION_COLUMNS,
     // By ovn-northd, of next hops that are watched.
     BFD: ['status'],
+    // Of proofs, which look at what others wrote there.
+    Logical_Switch_Port: ['tag'],
+    Logical_Router_Policy: ['output_port'],
   });
 
 export const southboundTables: SelectTables = (schema) =>

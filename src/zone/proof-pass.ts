@@ -11,13 +11,15 @@ export type ProvedZone = Pick<Verdict, 'violations' | 'undecided'>;
 
 /** So many are named of what is wrong: a bridge that lets everything pass would be a problem for each pair of networks. */
 const MOST_NAMED = 20;
+/** Milliseconds between a proof and one that is asked for: a row that comes and goes asks again and again. */
+const REST = 10_000;
 
 export interface ProofPassOptions {
   readonly node: string;
   readonly prove: (signal: AbortSignal) => Promise<ProvedZone>;
-  /** Milliseconds between two proofs, and before the first one: what starts is not in order yet. */
+  /** Milliseconds between two proofs that nobody asked for, and before the first one: what starts is not in order yet. */
   readonly interval: number;
-  readonly metrics: Pick<ZoneMetrics, 'proved' | 'notProved'>;
+  readonly metrics: Pick<ZoneMetrics, 'proved' | 'notProved' | 'proofAsked'>;
   readonly log: Logger;
   /** Called when what is known has changed. */
   readonly onChange: () => void;
@@ -28,14 +30,18 @@ export interface ProofPassOptions {
 export class ProofPass {
   readonly #options: ProofPassOptions;
   readonly #now: () => number;
-  readonly #startedAt: number;
+  /** When the next one is made that nobody asks for, and the earliest one that somebody does. */
+  #nextAt: number;
+  #askedFrom = Number.NEGATIVE_INFINITY;
+  #isAsked = false;
+  #failures = 0;
   #problems: readonly ZoneProblem[] = [];
   #violations: ReadonlyMap<string, number> | undefined;
 
   constructor(options: ProofPassOptions) {
     this.#options = options;
     this.#now = options.now ?? (() => performance.now());
-    this.#startedAt = this.#now();
+    this.#nextAt = this.#now() + options.interval;
   }
 
   /** What the last proof found, or why there was none. */
@@ -51,11 +57,20 @@ export class ProofPass {
     return this.#violations;
   }
 
+  /** The next pass makes a proof, after a rest: Northbound may have been changed in a way that no object wants, or what did so has ended. */
+  ask(): void {
+    this.#isAsked = true;
+  }
+
   async run(signal: AbortSignal): Promise<PassEnd> {
     const { interval, prove, metrics, log, onChange } = this.#options;
-    const rest = this.#startedAt + interval - this.#now();
+    const rest = Math.min(this.#nextAt, this.#isAsked ? this.#askedFrom : Infinity) - this.#now();
     if (rest > 0) return { wait: rest, isBlocked: false };
     const began = this.#now();
+    const isAsked = this.#isAsked;
+    // Who asks meanwhile has seen what this one may not see.
+    this.#isAsked = false;
+    if (isAsked) metrics.proofAsked();
     const before = this.#problems;
     const isFirst = this.#violations === undefined;
     try {
@@ -67,9 +82,13 @@ export class ProofPass {
       });
       this.#violations = countedByNetwork(violations);
       this.#problems = this.#problemsOf(violations, undecided);
+      this.#failures = 0;
     } catch (error) {
       if (isStopping(signal)) throw error;
       metrics.notProved();
+      // What was asked is not answered yet.
+      this.#isAsked ||= isAsked;
+      this.#failures += 1;
       log.warn(
         { component: 'verify', error },
         'the networks of the node could not be proved apart',
@@ -82,7 +101,13 @@ export class ProofPass {
       ];
     }
     if (isFirst || before.length > 0 || this.#problems.length > 0) onChange();
-    return { wait: interval, isBlocked: false };
+    const ended = this.#now();
+    this.#nextAt = ended + interval;
+    this.#askedFrom = ended + Math.min(interval, REST * 2 ** this.#failures);
+    return {
+      wait: (this.#isAsked ? Math.min(this.#nextAt, this.#askedFrom) : this.#nextAt) - ended,
+      isBlocked: false,
+    };
   }
 
   #problem(message: string): ZoneProblem {

@@ -6,7 +6,7 @@ import type { Pod } from '../api/types.ts';
 import { objectKinds } from '../model/read/object-kinds.ts';
 import { ObjectIntake } from '../model/zone/intake.ts';
 import type { ZoneFacts } from '../model/zone/zone.ts';
-import type { Informer } from '../store/informer.ts';
+import type { Informer, ObjectView } from '../store/informer.ts';
 import type { Informers } from '../store/informers.ts';
 import { orGiveUp } from '../process/waiting.ts';
 
@@ -20,6 +20,11 @@ export interface ZoneInformersOptions {
   readonly onChange: () => void;
 }
 
+/** Pods, with word of each that changes from now on. */
+type ZonePods = Pick<ObjectView<Pod>, 'get' | 'keys'> & {
+  onChange(handler: (change: { readonly key: ObjectKey }) => void): () => void;
+};
+
 /** How pods of other nodes are followed. */
 interface OtherPodsView {
   /** Absent where one informer has the pods of all nodes. */
@@ -32,6 +37,7 @@ interface OtherPodsView {
 export class ZoneInformers {
   readonly #options: ZoneInformersOptions;
   readonly #intake: ObjectIntake;
+  readonly #podReaders = new Set<(change: { readonly key: ObjectKey }) => void>();
   #others: OtherPodsView | undefined;
 
   constructor(options: ZoneInformersOptions) {
@@ -54,6 +60,19 @@ export class ZoneInformers {
     return this.#intake.registry;
   }
 
+  /** Pods as the zone has them: those of this node, and of other nodes while these are followed. */
+  get pods(): ZonePods {
+    const own = this.#options.informers.of(pods);
+    return {
+      get: (key) => this.#pod(key),
+      keys: () => new Set([...own.keys(), ...(this.#others?.informer?.keys() ?? [])]),
+      onChange: (handler) => {
+        this.#podReaders.add(handler);
+        return () => this.#podReaders.delete(handler);
+      },
+    };
+  }
+
   /** Resolves when everything that existed at the start is known. */
   async synced(limit: number): Promise<void> {
     const kinds = objectKinds.map(({ kind }) => kind);
@@ -65,8 +84,12 @@ export class ZoneInformers {
 
   /** A pod is what one of both informers has of it: of one that is made anew on another node they tell in any order. */
   #takePod(key: ObjectKey): void {
-    const after = this.#options.informers.of(pods).get(key) ?? this.#others?.informer?.get(key);
-    this.#intake.take(pods.kind, { key, after });
+    this.#intake.take(pods.kind, { key, after: this.#pod(key) });
+    for (const read of this.#podReaders) read({ key });
+  }
+
+  #pod(key: ObjectKey): Pod | undefined {
+    return this.#options.informers.of(pods).get(key) ?? this.#others?.informer?.get(key);
   }
 
   /** Where the informer of pods has those of this node alone, another one brings the rest. */

@@ -6,12 +6,15 @@ import type { ZoneProblem } from '../api/zone-status.ts';
 import type { ShownConflist } from '../cni/install/shown-conflist.ts';
 import type { ReadinessCheck } from '../process/health.ts';
 import type { Logger } from '../process/logger.ts';
-import { Loop, type PassEnd } from '../process/loop.ts';
+import { Loop, type LoopOptions, type PassEnd } from '../process/loop.ts';
 import { LONGEST_PASS } from '../process/pass-watch.ts';
 import { DropMetrics } from './drop-metrics.ts';
 import { DropPass } from './drop-pass.ts';
 import { DatabasePass, REVISIT } from './database-pass.ts';
 import { HostPass } from './host-pass.ts';
+import { KeptProof } from '../verify/kept/kept-proof.ts';
+import { KeptProofPass, type KeptProofPassOptions } from './kept-proof-pass.ts';
+import { ProofChanges } from './proof-changes.ts';
 import { ProofPass, type ProvedZone } from './proof-pass.ts';
 import { StatusPass } from './status-pass.ts';
 import type { ZoneMetrics } from './zone-metrics.ts';
@@ -25,6 +28,10 @@ const REPORT_INTERVAL = 200;
 const LIMIT = 300_000;
 /** Before what could not be done is tried again, where nothing tells that it can be. */
 const BACKOFF = { first: 1000, longest: 5000 };
+/** Milliseconds between two looks at what changed at least: networks that come together are looked through once. */
+const CHANGES_INTERVAL = 200;
+/** Before a proof of changes that failed begins from nothing. */
+const PROOF_BACKOFF = { first: 10_000, longest: 600_000 };
 /** Before an API server that takes no status is asked again. */
 const STATUS_BACKOFF = { first: 1000, longest: 10_000 };
 
@@ -46,6 +53,8 @@ export class ZoneLoops {
   readonly #statuses: Loop;
   /** Absent where nobody asked for proofs. */
   readonly #proofs: Loop | undefined;
+  /** Absent likewise. */
+  readonly #changes: Loop | undefined;
   /** Absent where nobody asked what is dropped, and where the host is left alone. */
   readonly #drops: Loop | undefined;
   readonly #runtime: ZoneRuntime;
@@ -94,6 +103,7 @@ export class ZoneLoops {
       name: 'databases',
       pass: async (signal) => {
         const end = await this.#databasePass.run(signal);
+        if (!this.#hasPassed) this.#proofs?.notify();
         this.#hasPassed = true;
         if (this.#hostPass?.isBehind === true) this.host?.notify();
         this.#afterPass();
@@ -145,6 +155,8 @@ export class ZoneLoops {
           this.#hasPassed ? dropPass.run(signal) : { wait: REVISIT, isBlocked: false },
       });
     const proofPass = this.#proofPass;
+    this.#changes =
+      proofPass && this.#changesLoop(common, { metrics, log, ask: () => this.#askForProof() });
     this.#proofs =
       proofPass &&
       new Loop({
@@ -161,6 +173,7 @@ export class ZoneLoops {
       this.host,
       this.#connections,
       this.#statuses,
+      this.#changes,
       this.#proofs,
       this.#drops,
     ].filter((loop) => loop !== undefined);
@@ -220,6 +233,43 @@ export class ZoneLoops {
       this.#conflist?.show();
     this.#connections?.notify();
     this.#statuses.notify();
+    this.#changes?.notify();
+  }
+
+  #askForProof(): void {
+    this.#proofPass?.ask();
+    this.#proofs?.notify();
+  }
+
+  /** Proves what changes of Northbound, beside the proof of all. */
+  #changesLoop(
+    common: Pick<LoopOptions, 'debounce' | 'limit'>,
+    options: Pick<KeptProofPassOptions, 'metrics' | 'log' | 'ask'>,
+  ): Loop {
+    const { configuration, controller, northbound } = this.#runtime;
+    const { node, settings, host } = configuration;
+    const isSettled = (): boolean =>
+      this.#databasePass.blocked === undefined && controller.isAnnounced && !controller.isDirty;
+    const pass = new KeptProofPass({
+      ...options,
+      follow: () =>
+        new ProofChanges({
+          replica: northbound.replica,
+          objects: this.#runtime.proofObjects,
+          onChange: () => loop.notify(),
+        }),
+      begin: () => new KeptProof(node, { ...settings, routingTables: host.routingTables }),
+      isSettled,
+    });
+    const loop = new Loop({
+      ...common,
+      name: 'verify-changes',
+      interval: CHANGES_INTERVAL,
+      backoff: PROOF_BACKOFF,
+      isPatient: true,
+      pass: (signal) => pass.run(signal),
+    });
+    return loop;
   }
 
   async #connectionPass(signal: AbortSignal): Promise<PassEnd> {

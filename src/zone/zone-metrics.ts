@@ -32,6 +32,7 @@ export class ZoneMetrics {
   readonly #provedAt: Gauge;
   readonly #proofDuration: Gauge;
   readonly #failedProofs: Counter;
+  readonly #askedProofs: Counter;
   readonly #connected: Gauge<'database'>;
   readonly #behind: Gauge;
   readonly #statusRefused: Counter<'part'>;
@@ -135,6 +136,11 @@ export class ZoneMetrics {
     this.#failedProofs = new Counter({
       name: 'heddle_verify_failures_total',
       help: 'Proofs that came to no verdict (the log says why).',
+      registers,
+    });
+    this.#askedProofs = new Counter({
+      name: 'heddle_verify_asked_total',
+      help: 'Proofs that were made before their time, as a change of Northbound looked wrong, or ended what did.',
       registers,
     });
     this.#connected = new Gauge({
@@ -281,6 +287,11 @@ export class ZoneMetrics {
     this.#undecided.set(proof.undecided);
     this.#proofDuration.set(proof.seconds);
     this.#provedAt.setToCurrentTime();
+  }
+
+  /** A proof that is made before its time. */
+  proofAsked(): void {
+    this.#askedProofs.inc();
   }
 
   /** A proof that came to none: what the last one found stays. */

@@ -77,6 +77,7 @@ import { NodeKeepers } from './node-keepers.ts';
 import { northdWatch } from './northd-watch.ts';
 import { PodStages } from './pod-stages.ts';
 import { PreparedEgress } from './prepared-egress.ts';
+import { proofObjects, type ProofObjects } from './proof-changes.ts';
 import { AppliedObjects, type BuiltObjects } from './applied-objects.ts';
 import { WaitingTimes } from './waiting-times.ts';
 import { ZoneAllocations } from './zone-allocations.ts';
@@ -472,6 +473,11 @@ export class ZoneRuntime implements AsyncDisposable {
     this.#running = Promise.all(
       tasks.map((task) => task.catch((error: unknown) => this.#failed(error))),
     );
+  }
+
+  /** Objects that the networks of the zone are proved by. */
+  get proofObjects(): ProofObjects {
+    return proofObjects(this.informers, this.#zoneInformers.pods);
   }
 
   /** Opens the objects and begins to connect to the databases. */

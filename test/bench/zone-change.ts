@@ -40,6 +40,7 @@ export class Zone implements AsyncDisposable {
   readonly facts = zoneFacts(OWN_NODE, BENCH_SETTINGS);
   readonly controller: ZoneController;
   readonly client: OvsdbClient;
+  readonly informers: Informers;
   readonly #informers: ZoneInformers;
   readonly #stop = new AbortController();
   readonly #running: Promise<void>;
@@ -49,6 +50,7 @@ export class Zone implements AsyncDisposable {
     this.store = store;
     const log = createLogger('error');
     const informers = new Informers({ store: this.store, log });
+    this.informers = informers;
     this.#informers = new ZoneInformers({
       informers,
       facts: this.facts,
@@ -73,6 +75,10 @@ export class Zone implements AsyncDisposable {
       log,
     });
     this.#running = informers.run(this.#stop.signal);
+  }
+
+  get pods(): ZoneInformers['pods'] {
+    return this.#informers.pods;
   }
 
   async synced(): Promise<void> {

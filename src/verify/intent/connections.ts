@@ -31,7 +31,7 @@ function selectedObjects({ spec }: ClusterNetworkConnect, objects: Objects): Rea
   for (const one of spec.networkSelectors) {
     const byCluster = one.clusterUserDefinedNetworkSelector?.networkSelector;
     const byNamespace = one.primaryUserDefinedNetworkSelector?.namespaceSelector;
-    for (const network of objects.clusterNetworks)
+    for (const network of objects.clusterNetworks ?? [])
       if (selects(byCluster, network))
         selected.add(`ClusterUserDefinedNetwork ${network.metadata.name}`);
     for (const namespace of objects.namespaces)
@@ -40,8 +40,13 @@ function selectedObjects({ spec }: ClusterNetworkConnect, objects: Objects): Rea
   return selected;
 }
 
-const isSelected = (network: VerifiedNetwork, selected: ReadonlySet<string>): boolean =>
+const isSelected = (
+  network: VerifiedNetwork,
+  selected: ReadonlySet<string>,
+  { clusterNetworks }: Objects,
+): boolean =>
   selected.has(network.object) ||
+  (clusterNetworks === undefined && network.object.startsWith('ClusterUserDefinedNetwork ')) ||
   (network.role === 'primary' &&
     network.namespaces.some((namespace) => selected.has(`Namespace ${namespace}`)));
 
@@ -59,7 +64,7 @@ export function connectionsOf(
     for (const key of (connectSubnets(connect).value ?? new Map<string, unknown>()).keys()) {
       const network = byId.get(Number(key.split('_')[1]));
       if (network === undefined) continue;
-      if (isSelected(network, selected)) joined.add(network.name);
+      if (isSelected(network, selected, objects)) joined.add(network.name);
       else
         findings.wrong(
           'cut',

@@ -26,9 +26,11 @@ import { Readers, type Unit } from './readers.ts';
 
 type Kind = keyof Objects;
 
+type ObjectOf<K extends Kind> = NonNullable<Objects[K]>[number];
+
 /** Objects by kind and `<namespace>/<name>`; undefined where one is gone. */
 export type ChangedObjects = {
-  readonly [K in Kind]?: ReadonlyMap<string, Objects[K][number] | undefined>;
+  readonly [K in Kind]?: ReadonlyMap<string, ObjectOf<K> | undefined>;
 };
 
 export interface Changes {
@@ -56,7 +58,7 @@ export class KeptProof {
   readonly #datapaths = new KeptDatapaths(this.#readers);
   readonly #services = new KeptServices(this.#readers);
   readonly #intent: KeptIntent;
-  readonly #objects: { readonly [K in Kind]: Map<string, Objects[K][number]> } = {
+  readonly #objects: { readonly [K in Kind]: Map<string, ObjectOf<K>> } = {
     attachmentDefinitions: new Map(),
     clusterNetworks: new Map(),
     networks: new Map(),
@@ -73,6 +75,8 @@ export class KeptProof {
   /** Load balancers of each network, with where they hang. */
   readonly #hanging = new Map<string, ReadonlyMap<string, string>>();
   #hasBegun = false;
+  /** Whether cluster-wide networks are told, if there are any. */
+  #hasClusterNetworks = false;
 
   constructor(node: string, settings: Settings) {
     this.#settings = settings;
@@ -141,7 +145,8 @@ export class KeptProof {
       }
     };
     for (const kind of Object.keys(KINDS) as Kind[]) take(kind);
-    const objects = this.#lists();
+    this.#hasClusterNetworks ||= changes.clusterNetworks !== undefined;
+    const objects = this.#lists(this.#hasClusterNetworks);
     if (touched.has('few') || !this.#hasBegun) {
       this.#intent.readFew(objects, this.#settings);
       const { networks, connections } = this.#intent;
@@ -155,14 +160,14 @@ export class KeptProof {
   }
 
   /** Lists that are made when somebody reads them: most changes are of pods, and need none. */
-  #lists(): Objects {
+  #lists(hasClusterNetworks: boolean): Objects {
     const known = this.#objects;
     return {
       get attachmentDefinitions() {
         return [...known.attachmentDefinitions.values()];
       },
       get clusterNetworks() {
-        return [...known.clusterNetworks.values()];
+        return hasClusterNetworks ? [...known.clusterNetworks.values()] : undefined;
       },
       get networks() {
         return [...known.networks.values()];

@@ -6,6 +6,15 @@ import type { Readers } from './readers.ts';
 /** Rows of a table by UUID; undefined where a row is gone. */
 export type ChangedRows = ReadonlyMap<string, ReadonlyMap<string, Row | undefined>>;
 
+/** Columns of a row that are asked of it when there is a newer one; all others are read of the newest alone, and need not be kept for each row. */
+export const READ_OF_OLD_ROWS: Readonly<Record<string, readonly string[]>> = {
+  Logical_Switch: ['name', 'ports', 'other_config'],
+  Logical_Router: ['name', 'ports', 'options'],
+  Logical_Switch_Port: ['name'],
+  Logical_Router_Port: ['name'],
+  Port_Group: ['ports', 'external_ids'],
+};
+
 export class KeptRows implements NorthboundRows {
   readonly #readers: Readers;
   readonly #tables = new Map<string, Map<string, Row>>();

@@ -4,7 +4,8 @@ import type { Row, Tables } from '../rows.ts';
 
 type Columns = Readonly<Record<string, readonly string[]>>;
 
-const NORTHBOUND: Columns = {
+/** What is read of Northbound, by whoever proves anything of it. */
+export const NORTHBOUND_COLUMNS: Columns = {
   NB_Global: ['nb_cfg', 'sb_cfg', 'hv_cfg', 'name', 'options'],
   Logical_Switch: [
     'name',
@@ -96,7 +97,7 @@ const OPEN_VSWITCH: Columns = {
 
 /** What is read of each database. */
 const READ_COLUMNS = {
-  OVN_Northbound: NORTHBOUND,
+  OVN_Northbound: NORTHBOUND_COLUMNS,
   OVN_Southbound: SOUTHBOUND,
   Open_vSwitch: OPEN_VSWITCH,
 } as const satisfies Record<string, Columns>;

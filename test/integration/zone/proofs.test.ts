@@ -8,6 +8,7 @@ import { until } from '../../support/run/until.ts';
 const EXAMPLE = join(import.meta.dirname, '../cli/fixtures/worked-example');
 const NETWORKS = ['--cluster-subnets=10.244.0.0/16/24', '--k8s-service-cidrs=10.96.0.0/16'];
 const ROUTER = 'blue_blue_ovn_cluster_router';
+const RED_ROUTER = 'red_red_ovn_cluster_router';
 
 interface Status {
   readonly problems: readonly { readonly object: string; readonly message: string }[];
@@ -65,9 +66,11 @@ test('a route that somebody adds into another network is found, told with its ob
   // A daemon that comes after one that was killed takes nothing back before it has proved something itself.
   await daemon.end('SIGKILL');
   daemon = start(3600);
-  await becomes('the next daemon', (text) => text !== '' && !isViolated(text));
-  for (let look = 0; look < 3; look += 1)
-    expect(await status('--json')).toContain('NetworkIsolated');
+  // It finds the same at its first look at Northbound, an hour before its first proof.
+  await becomes('the next daemon to find it', (text) => {
+    if (text !== '') expect(text).toContain('NetworkIsolated');
+    return daemon.log.includes('may have joined networks') && isViolated(text);
+  });
   expect(await daemon.end('SIGTERM')).toBe(0);
   daemon = start(1);
 
@@ -75,3 +78,80 @@ test('a route that somebody adds into another network is found, told with its ob
   await becomes('it to be over', (text) => !isViolated(text) && !text.includes('NetworkIsolated'));
   expect(await daemon.end('SIGTERM')).toBe(0);
 }, 120_000);
+
+/** A namespace with a primary network, both of that name. */
+const networkOf = (name: string): string => `
+apiVersion: v1
+kind: Namespace
+metadata:
+  name: ${name}
+  labels: {k8s.ovn.org/primary-user-defined-network: ''}
+---
+apiVersion: k8s.ovn.org/v1
+kind: UserDefinedNetwork
+metadata: {name: ${name}, namespace: ${name}}
+spec:
+  topology: Layer3
+  layer3: {role: Primary, subnets: [{cidr: 103.103.0.0/16, hostSubnet: 24}]}
+`;
+
+test('routers of two networks that somebody joins are found at once, not at the next proof, and so is the end of that; networks that come are no violation', async () => {
+  await using northbound = await OvsdbServer.start();
+  using heddle = new Installation([...NETWORKS, '--node=ovn-worker']);
+  heddle.copy(EXAMPLE);
+  heddle.write('red.yaml', networkOf('red'));
+  await using daemon = heddle.daemon(
+    '--nb',
+    northbound.remote,
+    '--render=everywhere',
+    '--verify-interval=3600',
+  );
+  const nbctl = (...words: readonly string[]): Promise<string> =>
+    runOvs('ovn-nbctl', [`--db=${northbound.remote}`, ...words]);
+  let said = '';
+  const becomes = (what: string, isSo: () => Promise<boolean>): Promise<void> =>
+    until(what, isSo, { limit: 60_000, pause: 250, output: () => `${said}\n${daemon.log}` });
+  const status = async (): Promise<string> =>
+    (said = (await heddle.runHere('status', '--json')).stdout);
+  const asked = async (): Promise<number> => {
+    const [, url = ''] = /"health":"([^"]+)"/.exec(daemon.log) ?? [];
+    const metrics = await (await fetch(`${url}/metrics`)).text();
+    return Number(/^heddle_verify_asked_total (\d+)$/m.exec(metrics)?.[1]);
+  };
+  const isNotApart = (text: string): boolean => text.includes('networks are not apart (cut): ');
+  const hasRouter = async (name: string): Promise<boolean> =>
+    (await nbctl('--bare', '--columns=name', 'find', 'Logical_Router', `name=${name}`)).includes(
+      name,
+    );
+
+  await becomes('both networks', async () => {
+    const [blue, red] = await Promise.all([hasRouter(ROUTER), hasRouter(RED_ROUTER)]);
+    return blue && red;
+  });
+  for (let n = 0; n < 50; n += 1) heddle.write(`n${n}.yaml`, networkOf(`n${n}`));
+  await becomes('fifty networks more', () => hasRouter('n49_n49_ovn_cluster_router'));
+
+  const join = (router: string, port: string, address: string, peer: string): readonly string[] => [
+    'lrp-add',
+    router,
+    port,
+    `0a:58:0a:00:00:0${address}`,
+    `192.0.2.${address}/30`,
+    `peer=${peer}`,
+  ];
+  await nbctl(
+    ...join(ROUTER, 'to-red', '1', 'to-blue'),
+    '--',
+    ...join(RED_ROUTER, 'to-blue', '2', 'to-red'),
+  );
+  await becomes('the way to be found', async () => isNotApart(await status()));
+  // What fifty networks made has asked for none before.
+  expect(await asked()).toBe(1);
+  expect(said).toContain('to-red');
+  await becomes('its owners to be told', async () => (await status()).includes('NetworkIsolated'));
+
+  await nbctl('lrp-del', 'to-red', '--', 'lrp-del', 'to-blue');
+  await becomes('it to be over', async () => !isNotApart(await status()));
+  expect(await asked()).toBe(2);
+  expect(await daemon.end('SIGTERM')).toBe(0);
+}, 180_000);

@@ -44,6 +44,11 @@ function passOf(...proofs: readonly (ProvedZone | Error)[]) {
       await pass.run(signal);
     },
     asked: () => at,
+    /** A pass, so many milliseconds later. */
+    later: (milliseconds: number) => {
+      now += milliseconds;
+      return pass.run(signal);
+    },
     metric: async (name: string) =>
       Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(await metrics.registry.metrics())?.[1]),
   };
@@ -159,4 +164,44 @@ test('a proof that the end of the daemon cuts off is no failure', async () => {
   expect(ending.problems()).toEqual([]);
   expect(pass.problems()).toEqual([]);
   expect(await metric('heddle_verify_failures_total')).toBe(0);
+});
+
+describe('a proof that is asked for', () => {
+  test('is made at once, also before the first one of the interval, which follows an interval later', async () => {
+    const { pass, asked, later, metric } = passOf({
+      violations: [violation(['blue_net'])],
+      undecided: [],
+    });
+    pass.ask();
+    expect(await later(0)).toEqual({ wait: INTERVAL, isBlocked: false });
+    expect(asked()).toBe(1);
+    expect(pass.violations?.get('blue_net')).toBe(1);
+    expect(await metric('heddle_verify_asked_total')).toBe(1);
+    await later(INTERVAL - 1);
+    expect(asked()).toBe(1);
+    await later(1);
+    expect(asked()).toBe(2);
+    expect(await metric('heddle_verify_asked_total')).toBe(1);
+  });
+
+  test('waits until the one before is over for ten seconds, however often it is asked for', async () => {
+    const { pass, asked, later } = passOf();
+    for (let second = 0; second < 30; second += 1) {
+      pass.ask();
+      await later(1000);
+    }
+    expect(asked()).toBe(3);
+  });
+
+  test('stays asked for when none could be made, and is tried again after more and more time', async () => {
+    const failure = new Error('unix:/run/ovn/ovnsb_db.sock does not answer');
+    const { pass, asked, later } = passOf(failure, failure);
+    pass.ask();
+    expect((await later(0)).wait).toBe(20_000);
+    expect((await later(20_000)).wait).toBe(40_000);
+    expect(asked()).toBe(2);
+    expect((await later(40_000)).wait).toBe(INTERVAL);
+    expect(asked()).toBe(3);
+    expect(pass.problems()).toEqual([]);
+  });
 });

@@ -61,9 +61,9 @@ test('databases, host, connections and statuses have a loop each', () => {
   expect(loops.all.map(({ name }) => name)).toEqual(['databases', 'host', 'conntrack', 'statuses']);
 });
 
-test('proofs have one where they are asked for', () => {
+test('proofs have one where they are asked for, and changes that are proved between them another one', () => {
   const loops = loopsOf(RIGHT, () => Promise.resolve(), undefined, 60_000);
-  expect(loops.all.at(-1)?.name).toBe('verify');
+  expect(loops.all.slice(-2).map(({ name }) => name)).toEqual(['verify-changes', 'verify']);
 });
 
 test.each([

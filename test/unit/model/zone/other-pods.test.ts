@@ -142,3 +142,21 @@ test('a pod that is made anew on another node is there, whichever of the two wat
     await expect.poll(names).toEqual(['far n2', 'near n1']);
   }
 });
+
+test('whoever reads the pods of the zone is told of those of other nodes while they are followed', async () => {
+  await using node = await bed(true);
+  const { facts, zone } = node;
+  const told = new Set<string>();
+  zone.pods.onChange(({ key }) => told.add(key));
+  expect([...zone.pods.keys()]).toEqual(['a/near']);
+  facts.otherPods.want('NetworkPolicy a/one', true);
+  await zone.synced(10_000);
+  expect([[...zone.pods.keys()], [...told]]).toEqual([['a/near', 'a/far'], ['a/far']]);
+  expect(zone.pods.get('a/far')?.spec.nodeName).toBe('n2');
+  told.clear();
+  facts.otherPods.want('NetworkPolicy a/one', false);
+  facts.refresh(0);
+  facts.refresh(OTHER_PODS_HOLD);
+  expect([[...zone.pods.keys()], [...told]]).toEqual([['a/near'], ['a/far']]);
+  expect(zone.pods.get('a/far')).toBeUndefined();
+});

@@ -2,7 +2,8 @@
 import { describe, expect, test } from 'vitest';
 import type { Row, Tables } from '../../../../src/verify/rows.ts';
 import type { Objects, Snapshot } from '../../../../src/verify/snapshot.ts';
-import { KeptProof } from '../../../../src/verify/kept/kept-proof.ts';
+import { KeptProof, type Changes } from '../../../../src/verify/kept/kept-proof.ts';
+import { READ_OF_OLD_ROWS } from '../../../../src/verify/kept/kept-rows.ts';
 import { prove } from '../../../../src/verify/verify.ts';
 import { changesBetween } from '../../../support/verify/changes.ts';
 import { connectedSnapshot } from '../../../support/verify/connected-zone.ts';
@@ -16,6 +17,37 @@ const textsOf = ({
 
 const fromNothing = (read: Snapshot): readonly string[] =>
   textsOf(prove({ ...read, host: {} }).verdict);
+
+/** Changes whose rows, once there are newer ones, can be asked for nothing but what is read of old rows. */
+function newestAlone(): (changes: Changes) => Changes {
+  const newest = new Map<string, Row | undefined>();
+  const guarded = (table: string, uuid: string, row: Row): Row => {
+    const kept = ['_uuid', ...(READ_OF_OLD_ROWS[table] ?? [])];
+    const guard: Row = new Proxy(row, {
+      get(columns, column) {
+        if (newest.get(uuid) !== guard && !kept.includes(String(column)))
+          throw new Error(`${String(column)} of an old row of ${table} is read`);
+        return columns[String(column)];
+      },
+    });
+    newest.set(uuid, guard);
+    return guard;
+  };
+  return ({ rows, ...objects }) => ({
+    ...objects,
+    rows: new Map(
+      [...(rows ?? [])].map(([table, changed]) => [
+        table,
+        new Map(
+          [...changed].map(([uuid, row]) => {
+            newest.delete(uuid);
+            return [uuid, row && guarded(table, uuid, row)];
+          }),
+        ),
+      ]),
+    ),
+  });
+}
 
 /** Numbers that look random, the same ones for the same seed (mulberry32). */
 function numbersOf(seed: number): (below: number) => number {
@@ -221,7 +253,7 @@ const [connect] = world.objects.connects;
 if (connect === undefined) throw new Error('the world has no connection');
 
 /** States that the objects of each kind may be in. */
-const OBJECTS: { readonly [K in keyof Objects]?: readonly (readonly Objects[K][number][])[] } = {
+const OBJECTS: { readonly [K in keyof Objects]?: readonly NonNullable<Objects[K]>[] } = {
   attachmentDefinitions: [
     [nad('blue', 1), nad('green', 2)],
     [nad('blue', 1), nad('green', 1)],
@@ -322,8 +354,9 @@ describe('after every step of a history of changes', () => {
     'it finds the same (seed %i)',
     (seed) => {
       const number = numbersOf(seed);
+      const guarded = newestAlone();
       const proof = new KeptProof(begin.node, begin.settings);
-      proof.apply(changesBetween(undefined, begin));
+      proof.apply(guarded(changesBetween(undefined, begin)));
       proof.judge();
       expect(textsOf(proof)).toEqual(fromNothing(begin));
       let read = begin;
@@ -331,7 +364,7 @@ describe('after every step of a history of changes', () => {
         let next = step(read, original, number);
         // Several changes at a time, as a transaction has them.
         while (number(3) === 0) next = step(next, original, number);
-        proof.apply(changesBetween(read, next));
+        proof.apply(guarded(changesBetween(read, next)));
         proof.judge();
         read = next;
         expect(textsOf(proof), `step ${count}`).toEqual(fromNothing(read));
@@ -366,4 +399,60 @@ test('what waits is judged a little at a time', () => {
   }
   expect(proof.waiting).toBe(0);
   expect(textsOf(proof)).toEqual(fromNothing(begin));
+});
+
+test('whether a connection selects a cluster-wide network is not judged where these are not told', () => {
+  const begin = snapshot({ host: {} });
+  const { clusterNetworks: _, ...objects } = begin.objects;
+  const ofCluster = nad('blue', 1, { network: 'cluster_udn_blue', name: 'blue' });
+  const controller = {
+    apiVersion: 'k8s.ovn.org/v1',
+    kind: 'ClusterUserDefinedNetwork',
+    name: 'blue',
+    uid: 'blue',
+    controller: true,
+  };
+  const zone = {
+    ...objects,
+    attachmentDefinitions: [
+      { ...ofCluster, metadata: { ...ofCluster.metadata, ownerReferences: [controller] } },
+    ],
+    connects: [
+      {
+        ...connect,
+        metadata: {
+          ...connect.metadata,
+          annotations: {
+            'k8s.ovn.org/network-connect-subnet': JSON.stringify({
+              layer3_1: { ipv4: '192.168.0.0/24' },
+            }),
+          },
+        },
+        spec: {
+          ...connect.spec,
+          networkSelectors: [
+            {
+              networkSelectionType: 'ClusterUserDefinedNetworks' as const,
+              clusterUserDefinedNetworkSelector: { networkSelector: {} },
+            },
+          ],
+        },
+      },
+    ],
+  };
+  const found = (told: Partial<Objects>): readonly string[] => {
+    const changes = changesBetween(undefined, {
+      ...begin,
+      northbound: new Map(),
+      objects: { ...zone, ...told } as Objects,
+    });
+    const proof = new KeptProof(begin.node, begin.settings);
+    proof.apply(changes);
+    proof.judge();
+    return proof.violations.map(({ what }) => what);
+  };
+  expect(found({})).toEqual([]);
+  expect(found({ clusterNetworks: [] })).toEqual([
+    'has one for network cluster_udn_blue, which the connection does not select',
+  ]);
 });

@@ -12,8 +12,8 @@ const OPEN = "can't be decided here";
 
 /** Who knows the rest of the way, of a service for each endpoint elsewhere; nobody where this answer has all of it, or nobody can say where it goes. */
 export function nextQuestions(report: PacketReport): readonly NextQuestion[] {
-  const { node: here, verdict, part, passesHere, legs, destination, notes } = report;
-  const { endpoints = [], endpointNodes = {}, protocol } = destination;
+  const { node: here, verdict, part, passesHere, legs, destination } = report;
+  const { endpoints = [], endpointNodes = {}, isUnmet = false, protocol } = destination;
   if (verdict !== OPEN) return [];
   const asked = (endpoint: string): string =>
     `${endpoint}${protocol === undefined ? '' : `/${protocol}`}`;
@@ -33,7 +33,7 @@ export function nextQuestions(report: PacketReport): readonly NextQuestion[] {
     return node === undefined || node === here ? [] : [{ node, destination: asked(one) }];
   });
   const isKnown = endpoints.every((one) => endpointNodes[one] !== undefined);
-  return isOpen && isKnown && notes.length === 0 && part !== 'receives' ? questions : [];
+  return isOpen && isKnown && !isUnmet && part !== 'receives' ? questions : [];
 }
 
 const verdictOf = ({ verdict, passesHere }: PacketReport): PacketReport['verdict'] =>

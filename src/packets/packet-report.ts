@@ -27,6 +27,8 @@ export interface PacketEnd {
   readonly node?: string;
   /** Of a service: addresses and ports among which its load balancer chooses here. */
   readonly endpoints?: readonly string[];
+  /** Of several endpoints: no try met some of them. */
+  readonly isUnmet?: true;
   /** Of several endpoints: the nodes that they are on, as far as slices say. */
   readonly endpointNodes?: Readonly<Record<string, string>>;
 }

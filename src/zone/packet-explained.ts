@@ -79,6 +79,7 @@ export async function explainedPacket(
     destination: {
       ...common.destination,
       ...(endpoints.length === 0 ? {} : { endpoints }),
+      ...(missing.length === 0 ? {} : { isUnmet: true }),
       ...(endpoints.length < 2 || target.namespace === undefined
         ? {}
         : { endpointNodes: await endpointNodes(source, target.namespace, endpoints, signal) }),

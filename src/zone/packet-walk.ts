@@ -2,7 +2,14 @@
 import { parseAddress, withoutPrefix } from '../allocators/addresses.ts';
 import { ovnPrefix } from '../api/nad/network-name.ts';
 import { mapIn, textIn } from '../databases/row-lookup.ts';
-import { isDefault, managementPort, podPort, transitPort } from '../model/rules/names.ts';
+import {
+  isDefault,
+  layer2Names,
+  managementPort,
+  podPort,
+  transitPort,
+} from '../model/rules/names.ts';
+import { connectPorts } from '../topology/connect/connect-rows.ts';
 import { MARK } from '../desired/rows.ts';
 import type { Network } from '../model/model.ts';
 import type { ZoneFacts } from '../model/zone/zone.ts';
@@ -26,7 +33,7 @@ export interface WalkSource extends BridgeSource, EndSource {
   readonly configuration: { readonly node: string };
   readonly facts: OriginSource['facts'] &
     EndSource['facts'] &
-    Pick<ZoneFacts, 'nodes' | 'own' | 'poolAddresses'>;
+    Pick<ZoneFacts, 'connects' | 'nodes' | 'own' | 'poolAddresses'>;
   /** Absent without a Southbound database. */
   readonly ovnTrace: Pick<OvnTrace, 'trace'> | undefined;
 }
@@ -194,17 +201,57 @@ class PacketWalk {
     const name = networkOfKey(this.#source, way.nadKey) ?? '';
     const network = this.#source.facts.networks.peek(name);
     if (network === undefined) return { why: `network ${name} is not known on node ${node}` };
-    if (network.topology !== 'layer3') return this.#atPod();
     if (target.network !== undefined && target.network !== name)
-      return {
-        why: `it comes here over the connection of networks ${name} and ${target.network}, which is not followed`,
-      };
+      return this.#atConnection(network, target.network);
+    if (network.topology !== 'layer3') return this.#atPod();
     const prefix = ovnPrefix(name);
     const inport = transitPort(prefix, pod.node);
     const toMac = await this.#ports.macOf(transitPort(prefix, node));
     if ((await this.#ports.named(inport)) === undefined || toMac === undefined)
       return { why: `Southbound has no port ${inport}, by which it would come here` };
     return { inport, fromMac: (await this.#ports.macOf(inport)) ?? way.network.macAddress, toMac };
+  }
+
+  /** Where it comes from another node on a network that is connected with the sender's, whose router it has gone through there. */
+  async #atConnection(from: Network, target: string): Promise<Start | NoStart> {
+    const { facts, configuration } = this.#source;
+    const { node } = configuration;
+    const to = facts.networks.peek(target);
+    if (to === undefined) return { why: `network ${target} is not known on node ${node}` };
+    const both = [...facts.connects.entries()].filter(([, { members }]) =>
+      [from, to].every(({ id }) => members.some(({ networkId }) => networkId === id)),
+    );
+    const [connect, ...others] = both.map(([, { name }]) => name);
+    if (connect === undefined)
+      return {
+        why: `no ClusterNetworkConnect joins networks ${from.name} and ${target} on this node`,
+      };
+    if (others.length > 0)
+      return {
+        why: `networks ${from.name} and ${target} are joined by ${both.length} ClusterNetworkConnects, and by which of them it comes the sending node says alone`,
+      };
+    const { onConnectRouter, onNetworkRouter } = connectPorts(connect, target, node);
+    // A Layer2 network has its router on the node of the sender, and is one switch on all nodes.
+    const [inport, before, after] =
+      to.topology === 'layer3'
+        ? [onNetworkRouter, onConnectRouter, onNetworkRouter]
+        : [layer2Names(to.name, node).switchToRouter, undefined, this.#portOnTarget(to)];
+    const fromMac = await this.#ports.macOf(before ?? inport);
+    const toMac = await this.#ports.macOf(after);
+    return fromMac === undefined || toMac === undefined
+      ? { why: `Southbound has no port ${inport}, by which it would come here over ${connect}` }
+      : { inport, fromMac, toMac };
+  }
+
+  /** Logical port of the pod that is asked. */
+  #portOnTarget({ name }: Network): string {
+    const { pod } = this.#walk.target;
+    const nadKey = [...(pod?.networks.keys() ?? [])].find(
+      (key) => networkOfKey(this.#source, key) === name,
+    );
+    return pod === undefined || nadKey === undefined
+      ? ''
+      : podPort(nadKey, pod.namespace, pod.name);
   }
 
   /** The answer of whom the packet arrived at; undefined where it arrived at nobody who was meant. */

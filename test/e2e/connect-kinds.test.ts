@@ -5,6 +5,7 @@ import { stringify } from 'yaml';
 import { probe, type Endpoint } from '../../src/lab/connectivity.ts';
 import { SERVER_PORT } from '../../src/lab/pods.ts';
 import { testLab, whyNoLab, type TestLab } from '../support/lab/lab.ts';
+import { said } from '../support/lab/explained-packets.ts';
 import { ownFolder } from '../support/run/left-behind.ts';
 import { Tenants } from '../support/lab/tenants.ts';
 
@@ -226,6 +227,27 @@ describe.skipIf(whyNoLab !== undefined)(
       declare('connect.yaml', connect(['PodNetwork', 'ClusterIPServiceNetwork']));
       await expect.poll(() => podsAre(isConnected), SOON).toEqual([]);
       await expect.poll(atServices, SOON).toEqual(expectedAtServices(isConnected));
+    });
+
+    test('heddle explain follows it over the connection, from node to node, and the answer', async () => {
+      // One of each topology sends.
+      const clients = ends.filter(({ pod }) => ['routed/client', 'flat/client'].includes(pod));
+      const rest = clients.flatMap((from) =>
+        ends.filter((to) => to !== from).map((to) => ({ from, to })),
+      );
+      const wrong: string[] = [];
+      const ask = async (): Promise<void> => {
+        for (let one = rest.pop(); one !== undefined; one = rest.pop()) {
+          const { from, to } = one;
+          const asking = { from, destination: to.pod, port: SERVER_PORT, protocol: 'tcp' } as const;
+          const { verdict, report } = await said(lab.record, asking);
+          const isOpen = isConnected(tenantOf(from.pod), tenantOf(to.pod));
+          if (verdict !== (isOpen ? 'reaches' : 'does not reach'))
+            wrong.push(`${from.pod} → ${to.pod}: ${verdict}: ${report.why}`);
+        }
+      };
+      await Promise.all([ask(), ask()]);
+      expect(wrong).toEqual([]);
     });
 
     test('a policy lets in the connected networks that it names, in both families', async () => {

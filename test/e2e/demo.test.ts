@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { demo } from '../../src/lab/demo.ts';
 import type { Gathered } from '../../src/bundle/gather.ts';
 import { heddleCommand, outputInside, runInside } from '../../src/lab/exec.ts';
-import { manifestsFolder } from '../../src/lab/node-facts.ts';
+import { manifestsFolder, OUTSIDE } from '../../src/lab/node-facts.ts';
 import { readObjects, settingsFile } from '../../src/lab/objects.ts';
 import { attachContainers } from '../../src/lab/runtime/container-pods.ts';
 import { openRuntime } from '../../src/lab/runtime/containerd.ts';
@@ -105,6 +105,9 @@ describe.skipIf(whyNoLab !== undefined)(
       expect(said).toContain('Pod blue/web-1 → blue/web-2:8080: reaches\n');
       expect(said).toMatch(/^There, on node n1: 10\.20\.[^]*^There, on node n2: 10\.20\./m);
       expect(code).toBe(0);
+      const [outside, way] = await explained(`${OUTSIDE.v4}:8080`);
+      expect(way).toContain(`leaves by eth0 of breth0 as 172.18.0.11 → ${OUTSIDE.v4}`);
+      expect(outside).toBe(2);
       const apart = await explained('green/web-2:8080');
       expect(apart[1]).toContain('Pod blue/web-1 → green/web-2:8080: does not reach\n');
       expect(apart[0]).toBe(1);

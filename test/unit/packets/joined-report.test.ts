@@ -79,7 +79,12 @@ describe('who is asked next', () => {
     const by = { kind: 'drops', stage: 'ls_in_acl_eval', match: '' } as const;
     const stop = { ...there, end: { kind: 'stopped', by, isRefused: false } } as const;
     expect(nextQuestions({ ...service, legs: [...legs, stop] })).toEqual([]);
-    expect(nextQuestions({ ...service, notes: ['1 of 3 endpoints was not met'] })).toEqual([]);
+    expect(nextQuestions({ ...service, destination: { ...destination, isUnmet: true } })).toEqual(
+      [],
+    );
+    expect(nextQuestions({ ...service, notes: ['what was not looked at'] })).toEqual(
+      nextQuestions(service),
+    );
 
     const at = (node: string, more: Partial<PacketReport> = {}): PacketReport =>
       report(node, arrived, { part: 'receives', ...more });

@@ -242,7 +242,11 @@ function spoiltCopies(value: unknown): unknown[] {
         : { ...value, [key]: copy },
     ),
   );
-  return [7, ...inside, ...(Array.isArray(value) ? [[...value, 7]] : [{ ...value, newer: 1 }])];
+  return [
+    7,
+    ...inside,
+    ...(Array.isArray(value) ? [[...(value as unknown[]), 7]] : [{ ...value, newer: 1 }]),
+  ];
 }
 
 test('of several errors the first is told, and how many there are', () => {

@@ -145,7 +145,7 @@ function readAlone(
   part: Readonly<Record<string, unknown>>,
 ): NetworkPolicySpec | undefined {
   const alone = { ...policy, spec: part };
-  const { spec, errors, warnings } = checkNetworkPolicy(alone as unknown as PlainObject);
+  const { spec, errors, warnings } = checkNetworkPolicy(alone);
   return errors.length + unknownInSpec(warnings).length === 0 ? spec : undefined;
 }
 

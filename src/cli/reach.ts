@@ -109,7 +109,7 @@ export function objectsOf(paths: readonly string[]): FileObjects {
   if (errors.length > 0)
     throw new StoreError(
       'invalid',
-      `what would be in force can't be told of manifests with errors:\n${errors.map(formatManifestError).join('\n')}`,
+      `what would be in force can't be told of manifests with errors: ${errors.map(formatManifestError).join('; ')}`,
     );
   return {
     objects: manifests.flatMap(({ documents }) => documents.map(({ object }) => object)),

@@ -141,7 +141,7 @@ spec:
     const typo = await plan(
       'apiVersion: networking.k8s.io/v1\nkind: NetworkPolcy\nmetadata: {name: a, namespace: blue}\n',
     );
-    expect(typo.stderr).toContain('did you mean kind NetworkPolicy');
+    expect(typo.stderr).toMatch(/manifests with errors: \/.*did you mean kind NetworkPolicy/);
     expect(typo.code).toBe(65);
     const empty = await plan('# nothing\n');
     expect(empty.stderr).toContain('holds no object');

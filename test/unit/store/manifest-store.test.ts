@@ -311,8 +311,9 @@ describe('manifests store', () => {
     expect(await keys(store, userDefinedNetworks)).toEqual(['tenant-a/blue']);
     expect(seen).toEqual(['added blue', 'synced']);
     await rename(`${state}.away`, state);
+    // Nothing notifies of that: it is found by a look at everything, the next of which comes after half a minute at most.
     await expect
-      .poll(() => keys(store, userDefinedNetworks), { timeout: 20_000 })
+      .poll(() => keys(store, userDefinedNetworks), { timeout: 60_000 })
       .toEqual(['tenant-a/blue', 'tenant-a/green', 'tenant-a/red']);
     expect(problems(store)).toEqual([]);
   });

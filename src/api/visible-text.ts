@@ -35,3 +35,6 @@ export function clipped(text: string, most: number): string {
   const end = text.charCodeAt(most - 1);
   return text.slice(0, end >= 0xd800 && end <= 0xdbff ? most - 1 : most);
 }
+
+/** A message of several lines, such as that of a condition, in one. */
+export const inOneLine = (message: string): string => message.replaceAll('\n', '; ');

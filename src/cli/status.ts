@@ -7,6 +7,7 @@ import { podNetworks } from '../api/annotations/pod-annotations.ts';
 import type { Configuration } from '../settings/configuration.ts';
 import type { ConnectOverview } from '../views/connect-overview.ts';
 import { nearestName } from '../api/validation/nearest-name.ts';
+import { inOneLine } from '../api/visible-text.ts';
 import { objectSource, openStore } from '../settings/object-store.ts';
 import { isHealthy, overviewOf, type NetworkOverview, type Overview } from '../views/overview.ts';
 import { problemText, type PlaceOf } from '../views/problem-text.ts';
@@ -318,7 +319,9 @@ function printNetwork(network: NetworkOverview, connections: readonly ConnectOve
   print(`  subnets   ${network.subnets.join(' ') || '-'}`);
   if (network.nads.length > 0) print(`  NADs      ${network.nads.join(' ')}`);
   for (const { type, status, message } of network.conditions)
-    print(`  ${tone(`${type} ${status}`, status === 'True' ? 'good' : 'bad')}: ${message}`);
+    print(
+      `  ${tone(`${type} ${status}`, status === 'True' ? 'good' : 'bad')}: ${inOneLine(message)}`,
+    );
   if (network.siblings.length > 0)
     print(`  reaches   ${network.siblings.join(' ')} (primary networks of the same namespace)`);
   for (const { name, pods, services, networks } of connections)

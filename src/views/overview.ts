@@ -18,6 +18,7 @@ import type {
 } from '../api/types.ts';
 import { objectStatesIn } from '../api/zone-objects.ts';
 import type { ZoneObjectState, ZoneStatus, ZoneStatusContent } from '../api/zone-status.ts';
+import { inOneLine } from '../api/visible-text.ts';
 import { zoneCondition } from '../cluster/connect/connect-readiness.ts';
 import { networkOf } from '../cluster/networks/network-objects.ts';
 import type { ClusterSettings } from '../model/model.ts';
@@ -383,7 +384,7 @@ function problemsOf(
         .filter(({ message }) => !saidByNodes.has(`${describe(connect)} ${message}`))
         .map(({ type, message }) => ({
           object: describe(connect),
-          message: `${type === 'Accepted' ? 'not accepted' : `not ${type}`}: ${message}`,
+          message: inOneLine(`${type === 'Accepted' ? 'not accepted' : `not ${type}`}: ${message}`),
         })),
     ),
   ];

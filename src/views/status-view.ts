@@ -2,6 +2,7 @@
 import { ABSENCE_MEANS } from '../api/node-lease.ts';
 import type { ZoneProblem } from '../api/zone-status.ts';
 import type { Condition } from '../api/objects.ts';
+import { inOneLine } from '../api/visible-text.ts';
 import { distinctProblems } from './distinct-problems.ts';
 import type { NetworkOnNode, NetworkOverview, Overview } from './overview.ts';
 import { waitingText } from './waiting-pods.ts';
@@ -162,7 +163,7 @@ function conditionLines(
     .filter((condition) => isWrong(condition) && !isCauseKnown(condition.type))
     .map(({ type, message }) => ({
       object: object ?? `Network ${name}`,
-      message: (type === 'NetworkReady' ? `not ready: ${message}` : message).replaceAll('\n', '; '),
+      message: inOneLine(type === 'NetworkReady' ? `not ready: ${message}` : message),
     }));
 }
 

@@ -43,7 +43,7 @@ test('a connection that is not there yet is a problem, with its reasons', () => 
           type: 'Ready-In-Zone-n1',
           status: 'Unknown',
           reason: 'NotReported',
-          message: 'no report',
+          message: 'no report\nat all',
           lastTransitionTime,
         },
       ],
@@ -55,7 +55,7 @@ test('a connection that is not there yet is a problem, with its reasons', () => 
     { now: 0 },
   );
   expect(problems).toEqual([
-    { object: 'ClusterNetworkConnect both', message: 'not Ready-In-Zone-n1: no report' },
+    { object: 'ClusterNetworkConnect both', message: 'not Ready-In-Zone-n1: no report; at all' },
   ]);
 });
 

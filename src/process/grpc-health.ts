@@ -85,10 +85,15 @@ export async function serveGrpcHealth({
   answer,
 }: GrpcHealthServerOptions): Promise<Disposable> {
   const sessions = new Set<Http2Session>();
+  const sockets = new Set<Socket>();
   const server = createServer({
     maxHeaderListPairs: 32,
     maxSessionMemory: 1,
     settings: { maxConcurrentStreams: 64 },
+  });
+  server.on('connection', (socket: Socket) => {
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
   });
   server.on('session', (session) => {
     if (sessions.size >= MOST_CONNECTIONS) {
@@ -113,6 +118,8 @@ export async function serveGrpcHealth({
     [Symbol.dispose]() {
       server.close();
       for (const session of sessions) session.destroy();
+      // One whose session has ended waits for the other end, which may be cut off: it would keep the process until the kernel gives up.
+      for (const socket of sockets) socket.destroy();
     },
   };
 }

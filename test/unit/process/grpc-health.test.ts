@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { connect, type ClientHttp2Session } from 'node:http2';
 import { connect as connectTcp, createServer, type AddressInfo } from 'node:net';
+import { setTimeout as timeout } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { egressProbing } from '../../../src/process/egress-probing.ts';
 import {
@@ -170,5 +171,35 @@ test('a client that is done keeps no connection that nobody takes: the process c
   } finally {
     for (const socket of others) socket.destroy();
     full.kill('SIGKILL');
+  }
+});
+
+test('who went without hearing the answer keeps no server: its connection ends with it', async () => {
+  const port = await freePort();
+  const server = await serveGrpcHealth({
+    host: HOST,
+    port,
+    answer: () => ({ token: 'a', age: 1 }),
+  });
+  // As one whose network went: it says that it goes, and closes nothing.
+  const socket = connectTcp({ host: HOST, port, allowHalfOpen: true });
+  await once(socket, 'connect');
+  const lost = new Promise<string>((resolve) => {
+    socket.once('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? ''));
+  });
+  const settings = Buffer.from('000000040000000000', 'hex');
+  const goAway = Buffer.from('0000080700000000000000000000000000', 'hex');
+  socket.write(
+    Buffer.concat([Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 'latin1'), settings, goAway]),
+  );
+  socket.resume();
+  await once(socket, 'end');
+  server[Symbol.dispose]();
+  const writing = setInterval(() => socket.write(settings), 20);
+  try {
+    expect(await Promise.race([lost, timeout(3000, 'still taken')])).toMatch(/ECONNRESET|EPIPE/);
+  } finally {
+    clearInterval(writing);
+    socket.destroy();
   }
 });

@@ -1,6 +1,6 @@
 /**
  * By which node each EgressService leaves (reference/egress.md §4.1): on those that fit, where the fewest leave. One that fits is kept, however the others
- * are loaded: connections live through it. Pure; the same input gives the same choice.
+ * are loaded: connections live through it. One that nothing leaves is left where another fits. Pure; the same input gives the same choice.
  */
 
 export interface HostRequest {
@@ -10,7 +10,11 @@ export interface HostRequest {
   /** Whether it may go on to leave by a node, and whether it may come there. */
   readonly mayStay: (node: string) => boolean;
   readonly mayCome: (node: string) => boolean;
+  /** True if nothing leaves a node now: it has what no other node can have. */
+  readonly isDown?: (node: string) => boolean;
 }
+
+const isNever = (): boolean => false;
 
 /** `requests` in the order in which they choose. What has no node is not in the answer. */
 export function chooseHosts(
@@ -24,17 +28,18 @@ export function chooseHosts(
     hosts.set(key, node);
     loads.set(node, (loads.get(node) ?? 0) + 1);
   };
-  for (const { key, held, mayStay } of requests)
-    if (loads.has(held) && mayStay(held)) give(key, held);
-  for (const { key, mayCome } of requests) {
+  for (const { key, held, mayStay, mayCome, isDown = isNever } of requests) {
+    if (!loads.has(held) || !mayStay(held)) continue;
+    const isBetterElsewhere = isDown(held) && sorted.some((node) => mayCome(node) && !isDown(node));
+    if (!isBetterElsewhere) give(key, held);
+  }
+  for (const { key, mayCome, isDown = isNever } of requests) {
     if (hosts.has(key)) continue;
-    let chosen: string | undefined;
-    for (const node of sorted)
-      if (
-        mayCome(node) &&
-        (chosen === undefined || (loads.get(node) ?? 0) < (loads.get(chosen) ?? 0))
-      )
-        chosen = node;
+    const able = sorted.filter(mayCome);
+    const well = able.filter((node) => !isDown(node));
+    const [chosen] = (well.length > 0 ? well : able).toSorted(
+      (one, other) => (loads.get(one) ?? 0) - (loads.get(other) ?? 0),
+    );
     if (chosen !== undefined) give(key, chosen);
   }
   return hosts;

@@ -209,6 +209,7 @@ export class ClusterManager {
     this.#egressServices = new EgressServiceController({
       ...common,
       absentDaemon,
+      daemonOf: (node) => this.#heartbeats.holder(node),
       reach: (node) => this.#egressIps.reach(node),
     });
     this.#serviceAddresses = new ServiceAddressController(common);

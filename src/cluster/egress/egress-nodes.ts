@@ -124,6 +124,18 @@ export function whyDown(
   return network && down.networks.get(formatPrefix(network));
 }
 
+/** Why nothing leaves a node by its gateway, and which daemon says so; undefined where none does. */
+export function gatewayDown(
+  node: Node,
+): { readonly daemon: string; readonly why: string } | undefined {
+  const down = egressNetworksDown(node).value;
+  if (down === undefined) return undefined;
+  const [why] = egressNodeFacts(node).gatewayNetworks.flatMap(
+    (network) => down.networks.get(formatPrefix(network)) ?? [],
+  );
+  return why === undefined ? undefined : { daemon: down.daemon, why };
+}
+
 /** Addresses of an IPv4 network that nobody can have: its own, and that of everybody in it. */
 const reservedAddresses = (network: Prefix): readonly string[] =>
   network.family === 'v6' || network.length > 30

@@ -17,11 +17,13 @@ import type { EndpointSlice } from '../endpoints/endpoint-mirror.ts';
 import type { ClusterInformers } from '../informers.ts';
 import type { AbsentDaemon } from '../nodes/node-heartbeats.ts';
 import { WRITERS, type ClusterManagerSettings } from '../settings.ts';
+import { gatewayDown } from './egress-nodes.ts';
 import { isLost, type Reachability } from './egress-reachability.ts';
 import type { EgressProblem } from './egress-ip-outcome.ts';
 import {
   EGRESS_SERVICES_OFF,
   HOST_LABEL_PREFIX,
+  hostDown,
   hostLabel,
   isByNetwork,
   nodeSelectorOf,
@@ -35,6 +37,8 @@ export interface EgressServiceOptions {
   readonly settings: Pick<ClusterManagerSettings, 'cluster'>;
   /** Whether nobody does what the manager asks of a node. */
   readonly absentDaemon: (node: string) => AbsentDaemon | undefined;
+  /** Which daemon is that of a node, or was last. */
+  readonly daemonOf: (node: string) => string | undefined;
   /** Whether a node answers, where nodes are asked. */
   readonly reach: (node: string) => Reachability;
   readonly clock: Clock;
@@ -49,6 +53,8 @@ interface HostNode {
   readonly isReady: boolean;
   /** Labels of EgressServices that it has. */
   readonly hosted: readonly string[];
+  /** That nothing leaves it, why, and which daemon says so. */
+  readonly down: ReturnType<typeof gatewayDown>;
 }
 
 /** What is decided for one object. */
@@ -59,17 +65,19 @@ interface Decision {
   readonly problems: readonly EgressProblem[];
 }
 
-function hostNode({ metadata: { labels = {} }, status }: Node): HostNode {
+function hostNode(node: Node): HostNode {
+  const { labels = {} } = node.metadata;
   const all = Object.entries(labels).toSorted(([a], [b]) => (a < b ? -1 : 1));
   const isHosted = ([label]: readonly [string, string]): boolean =>
     label.startsWith(HOST_LABEL_PREFIX);
   return {
     labels: Object.fromEntries(all.filter((label) => !isHosted(label))),
     // A node that says nothing of being ready, as one of manifests, is.
-    isReady: (status?.conditions ?? []).every(
+    isReady: (node.status?.conditions ?? []).every(
       ({ type, status: is }) => type !== 'Ready' || is === 'True',
     ),
     hosted: all.filter(isHosted).map(([label]) => label),
+    down: gatewayDown(node),
   };
 }
 
@@ -220,10 +228,17 @@ export class EgressServiceController {
       decisions.set(key, {
         uid: egressService.metadata.uid,
         host: host ?? '',
-        problems: host === undefined ? [noSuitableNode(egressService, this.#isLocal(key))] : [],
+        problems: this.#problemsOf(egressService, host),
       });
     }
     this.#decisions = decisions;
+  }
+
+  #problemsOf(egressService: EgressService, host: string | undefined): readonly EgressProblem[] {
+    if (host === undefined)
+      return [noSuitableNode(egressService, this.#isLocal(objectKey(egressService.metadata)))];
+    const why = this.#whyDown(host);
+    return why === undefined ? [] : [hostDown(egressService, host, why)];
   }
 
   #requestOf(egressService: EgressService): HostRequest {
@@ -249,7 +264,14 @@ export class EgressServiceController {
       mayStay,
       // Who does nothing of what is asked is not chosen; packets may still pass where somebody did.
       mayCome: (name) => mayStay(name) && this.#options.absentDaemon(name) === undefined,
+      isDown: (name) => this.#whyDown(name) !== undefined,
     };
+  }
+
+  /** Why nothing leaves a node, by the word of the daemon that is there, or was last. */
+  #whyDown(name: string): string | undefined {
+    const down = this.#nodes.get(name)?.down;
+    return down?.daemon === this.#options.daemonOf(name) ? down?.why : undefined;
   }
 
   /** Those with ready ones; while there is none anywhere, with any: pods may have to send before they are ready. */

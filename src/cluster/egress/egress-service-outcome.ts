@@ -90,3 +90,13 @@ export const noSuitableNode = (egressService: EgressService, isLocal: boolean): 
   reason: 'NoSuitableNode',
   message: `no suitable node for selector: ${formatSelector(nodeSelectorOf(egressService)) || 'all nodes'}${isLocal ? ' that has endpoints of the service (externalTrafficPolicy: Local)' : ''}: ${NOTHING_LEAVES}`,
 });
+
+/** Its node is one that nothing leaves, as no other fits. */
+export const hostDown = (
+  { metadata }: EgressService,
+  host: string,
+  why: string,
+): EgressProblem => ({
+  reason: 'EgressNetworkDown',
+  message: `EgressService ${objectKey(metadata)}: nothing leaves its node ${host}: ${why}; no other node can have it: mend that, or let it select another node`,
+});

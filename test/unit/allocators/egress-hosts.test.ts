@@ -48,3 +48,19 @@ test('where none fits none is chosen; where one may stay, and not come, it stays
   expect(chosen([staying('n1')], ['n1'])).toEqual(['a/1 n1']);
   expect(chosen([staying('')], ['n1'])).toEqual([]);
 });
+
+test('one that nothing leaves is left where another fits, and has what no other can have', () => {
+  const down = (nodes: readonly string[], request: HostRequest): HostRequest => ({
+    ...request,
+    isDown: (node) => nodes.includes(node),
+  });
+  const nodes = ['n1', 'n2', 'n3'];
+  expect(chosen([down(['n1'], anywhere('a/1', 'n1')), anywhere('a/2', 'n2')], nodes)).toEqual([
+    'a/2 n2',
+    'a/1 n3',
+  ]);
+  expect(chosen([down(['n1'], anywhere('a/1'))], nodes)).toEqual(['a/1 n2']);
+  expect(chosen([down(nodes, anywhere('a/1', 'n3'))], nodes)).toEqual(['a/1 n3']);
+  expect(chosen([down(nodes, anywhere('a/1'))], nodes)).toEqual(['a/1 n1']);
+  expect(chosen([down(['n1'], on('a/1', ['n1'], 'n1'))], nodes)).toEqual(['a/1 n1']);
+});

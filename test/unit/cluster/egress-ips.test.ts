@@ -1,7 +1,7 @@
 /** EgressIPs in the cluster manager: which node gets which address, and what their owners are told. */
 import { Registry } from 'prom-client';
 import { expect, test } from 'vitest';
-import { LEASES, microTime, nodeLeaseName, type Lease } from '../../../src/api/node-lease.ts';
+import { LEASES, microTime, nodeLeaseName } from '../../../src/api/node-lease.ts';
 import { egressIPs, nodes, services } from '../../../src/api/kinds.ts';
 import type { EgressIP, LabelSelector, Node, Service } from '../../../src/api/types.ts';
 import type { NodeAnswer } from '../../../src/cluster/egress/egress-reachability.ts';
@@ -10,11 +10,11 @@ import type { HealthQuestion } from '../../../src/process/grpc-health.ts';
 import { StoreError } from '../../../src/store/store.ts';
 import {
   apply,
-  node,
   startManager,
   testSettings,
   type RunningManager,
 } from '../../support/cluster/cluster.ts';
+import { egressNode, heartbeat, saysDown } from '../../support/cluster/egress-nodes.ts';
 import { service as serviceOf } from '../../support/zone/services.ts';
 import { MemoryStore } from '../../support/cluster/memory-store.ts';
 
@@ -30,27 +30,6 @@ const egressIp = (name: string, ...addresses: readonly string[]): EgressIP => ({
   spec: { egressIPs: addresses, namespaceSelector: {} },
 });
 
-/** A node at 172.18.0.<last>, with a second card. */
-function egressNode(name: string, last: number, changes: Partial<Node> = {}): Node {
-  const address = `172.18.0.${last}/16`;
-  return {
-    ...node(name, {
-      'k8s.ovn.org/l3-gateway-config': JSON.stringify({
-        default: {
-          mode: 'shared',
-          'bridge-id': 'br-ex',
-          'interface-id': `br-ex_${name}`,
-          'mac-address': '02:42:ac:12:00:02',
-          'ip-addresses': [address],
-          'next-hops': ['172.18.0.1'],
-        },
-      }),
-      'k8s.ovn.org/node-primary-ifaddr': JSON.stringify({ ipv4: address }),
-      'k8s.ovn.org/host-cidrs': JSON.stringify([address, `10.9.0.${last}/24`]),
-    }),
-    ...changes,
-  };
-}
 const label = (store: MemoryStore, name: string, value: string | null = ''): Promise<Node> =>
   store.patch(nodes, name, { metadata: { labels: { [LABEL]: value } } }, { fieldManager: 'user' });
 const answersFor = (store: MemoryStore, name: string, ...addresses: string[]): Promise<Node> =>
@@ -60,17 +39,6 @@ const answersFor = (store: MemoryStore, name: string, ...addresses: string[]): P
     { metadata: { annotations: { [BRIDGE]: JSON.stringify(addresses) } } },
     { fieldManager: 'node' },
   );
-/** The heartbeat of a node's daemon. */
-const heartbeat = (name: string, at: string): Lease => ({
-  apiVersion: LEASES.apiVersion,
-  kind: LEASES.kind,
-  metadata: { name: nodeLeaseName(name), namespace: 'heddle' },
-  spec: {
-    holderIdentity: 'daemon',
-    leaseDurationSeconds: 40,
-    renewTime: microTime(Date.parse(at)),
-  },
-});
 const itemsOf = async (store: MemoryStore, name: string): Promise<readonly string[]> =>
   ((await store.get(egressIPs, name))?.status?.items ?? []).map(
     ({ node: where, egressIP }) => `${egressIP} ${where}`,
@@ -216,20 +184,6 @@ test('a node that is drained keeps what no other one can have', async () => {
   expect(await itemsOf(store, 'out')).toEqual(['172.18.0.100 n2']);
 });
 
-const DOWN = 'k8s.ovn.org/egress-networks-down';
-/** What a node says of networks by which nothing leaves it. */
-const saysDown = (
-  store: MemoryStore,
-  name: string,
-  networks: Readonly<Record<string, string>> | null,
-  daemon = 'daemon',
-): Promise<Node> =>
-  store.patch(
-    nodes,
-    name,
-    { metadata: { annotations: { [DOWN]: networks && JSON.stringify({ daemon, networks }) } } },
-    { fieldManager: 'node' },
-  );
 const SINCE = '2026-01-01T12:00:00Z';
 const GATEWAY_DOWN = { '172.18.0.0/16': 'uplink eth1 of br-ex has no carrier' };
 

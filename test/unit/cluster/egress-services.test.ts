@@ -6,6 +6,7 @@ import type { NodeAnswer } from '../../../src/cluster/egress/egress-reachability
 import { ManualClock } from '../../support/run/manual-clock.ts';
 import type { Node } from '../../../src/api/types.ts';
 import { apply, node, startManager } from '../../support/cluster/cluster.ts';
+import { egressNode, heartbeat, saysDown } from '../../support/cluster/egress-nodes.ts';
 import { MemoryStore } from '../../support/cluster/memory-store.ts';
 
 const LABEL = 'egress-service.k8s.ovn.org/';
@@ -99,6 +100,35 @@ test('a node that is not ready is left, its label goes first; one that comes bac
   await become(store, 'n1', 'True');
   await running.settled();
   expect(await hostOf(store, 'a/one')).toBe('n2');
+});
+
+test('a node by whose gateway nothing leaves is left while another one fits; where none does the owner is told', async () => {
+  const store = new MemoryStore();
+  await using running = startManager(store);
+  for (const [index, name] of ['n1', 'n2'].entries())
+    await apply(store, egressNode(name, index + 2), heartbeat(name, '2026-01-01T12:00:00Z'));
+  await apply(store, service('a/one'), egressService('a/one'));
+  await running.settled();
+  const says = async (name: string, why: string | undefined, daemon?: string): Promise<void> => {
+    await saysDown(store, name, why === undefined ? null : { '172.18.0.0/16': why }, daemon);
+    await running.settled();
+  };
+  expect(await hostOf(store, 'a/one')).toBe('n1');
+  // Of a daemon that is not the node's any more.
+  await says('n1', 'uplink eth1 of br-ex has no carrier', 'another');
+  expect(await hostOf(store, 'a/one')).toBe('n1');
+  await says('n1', 'uplink eth1 of br-ex has no carrier');
+  expect(await hostOf(store, 'a/one')).toBe('n2');
+  expect(await labelsOf(store)).toEqual(['n2 a-one']);
+  expect(told(store)).toEqual([]);
+  await says('n2', 'Open vSwitch has no bridge br-ex');
+  expect(await hostOf(store, 'a/one')).toBe('n2');
+  expect(told(store)).toEqual([
+    'one Warning EgressNetworkDown: EgressService a/one: nothing leaves its node n2: Open vSwitch has no bridge br-ex; no other node can have it: mend that, or let it select another node',
+  ]);
+  await says('n1', undefined);
+  expect(await hostOf(store, 'a/one')).toBe('n1');
+  expect(running.manager.problems()).toEqual([]);
 });
 
 test('a node that falls silent is left before it is not ready, unless nobody else is heard either, and is not chosen again before it answers', async () => {

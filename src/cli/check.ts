@@ -5,6 +5,7 @@ import type { TunnelEndReport, UnderlayReport } from '../node/chassis/underlay-r
 import { askOrLook } from './ask.ts';
 import { addSettings, configurationOf } from './options.ts';
 import { EXIT, print, printJson, printLines, table, tone } from './output.ts';
+import { underlayOf } from '../zone/zone-questions.ts';
 
 export function register(program: Command): void {
   addSettings(
@@ -29,7 +30,7 @@ async function check(configuration: Configuration, isJson: boolean): Promise<voi
     configuration,
     'underlay',
     ['node', 'tunnels', 'ends', 'peers', 'problems', 'notes'],
-    (runtime) => runtime.underlayReport(),
+    underlayOf,
   );
   if (isJson) printJson(report);
   else printUnderlay(report);

@@ -16,6 +16,7 @@ import {
   table,
   tone,
 } from './output.ts';
+import { dropsOf } from '../zone/zone-questions.ts';
 
 interface DropsOptions {
   readonly namespace?: string;
@@ -76,7 +77,7 @@ async function ask(
     patient,
     'drops',
     ['node', 'drops', 'networks', 'unread'],
-    (runtime) => runtime.drops(between, AbortSignal.timeout(patient.timeout)),
+    (runtime) => dropsOf(runtime, between, AbortSignal.timeout(patient.timeout)),
     { params: { seconds: between } },
   );
 }

@@ -21,6 +21,7 @@ import { printWho, whoReport } from './reach.ts';
 import { ConfigurationError } from '../process/configuration-error.ts';
 import { within } from '../process/waiting.ts';
 import { noPod } from '../zone/packet-ends.ts';
+import { originsOf, packetOf } from '../zone/zone-questions.ts';
 
 const HELP = `
 Asks the daemon of the node; without one it needs --node and --nb, for Southbound and flows of br-int --sb, and\nfor the host and its bridge --ovs.
@@ -132,7 +133,7 @@ async function explainOrigin(
     configuration,
     'explain',
     ['node', 'found', 'looked'],
-    (runtime) => within(configuration.timeout, (signal) => runtime.explain(asked, signal)),
+    (runtime) => within(configuration.timeout, (signal) => originsOf(runtime, asked, signal)),
     { params: { asked }, hasHost: false },
   );
   if (options.json === true) printJson({ source, ...answer });
@@ -167,7 +168,7 @@ async function explainPacket(
       of,
       'packet',
       ['node', 'verdict', 'legs'],
-      (runtime) => within(of.timeout, (signal) => runtime.packet(asked, signal)),
+      (runtime) => within(of.timeout, (signal) => packetOf(runtime, asked, signal)),
       { params: asked, hasHost: false },
     );
   };

@@ -5,6 +5,7 @@ import type { HostCounts, HostReport, HostUplink, NetworkOnHost } from '../node/
 import { askOrLook } from './ask.ts';
 import { addSettings, configurationOf } from './options.ts';
 import { EXIT, print, printJson, printLines, table, tone } from './output.ts';
+import { hostOf } from '../zone/zone-questions.ts';
 
 export function addShowNode(show: Command): void {
   addSettings(
@@ -28,7 +29,7 @@ async function showNode(configuration: Configuration, isJson: boolean): Promise<
     configuration,
     'host',
     ['node', 'networks', 'healthChecks', 'common'],
-    (runtime) => runtime.hostReport(),
+    hostOf,
   );
   if (isJson) printJson(report);
   else printHost(report);

@@ -12,6 +12,7 @@ import { planReport, statusReport } from '../views/zone-reports.ts';
 import type { ZoneRuntime } from './zone-runtime.ts';
 import { zoneReport, type ZoneReport } from './zone-status-writer.ts';
 import { controlMethods, type ZoneView } from './zone-view.ts';
+import { dropsOf, hostOf, originsOf, packetOf, underlayOf } from './zone-questions.ts';
 
 export interface DaemonState {
   /** Why the zone is not written at the moment, if so. */
@@ -87,12 +88,12 @@ function daemonView(runtime: ZoneRuntime, { notReady, ...loops }: DaemonState): 
     plan,
     // A daemon allocates as it goes: what it is about to change is what drifted.
     diff: plan,
-    host: () => ofHost(() => runtime.hostReport()),
-    underlay: () => ofHost(() => runtime.underlayReport()),
+    host: () => ofHost(() => hostOf(runtime)),
+    underlay: () => ofHost(() => underlayOf(runtime)),
     // It changes nothing and plans nothing: no pass has to wait for it.
-    explain: (asked, signal) => started(() => runtime.explain(asked, signal)),
-    packet: (asked, signal) => started(() => runtime.packet(asked, signal)),
-    drops: (seconds, signal) => started(() => runtime.drops(seconds, signal)),
+    explain: (asked, signal) => started(() => originsOf(runtime, asked, signal)),
+    packet: (asked, signal) => started(() => packetOf(runtime, asked, signal)),
+    drops: (seconds, signal) => started(() => dropsOf(runtime, seconds, signal)),
   };
 }
 

@@ -19,6 +19,7 @@ import { ProofPass, type ProvedZone } from './proof-pass.ts';
 import { StatusPass } from './status-pass.ts';
 import type { ZoneMetrics } from './zone-metrics.ts';
 import type { ZoneRuntime } from './zone-runtime.ts';
+import { dropCountsOf } from './zone-questions.ts';
 
 /** Changes within this time of each other are written together. */
 const DEBOUNCE = 10;
@@ -137,7 +138,7 @@ export class ZoneLoops {
         this.#hasPassed ? this.#statusPass.run(signal) : { wait: REVISIT, isBlocked: false },
     });
     const { dropsInterval } = runtime.configuration;
-    const counts = host === undefined || dropsInterval === 0 ? undefined : runtime.dropCounts();
+    const counts = host === undefined || dropsInterval === 0 ? undefined : dropCountsOf(runtime);
     const dropPass =
       counts &&
       new DropPass({

@@ -3,7 +3,6 @@
  * open it, wait for what they need, and let the zone controller do the rest.
  */
 import { ClusterManager } from '../cluster/manager.ts';
-import { readUnderlayDevices } from '../node/chassis/underlay-state.ts';
 import { NodePodAddresses } from '../addresses/node-pod-addresses.ts';
 import { DEFAULT_LEASE_NAME } from '../cluster/settings.ts';
 import type { ReplicaView } from 'ovsdb-client-ts';
@@ -20,16 +19,12 @@ import type { DropLimit } from '../store/event-writer.ts';
 import { Informers } from '../store/informers.ts';
 import type { Store } from '../store/store.ts';
 import { daemonIdentity, managerIdentity } from '../cluster-daemon/cluster-daemon.ts';
-import { tunnelsIn } from '../node/chassis/chassis-database.ts';
 import { otherSouthbound } from '../node/chassis/plan.ts';
 import type { ChassisReach } from '../node/chassis/chassis-watch.ts';
 import { ConfigurationError } from '../process/configuration-error.ts';
 import type { Configuration } from '../settings/configuration.ts';
 import type { PodTraces } from '../traces/pod-traces.ts';
-import { askedOrigin } from '../views/asked-origin.ts';
 import { distinctProblems } from '../views/distinct-problems.ts';
-import type { DropsReport } from '../views/drops.ts';
-import type { ExplainReport } from '../views/origin.ts';
 import { repairedHostRows, repairedRows } from '../views/repair-text.ts';
 import {
   openDatabase,
@@ -44,29 +39,17 @@ import type { HostChange } from '../node/node-agent.ts';
 import type { AnnouncedNetworksDown } from '../node/announcer/node-announcer.ts';
 import { askServers, hostServers } from '../node/dns/dns-query.ts';
 import { DnsForwarder, type DnsEvents } from '../node/dns/dns-forwarder.ts';
-import { OvnTrace } from '../node/programs/ovn-trace.ts';
-import { askedPacket, type PacketQuestion } from '../packets/asked-packet.ts';
-import type { PacketReport } from '../packets/packet-report.ts';
 import { revalidation } from '../node/programs/revalidation.ts';
 import { NameSource } from '../node/dns/name-source.ts';
 import { BfdSessions } from './bfd-sessions.ts';
 import type { FactSource } from '../node/fact-source.ts';
 import { ConnectionTables } from '../node/conntrack/connection-tables.ts';
 import { HostRouteSource } from '../node/linux/host-route-source.ts';
-import { hostReport, type HostReport } from '../node/report.ts';
-import {
-  missingHolds,
-  underlayReport,
-  type UnderlayReport,
-} from '../node/chassis/underlay-report.ts';
 import { egressProbing } from '../process/egress-probing.ts';
 import type { Logger } from '../process/logger.ts';
 import { objectSource, openStore, type OpenObjects } from '../settings/object-store.ts';
 import { configurationSequence } from './confirmation.ts';
 import { DriftReports } from './drift-reports.ts';
-import { DropCounts, droppedIn, type DropSource } from './drop-counters.ts';
-import { explained } from './explained.ts';
-import { explainedPacket } from './packet-explained.ts';
 import { followedObject } from './followed-object.ts';
 import { areNodesAsked, NodeEgressLease } from './node-egress-lease.ts';
 import { switchWatch } from '../node/programs/switch-watch.ts';
@@ -578,78 +561,6 @@ export class ZoneRuntime implements AsyncDisposable {
     if (foreign !== undefined) throw new ConfigurationError(foreign.flag, foreign.message);
     // Without a chassis nothing is built.
     this.#isOurs = chassis !== undefined;
-  }
-
-  /** What the host holds, as units want it, and where it differs. Throws ConfigurationError when the host is left alone. */
-  async hostReport(): Promise<HostReport> {
-    const { configuration, controller, facts } = this;
-    const host = this.#hostOrThrow();
-    const plans = await host.controller.plans(controller.hostMayBeWanted());
-    const { bridges } = host.uplink.read();
-    return hostReport(facts, configuration.host, controller.hostUnits(), plans, bridges);
-  }
-
-  /** How clean the network below is, as far as this node can tell. Throws ConfigurationError when the host is left alone. */
-  async underlayReport(): Promise<UnderlayReport> {
-    const { controller, facts } = this;
-    const host = this.#hostOrThrow();
-    const plans = await host.controller.plans(controller.hostMayBeWanted());
-    return underlayReport(facts, {
-      devices: readUnderlayDevices(host.namespace),
-      bridges: host.uplink.read(),
-      tunnels: tunnelsIn(host.openVswitch.replica),
-      strangers: await host.controller.strangersSeen(
-        facts.self.peek(facts.nodeName)?.gateway?.bridge,
-      ),
-      // What its flows are is not known meanwhile.
-      missing: [
-        ...(this.switchDown === undefined ? [] : [this.switchDown]),
-        ...missingHolds(plans),
-      ],
-    });
-  }
-
-  /** Where a row, a flow or a rule comes from, by its name, number or text. Throws ConfigurationError for what can't be asked. */
-  async explain(asked: string, signal: AbortSignal): Promise<ExplainReport> {
-    const answer = await explained(this, askedOrigin(asked), signal);
-    return { node: this.configuration.node, asked, ...answer };
-  }
-
-  /** What becomes of a packet, and why. Throws ConfigurationError for what can't be asked, and without a Southbound database. */
-  async packet(question: PacketQuestion, signal: AbortSignal): Promise<PacketReport> {
-    const asked = askedPacket(question);
-    const { configuration, facts, controller, northbound, southbound, host, store } = this;
-    const { sb: remotes, tls } = configuration;
-    const ovnTrace = remotes === undefined ? undefined : new OvnTrace({ remotes, tls });
-    const objects = store.objects;
-    const zone = { configuration, facts, controller, northbound, southbound, host };
-    return explainedPacket({ ...zone, objects, ovnTrace }, asked, signal);
-  }
-
-  /** What the node drops, by counters of flows. Throws ConfigurationError when the host is left alone. */
-  drops(seconds: number, signal: AbortSignal): Promise<DropsReport> {
-    return droppedIn(this.#dropSource(), seconds, signal);
-  }
-
-  /** The same again and again. Throws ConfigurationError when the host is left alone. */
-  dropCounts(): DropCounts {
-    return new DropCounts(this.#dropSource());
-  }
-
-  #dropSource(): DropSource {
-    const { ofctl } = this.#hostOrThrow();
-    const { configuration, facts, controller, northbound, southbound, host } = this;
-    return { configuration, facts, controller, northbound, southbound, host, ofctl };
-  }
-
-  #hostOrThrow(): OpenHost {
-    const { configuration, host } = this;
-    if (host === undefined)
-      throw new ConfigurationError(
-        '--ovs',
-        `is required: without the remote of its Open_vSwitch database the host of node ${configuration.node} is left alone`,
-      );
-    return host;
   }
 
   /** What is still to be done until ovn-controller has its settings, in words. */

@@ -273,7 +273,7 @@ describe.skipIf(withoutNamespace)('the kernel', () => {
     'the route of a packet is looked up by rules and tables, with what it comes by (%s)',
     ([family, own, subnet, destination, via, source, unknown]) => {
       const device = h0();
-      here.sysctls.write(`net/${family === 'v4' ? 'ipv4' : 'ipv6'}/conf/all/forwarding`, '1');
+      here.sysctls.write(`net/${family === 'v4' ? 'ipv4' : 'ipv6'}/conf/h0/forwarding`, '1');
       socket.change(addAddress({ device, address: own, flags: family === 'v4' ? 0 : 2 }));
       const route = { destination: subnet, table: 10007, hops: [{ via, device }] };
       socket.change(addRoute(route));

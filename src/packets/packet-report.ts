@@ -46,12 +46,14 @@ export interface Decided {
 }
 
 /** What leaves a bridge: by which port, and with which addresses. */
-interface Wire {
+export interface Wire {
   readonly bridge: string;
   /** Absent where the bridge forwards as a switch does, to whatever port it has learned. */
   readonly port?: string;
   readonly from: string;
   readonly to: string;
+  /** Of a bridge that tracks it: its conntrack zone, and the mark by which answers find their network. */
+  readonly connection?: { readonly zone: number; readonly mark: string };
 }
 
 /** Where the kernel of a node sends what it gets. */
@@ -102,6 +104,8 @@ export type LegEnd =
     }
   /** Leaves by the external bridge, or to a physical network. */
   | { readonly kind: 'outside'; readonly port: string; readonly wire?: Wire }
+  /** An answer from outside is given to the network that asked, by a patch port. */
+  | { readonly kind: 'returned'; readonly port: string }
   | { readonly kind: 'stopped'; readonly by: Decided; readonly isRefused: boolean }
   | { readonly kind: 'unknown'; readonly why: string };
 
@@ -175,6 +179,8 @@ export function legEndText(end: LegEnd): string {
       return `is handed to the kernel of this node at port ${end.port}${end.device === undefined ? '' : `, device ${end.device}`}${end.vrf === undefined ? '' : ` of VRF ${end.vrf}`}${routeText(end.route)}`;
     case 'outside':
       return end.wire === undefined ? `leaves by port ${end.port}` : wireText(end.wire);
+    case 'returned':
+      return `comes back to the network by ${end.port}, and to the pod by its connection`;
     case 'stopped':
       return `${end.isRefused ? 'is refused' : 'is dropped'} in ${end.by.stage}`;
     case 'unknown':
@@ -189,8 +195,8 @@ function routeText(route: HostRoute | undefined): string {
   return `, which sends it out of ${device}${via === undefined ? '' : ` via ${via}`} (table ${table})`;
 }
 
-const wireText = ({ bridge, port, from, to }: Wire): string =>
-  `leaves by ${port === undefined ? bridge : `${port} of ${bridge}`} as ${from} → ${to}`;
+const wireText = ({ bridge, port, from, to, connection }: Wire): string =>
+  `leaves by ${port === undefined ? bridge : `${port} of ${bridge}`} as ${from} → ${to}${connection === undefined ? '' : ` (conntrack zone ${connection.zone}, mark ${connection.mark})`}`;
 
 function decidedLines(decided: Decided): readonly string[] {
   const { kind, stage, text, origin } = decided;

@@ -228,7 +228,8 @@ function whySentence(one: Try, sender: Sender, meant: Meant): string {
           : object === 'cluster'
             ? `what keeps networks apart (${feature})`
             : closing(feature, by, sender, meant) || object;
-    const what = stop.direction === 'back' ? 'It arrives, and the answer' : 'It';
+    const sent = there.end.kind === 'outside' ? 'leaves' : 'arrives';
+    const what = stop.direction === 'back' ? `It ${sent}, and the answer` : 'It';
     return `${what} is ${isRefused ? 'refused' : 'dropped'} by ${who}.`;
   }
   if (there.end.kind === 'pod' && !there.end.isMeant)

@@ -14,7 +14,13 @@ import {
   type BridgeStep,
 } from '../packets/bridge-trace.ts';
 import { bridgeFlow, type Packet } from '../packets/microflow.ts';
-import { legEndText, type Decided, type Hop, type Leg } from '../packets/packet-report.ts';
+import {
+  legEndText,
+  type Decided,
+  type Hop,
+  type Leg,
+  type Wire,
+} from '../packets/packet-report.ts';
 import { originOfFlow } from './explained.ts';
 import type { Origins, OriginSource } from './origins.ts';
 
@@ -32,6 +38,15 @@ export interface BridgeSource extends OriginSource {
 const MOST_LOOKS = 32;
 const ANSWER = Array.from({ length: MOST_LOOKS }, () => '--ct-next=trk,est,rpl');
 
+/** Of whoever answers from outside: no flow looks at it. */
+const NEXT_HOP = '02:00:00:00:00:01';
+
+/** What a packet meets on one bridge. */
+interface BridgeTrace {
+  readonly steps: readonly BridgeStep[];
+  readonly outputs: readonly BridgeOutput[];
+}
+
 const isPatch = (port: LookedUpRow | undefined): boolean =>
   port !== undefined && textIn(port, 'type') === 'patch';
 
@@ -41,6 +56,8 @@ export class BridgeWalk {
   readonly #signal: AbortSignal;
   readonly #notes = new Set<string>();
   #ports: Promise<ReadonlyMap<string, LookedUpRow>> | undefined;
+  /** By which port of the bridge, and with which MAC address, something left. */
+  readonly #leaving = new Map<Wire, { readonly mac: string; readonly port: number }>();
 
   constructor(source: BridgeSource, origins: Origins, signal: AbortSignal) {
     this.#source = source;
@@ -48,7 +65,7 @@ export class BridgeWalk {
     this.#signal = signal;
   }
 
-  /** What could not be looked at, and what is known of answers. */
+  /** What could not be looked at. */
   get notes(): readonly string[] {
     return [...this.#notes];
   }
@@ -81,9 +98,7 @@ export class BridgeWalk {
       );
       return await this.#asBridgesGo(leg, readBridgeTrace(text), ports);
     } catch (error) {
-      if (!(error instanceof UnixctlError) && !(error instanceof BridgeTraceError)) throw error;
-      this.#signal.throwIfAborted();
-      this.#notes.add(`the flows of the bridges were not looked at: ${error.message}`);
+      this.#noteUnseen(error);
       return leg;
     }
   }
@@ -118,14 +133,104 @@ export class BridgeWalk {
     const kernel = { from, to, ...(mark === undefined ? {} : { mark }) };
     if (leg.end.kind === 'host') return { ...leg, end: this.#inKernel(leg.end, kernel) };
     if (leg.end.kind !== 'outside' || first === undefined) return leg;
-    this.#noteAnswer(beyond);
     if (out.port === LOCAL) {
       const end = { kind: 'host', port: out.bridge, device: out.bridge } as const;
       return { ...leg, hops, end: this.#inKernel(end, kernel) };
     }
     const port = ports.get(`${out.bridge} ${out.port}`);
     const name = port === undefined ? {} : { port: textIn(port, 'name') };
-    return { ...leg, hops, end: { ...leg.end, wire: { bridge: out.bridge, ...name, from, to } } };
+    const connection = connectionIn(beyond);
+    const tracked = connection === undefined ? {} : { connection };
+    const wire = { bridge: out.bridge, ...name, from, to, ...tracked };
+    const mac = /\bdl_src=([0-9a-f:]{17})/.exec(first.match)?.[1];
+    if (port !== undefined && mac !== undefined)
+      this.#leaving.set(wire, { mac, port: Number(out.port) });
+    return { ...leg, hops, end: { ...leg.end, wire } };
+  }
+
+  /**
+   * The answer to what left by a bridge that tracks it, as far as the network that it is for; undefined where that can't be followed. Its connection is not
+   * there yet: the flows after the lookup of it are asked with the zone and the mark that it will have.
+   */
+  async answered(there: Leg, packet: Packet): Promise<Leg | undefined> {
+    const { host } = this.#source;
+    const wire = there.end.kind === 'outside' ? there.end.wire : undefined;
+    const way = wire && this.#leaving.get(wire);
+    if (host === undefined || wire?.connection === undefined || way === undefined) return undefined;
+    const { bridge, from, to, connection } = wire;
+    const { fromPort, toPort } = packet;
+    const swapped = {
+      ...(toPort === undefined ? {} : { fromPort: toPort }),
+      ...(fromPort === undefined ? {} : { toPort: fromPort }),
+    };
+    const answer: Packet = {
+      inport: '',
+      fromMac: NEXT_HOP,
+      toMac: way.mac,
+      from: to,
+      to: from,
+      protocol: packet.protocol,
+      isAnswer: true,
+      ...swapped,
+    };
+    const flow = bridgeFlow(answer, way.port);
+    const ask = async (command: string, ...words: readonly string[]): Promise<BridgeTrace> =>
+      this.#traceOn(bridge, await host.vswitchd.run(command, [bridge, ...words], this.#signal));
+    try {
+      const comes = await ask('ofproto/trace', flow);
+      const [table] = comes.steps.flatMap(
+        ({ actions }) => /^ct\(.*\btable=(\d+)/.exec(actions[0] ?? '')?.[1] ?? [],
+      );
+      const known = `ct_state=trk|est|rpl,ct_zone=${connection.zone},ct_mark=${connection.mark}`;
+      const goes =
+        table === undefined
+          ? comes
+          : await ask('ofproto/trace-packet-out', `${flow},${known}`, `resubmit(,${table})`);
+      return await this.#answerLeg(wire, goes);
+    } catch (error) {
+      this.#noteUnseen(error);
+      return undefined;
+    }
+  }
+
+  async #answerLeg(wire: Wire, { steps, outputs }: BridgeTrace): Promise<Leg | undefined> {
+    const ports = (await this.#ports) ?? new Map<string, LookedUpRow>();
+    const [out] = outputs;
+    const last = steps.at(-1);
+    if (last === undefined) return undefined;
+    const leg = { direction: 'back', from: wire.to, to: wire.from } as const;
+    const from = wire.port === undefined ? {} : { in: wire.port };
+    if (out === undefined) {
+      const by = await this.#decided('drops', last);
+      const hop = { datapath: wire.bridge, ...from, decisions: [] };
+      return { ...leg, hops: [hop], end: { kind: 'stopped', isRefused: false, by } };
+    }
+    const port = nameOf(out, ports);
+    const passes = await this.#decided('passes', out.by, `out of ${port}`);
+    const hop = { datapath: wire.bridge, ...from, out: port, decisions: [passes] };
+    const end: Leg['end'] = isPatch(ports.get(`${out.bridge} ${out.port}`))
+      ? { kind: 'returned', port }
+      : { kind: 'host', port: wire.bridge, device: wire.bridge };
+    return { ...leg, hops: [hop], end };
+  }
+
+  #traceOn(bridge: string, text: string): BridgeTrace {
+    const events = readBridgeTrace(text);
+    return {
+      steps: events.filter(
+        (event): event is BridgeStep => event.kind === 'flow' && event.bridge === bridge,
+      ),
+      outputs: events.filter(
+        (event): event is BridgeOutput => event.kind === 'output' && event.bridge === bridge,
+      ),
+    };
+  }
+
+  /** Throws what is no failure of Open vSwitch. */
+  #noteUnseen(error: unknown): void {
+    if (!(error instanceof UnixctlError) && !(error instanceof BridgeTraceError)) throw error;
+    this.#signal.throwIfAborted();
+    this.#notes.add(`the flows of the bridges were not looked at: ${error.message}`);
   }
 
   /** What the kernel's routes make of what it gets; its nftables are not looked at. */
@@ -207,22 +312,21 @@ export class BridgeWalk {
       ...(origin === undefined ? {} : { origin }),
     };
   }
+}
 
-  /** An answer finds its network by the mark of its connection, which can't be followed before there is one. */
-  #noteAnswer(beyond: readonly BridgeStep[]): void {
-    for (const { bridge, actions } of beyond) {
-      const text = actions.join(' ');
-      const zone = /\bct\(commit[^)]*?\bzone=(\d+)/.exec(text)?.[1];
-      const mark =
-        /(?:set_field:(0x[0-9a-f]+|\d+)(?:\/0x[0-9a-f]+)?->ct_mark|load:(0x[0-9a-f]+|\d+)->NXM_NX_CT_MARK)/.exec(
-          text,
-        );
-      if (zone !== undefined && mark !== null)
-        this.#notes.add(
-          `an answer comes back to the network by its connection, which ${bridge} keeps in conntrack zone ${zone} with mark ${mark[1] ?? mark[2]}`,
-        );
-    }
-  }
+/** How a bridge tracks what it sends out. */
+function connectionIn(steps: readonly BridgeStep[]): Wire['connection'] {
+  const found = steps.flatMap(({ actions }) => {
+    const text = actions.join(' ');
+    const zone = /\bct\(commit[^)]*?\bzone=(\d+)/.exec(text)?.[1];
+    const [, set, loaded] =
+      /(?:set_field:(0x[0-9a-f]+|\d+)(?:\/0x[0-9a-f]+)?->ct_mark|load:(0x[0-9a-f]+|\d+)->NXM_NX_CT_MARK)/.exec(
+        text,
+      ) ?? [];
+    const mark = set ?? loaded;
+    return zone === undefined || mark === undefined ? [] : [{ zone: Number(zone), mark }];
+  });
+  return found.at(-1);
 }
 
 /** The mark that the packet has in the kernel, where a flow gives it one. */

@@ -143,7 +143,8 @@ class PacketWalk {
       const logical = await this.#leg('there', events, way.from, target.address);
       const there = isHere ? await this.#bridges.followed(logical, packet) : logical;
       const known = tries.find((one) => JSON.stringify(one.there) === JSON.stringify(there));
-      const back = known === undefined ? await this.#back(there, [...endpoints]) : known.back;
+      const back =
+        known === undefined ? await this.#back(there, [...endpoints], packet) : known.back;
       tries.push(back === undefined ? { there } : { there, back });
       if (endpoints.size > 1 && arrivedAt(tries).size >= endpoints.size) break;
     }
@@ -255,7 +256,9 @@ class PacketWalk {
   }
 
   /** The answer of whom the packet arrived at; undefined where it arrived at nobody who was meant. */
-  async #back({ end, hops }: Leg, endpoints: readonly string[]): Promise<Leg | undefined> {
+  async #back(there: Leg, endpoints: readonly string[], sent: Packet): Promise<Leg | undefined> {
+    const { end, hops } = there;
+    if (end.kind === 'outside') return this.#bridges.answered(there, sent);
     if (end.kind !== 'pod' || !end.isMeant) return undefined;
     const { way, target } = this.#walk;
     const pod = target.pod ?? (await this.#podCalled(end.object));

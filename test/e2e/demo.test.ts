@@ -106,7 +106,8 @@ describe.skipIf(whyNoLab !== undefined)(
       expect(said).toMatch(/^There, on node n1: 10\.20\.[^]*^There, on node n2: 10\.20\./m);
       expect(code).toBe(0);
       const [outside, way] = await explained(`${OUTSIDE.v4}:8080`);
-      expect(way).toContain(`leaves by eth0 of breth0 as 172.18.0.11 → ${OUTSIDE.v4}`);
+      expect(way).toContain(`leaves by eth0 of breth0 as 172.18.0.11 → ${OUTSIDE.v4} (conntrack`);
+      expect(way).toContain('comes back to the network by patch-breth0_blue_l3net_n1-to-br-int');
       expect(outside).toBe(2);
       const apart = await explained('green/web-2:8080');
       expect(apart[1]).toContain('Pod blue/web-1 → green/web-2:8080: does not reach\n');

@@ -77,8 +77,8 @@ export function bridgeFlow(packet: Packet, port: number): string {
       ? [icmp, `${type}=${isAnswer ? reply : request}`, `${type.replace('type', 'code')}=0`]
       : [
           ip === 'ip4' ? protocol : `${protocol}6`,
-          `tp_src=${portIn(packet.fromPort)}`,
-          `tp_dst=${portIn(packet.toPort)}`,
+          `${protocol}_src=${portIn(packet.fromPort)}`,
+          `${protocol}_dst=${portIn(packet.toPort)}`,
         ];
   return [
     kind,

@@ -148,6 +148,8 @@ describe.skipIf(whyNoNamespace !== undefined)('a packet on the bridges of a node
 
   test.for([
     ['tcp', PACKET],
+    ['udp', { ...PACKET, protocol: 'udp' }],
+    ['sctp', { ...PACKET, protocol: 'sctp' }],
     ['icmp', { ...PACKET, protocol: 'icmp' }],
   ] as const)('its answer comes back to the network by its connection (%s)', async ([, packet]) => {
     const bridges = walk();
@@ -165,6 +167,20 @@ describe.skipIf(whyNoNamespace !== undefined)('a packet on the bridges of a node
     expect(ownerOf(decided?.origin)).toBe('UserDefinedNetwork blue/l3net');
     expect(bridges.notes).toEqual([]);
   });
+
+  test.for(['tcp', 'udp', 'sctp', 'icmp'] as const)(
+    'is taken by ovs-vswitchd in IPv6, too (%s)',
+    async (protocol) => {
+      const packet: Packet = { ...PACKET, protocol, from: 'fd20::3', to: '2001:db8::9' };
+      const leg: Leg = { ...OUTSIDE, from: packet.from, to: packet.to };
+      await flow(`ipv6,in_port=${POD_PORT},actions=drop`);
+      const bridges = walk();
+      expect((await bridges.followed(leg, packet)).end).toMatchObject({
+        by: { match: `ipv6,in_port=${POD_PORT}`, place: 'bridge br-int' },
+      });
+      expect(bridges.notes).toEqual([]);
+    },
+  );
 
   test('its answer is stopped where a flow of the external bridge drops that', async () => {
     const drop = `cookie=0x77,table=1,priority=9000,ct_mark=${MARK},actions=drop`;

@@ -195,7 +195,7 @@ async function explainPacket(
 async function nodeOfPod(configuration: Configuration, asked: ObjectName): Promise<string> {
   const { namespace, name } = asked;
   await using opened = await openStore(objectSource(configuration, process.env), { dryRun: true });
-  return within(configuration.timeout, async (signal) => {
+  return await within(configuration.timeout, async (signal) => {
     const found = await opened.objects.get(pods, `${namespace}/${name}`, signal);
     if (found === undefined) throw await noPod(opened, asked, 'POD', signal);
     const node = found.spec.nodeName ?? '';

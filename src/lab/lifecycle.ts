@@ -106,7 +106,7 @@ export async function up(options: UpOptions): Promise<LabRecord> {
     await remove(name);
   }
   await prepare(kind, progress);
-  return start(name, options);
+  return await start(name, options);
 }
 
 async function start(name: string, options: UpOptions): Promise<LabRecord> {

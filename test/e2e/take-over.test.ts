@@ -297,7 +297,7 @@ describe.skipIf(whyNoLab !== undefined)(
         WAITING,
       );
       await outside.forget();
-      return during(what);
+      return await during(what);
     };
     /** True when all rows of ours are, whatever else there is. */
     const isAdopted = async (node: NodeName): Promise<boolean> =>

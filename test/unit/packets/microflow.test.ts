@@ -55,7 +55,9 @@ describe('the expression', () => {
     expect(bridgeFlow({ ...echo, isAnswer: true }, 7)).toBe(
       'icmp6,in_port=7,dl_src=0a:58:0a:14:00:05,dl_dst=0a:58:0a:14:00:01,ipv6_src=fd00::5,ipv6_dst=fd00::6,nw_ttl=64,icmpv6_type=129,icmpv6_code=0',
     );
-    expect(bridgeFlow({ ...echo, protocol: 'sctp' }, 7)).toMatch(/^sctp6,.*,sctp_src=32768,sctp_dst=80$/);
+    expect(bridgeFlow({ ...echo, protocol: 'sctp' }, 7)).toMatch(
+      /^sctp6,.*,sctp_src=32768,sctp_dst=80$/,
+    );
   });
 
   test.each<readonly [string, Partial<Packet>, number]>([

@@ -42,8 +42,8 @@ const LONG_INTEGRATION = [
 const ALONE = 'test/e2e/kubernetes/install.test.ts';
 /**
  * What is left to `--release`: minutes each of programs that are ended, restarted and exchanged while every packet is counted, of egress addresses
- * and machines that move, of the whole matrix on an emulated processor, of all cases of policies and services (the installation on Kubernetes runs upstream's), of next hops outside, of floods and
- * random requests of tenants, and of an image that is built twice.
+ * and machines that move, of the whole matrix on an emulated processor, of all cases of policies and services (the installation on Kubernetes runs
+ * upstream's), of next hops outside, of floods and random requests of tenants, and of an image that is built twice.
  */
 const OF_RELEASE = [
   'e2e/egress-failover',

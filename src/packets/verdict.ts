@@ -208,7 +208,7 @@ const identityOf = ({ origin, stage, match }: Decided): string =>
 
 function beyondOvn({ place, text }: Decided, object: string | undefined): string {
   if (place === 'kernel') return `the kernel of the node, which ${text}`;
-  return `a flow of ${place}${text === undefined ? '' : `, ${text}`}${object === undefined ? '' : `; it is there for ${object}`}`;
+  return `a flow of ${place}${text === undefined ? '' : `, ${text}`}${object === undefined ? '' : `; it is there for ${object === 'cluster' ? 'all networks' : object}`}`;
 }
 
 function whySentence(one: Try, sender: Sender, meant: Meant): string {
@@ -263,6 +263,8 @@ interface Stop {
 
 /** The smallest change that would let it pass what stops it, in the words of objects; undefined where none is known. */
 function remedyOf({ by }: Stop, sender: Sender, meant: Meant): string | undefined {
+  // What a bridge or the kernel drops is not what the row says: another object changes nothing of it.
+  if (by.place !== undefined) return undefined;
   const feature = featureOfOrigin(by.origin) ?? '';
   const object = ownerOf(by.origin) ?? '';
   const what =

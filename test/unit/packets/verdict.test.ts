@@ -299,3 +299,49 @@ describe('can not be decided on this node', () => {
     expect(on('red_net')).toMatchObject({ verdict: "can't be decided here", passesHere: true });
   });
 });
+
+describe('what is not in OVN', () => {
+  test.each([
+    [
+      'bridge br-int',
+      'Service red/db',
+      'It is dropped by a flow of bridge br-int; it is there for Service red/db.',
+    ],
+    [
+      'bridge br-ex',
+      'cluster',
+      'It is dropped by a flow of bridge br-ex; it is there for all networks.',
+    ],
+  ])('a flow of %s is named, and no object would let the packet through', (place, object, why) => {
+    const by = { ...stop('services/cluster', object), place };
+    expect(judge([there(stopped(by))])).toMatchObject({
+      verdict: 'does not reach',
+      why,
+      stoppedBy: [by],
+      remedies: [],
+    });
+  });
+
+  test('the kernel says why', () => {
+    const by = {
+      kind: 'drops',
+      stage: 'routing',
+      match: '',
+      place: 'kernel',
+      text: 'has no route to it',
+    } as const;
+    expect(judge([there(stopped(by))])).toMatchObject({
+      verdict: 'does not reach',
+      why: 'It is dropped by the kernel of the node, which has no route to it.',
+      remedies: [],
+    });
+  });
+
+  test('an answer from outside that a bridge drops does not come back', () => {
+    const by = { ...stop('', 'UserDefinedNetwork blue/net'), place: 'bridge br-ex' };
+    expect(judge([andBack({ kind: 'outside', port: 'br-ex_n1' }, stopped(by))])).toMatchObject({
+      verdict: 'does not reach',
+      why: 'It leaves, and the answer is dropped by a flow of bridge br-ex; it is there for UserDefinedNetwork blue/net.',
+    });
+  });
+});

@@ -10,6 +10,9 @@ import type { KubernetesClient } from './kubernetes-client.ts';
 /** Each cluster makes this namespace for itself, once; its uid is what programs know clusters by. A backup of etcd has it, too. */
 const NAMESPACE = 'kube-system';
 
+/** Milliseconds. No API server is given another etcd and its own back within it. */
+const RECENT = 1000;
+
 interface Asked {
   /** Milliseconds on the clock that only goes forward. */
   readonly begin: number;
@@ -32,8 +35,20 @@ export class ClusterIdentity {
   }
 
   /**
-   * To be called with the time before something was read, and before that is used. Rejects as `unavailable` where another cluster answers. Kinds that are
-   * read together ask once.
+   * What `read` reads, where the cluster is the same before and after: one that comes back in between must not vouch for what another one answered.
+   * Rejects as `unavailable` otherwise.
+   */
+  async around<T>(read: () => Promise<T>): Promise<T> {
+    const since = this.#clock.monotonic();
+    if (this.#known !== undefined) await this.check(since - RECENT);
+    const answer = await read();
+    await this.check(since);
+    return answer;
+  }
+
+  /**
+   * Rejects as `unavailable` where another cluster answers, by an answer that was asked for at `since` or later (milliseconds on the clock that only goes
+   * forward). Kinds that are read together ask once.
    */
   async check(since: number): Promise<void> {
     if (this.#isForbidden) return;

@@ -69,9 +69,9 @@ export class KubernetesStore implements Store {
     selection: Selection = {},
   ): Promise<readonly T[]> {
     const { page } = this.#timing;
-    const since = this.#clock.monotonic();
-    const { items } = await listAll(this.#client, kind, page, selection, this.#until(signal));
-    await this.#cluster.check(since);
+    const { items } = await this.#cluster.around(() =>
+      listAll(this.#client, kind, page, selection, this.#until(signal)),
+    );
     return items.flatMap((item) => {
       const read = readStored(kind, item);
       return read.kind === 'value' ? [read.value] : [];

@@ -48,7 +48,7 @@ const SHORT_WATCH = 1000;
 export interface ListWatchOptions {
   readonly selection: Selection;
   readonly client: KubernetesClient;
-  readonly cluster: Pick<ClusterIdentity, 'check'>;
+  readonly cluster: Pick<ClusterIdentity, 'around' | 'check'>;
   readonly clock: Clock;
   readonly random: () => number;
   readonly timing: WatchTiming;
@@ -257,16 +257,10 @@ export class ListWatch<T extends KubeObject> {
   }
 
   async #list(signal: AbortSignal): Promise<void> {
-    const { client, clock, cluster, timing, selection } = this.#options;
-    const since = clock.monotonic();
-    const { items, resourceVersion } = await listAll(
-      client,
-      this.#kind,
-      timing.page,
-      selection,
-      signal,
+    const { client, cluster, timing, selection } = this.#options;
+    const { items, resourceVersion } = await cluster.around(() =>
+      listAll(client, this.#kind, timing.page, selection, signal),
     );
-    await cluster.check(since);
     const gone = new Map(this.#known);
     for (const item of items) {
       gone.delete(objectKey(item.metadata));

@@ -255,6 +255,47 @@ describe('an API server that answers with the data of another cluster', () => {
     await watching;
   });
 
+  test('takes nothing away either where its own is back between its list and the question whose list that was', async () => {
+    const { clock, age } = notingClock();
+    const state = { cluster: 'A', pods: [podOf('x')] };
+    let version = '10';
+    // Whatever B is asked is the last that it answers.
+    const answering = <T>(answer: T): T => {
+      if (state.cluster === 'B') {
+        Object.assign(state, { cluster: 'A', pods: [podOf('x')] });
+        version = '12';
+      }
+      return answer;
+    };
+    await using api = await startApiStub({
+      clock,
+      cluster: () => answering([cluster(state.cluster)]),
+    });
+    api.answers.set('/api/v1/pods', () =>
+      answering({
+        status: 200,
+        body: { metadata: { resourceVersion: version }, items: state.pods },
+      }),
+    );
+    const seen: string[] = [];
+    const stop = new AbortController();
+    const watching = api.store.watch(
+      pods,
+      (event) => seen.push('object' in event ? `${event.type} x` : event.type),
+      stop.signal,
+    );
+    await expect.poll(() => seen).toEqual(['added x', 'synced']);
+    age(10_000);
+    await api.whileAway(async () => {
+      await expect.poll(() => seen).toContain('stalled');
+      Object.assign(state, { cluster: 'B', pods: [] });
+    });
+    await expect.poll(() => seen.filter((event) => event !== 'stalled')).toHaveLength(4);
+    expect(seen.filter((event) => event !== 'stalled').slice(2)).toEqual(['modified x', 'synced']);
+    stop.abort();
+    await watching;
+  });
+
   test('is not known where namespaces may not be read, or none is there: its answers count', async () => {
     for (const answer of [[], undefined]) {
       const { clock, age } = notingClock();

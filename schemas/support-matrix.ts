@@ -36,13 +36,21 @@ export interface Feature {
 
 const MATRIX = 'support/lab/matrix';
 const NO_SERVICES = 'secondary networks have no services';
-const NO_WAY_OUT = 'a secondary network has no gateway: pods leave by their primary one';
+const NO_WAY_OUT = 'a secondary Layer2 network has no gateway: pods leave by their primary one';
+const BY_PRIMARY = 'it is about what leaves by the primary interface';
 const NOT_FLAT = 'an address belongs to its node: elsewhere it is another one';
 const UNDERLAY = 'pods leave by the physical network itself';
-const noWayOut = [
-  { on: [SECONDARY3, SECONDARY2], why: NO_WAY_OUT },
+const flatWaysOut = [
+  { on: [SECONDARY2], why: NO_WAY_OUT },
   { on: [LOCALNET], why: UNDERLAY },
 ];
+const GATEWAYS = 'e2e/secondary-networks.test';
+/** By a gateway that the network has been given. */
+const onSecondary3 = (proof: Proof, ...by: Support['by']): Support => ({
+  on: [SECONDARY3],
+  proof,
+  by,
+});
 const inMatrix = (test: string): Support => ({
   on: GATEWAY,
   proof: 'packets',
@@ -54,11 +62,19 @@ const service = (name: string, page: string, ...by: Support['by']): Feature => (
   works: [{ on: GATEWAY, proof: 'packets', by }],
   not: [{ on: SECONDARY, why: NO_SERVICES }],
 });
-const egress = (name: string, page: string, ...by: Support['by']): Feature => ({
+const egress = (
+  name: string,
+  page: string,
+  by: Support['by'],
+  secondary?: Support,
+): Feature => ({
   name,
   page,
-  works: [{ on: GATEWAY, proof: 'packets', by }],
-  not: noWayOut,
+  works: [{ on: GATEWAY, proof: 'packets', by }, ...(secondary === undefined ? [] : [secondary])],
+  not: [
+    ...flatWaysOut,
+    ...(secondary === undefined ? [{ on: [SECONDARY3], why: BY_PRIMARY }] : []),
+  ],
 });
 
 export const FEATURES: readonly Feature[] = [
@@ -121,17 +137,18 @@ export const FEATURES: readonly Feature[] = [
     ],
   },
   {
-    name: 'the outside, with the address of the node',
-    page: 'topology.md',
+    name: 'the outside, with the address of the node; on secondary networks by a gateway that they are given',
+    page: 'topology.md#a-gateway-of-a-secondary-network',
     works: [
       inMatrix('a host outside is reached from every node, and sees the node'),
+      onSecondary3('packets', [GATEWAYS, 'a secondary network with a gateway leads out']),
       {
         on: [LOCALNET],
         proof: 'packets',
         by: [['e2e/topologies.test', 'pods of a localnet network reach a host outside on their VLAN']],
       },
     ],
-    not: [{ on: [SECONDARY3, SECONDARY2], why: NO_WAY_OUT }],
+    not: [{ on: [SECONDARY2], why: NO_WAY_OUT }],
   },
   service('cluster IPs', 'topology.md#services', [MATRIX, 'a cluster IP is answered by the pod']),
   service(
@@ -258,8 +275,11 @@ export const FEATURES: readonly Feature[] = [
   egress(
     'EgressFirewall',
     'api.md#egressfirewall',
-    ['e2e/egress-firewall.test', 'the first rule that is about a packet decides'],
-    ['e2e/egress-firewall.test', 'what denies everything leaves'],
+    [
+      ['e2e/egress-firewall.test', 'the first rule that is about a packet decides'],
+      ['e2e/egress-firewall.test', 'what denies everything leaves'],
+    ],
+    onSecondary3('packets', [GATEWAYS, 'an EgressFirewall of the namespace is in force']),
   ),
   {
     name: 'names in EgressFirewalls: exact ones; wildcards',
@@ -275,24 +295,32 @@ export const FEATURES: readonly Feature[] = [
         proof: 'packets',
         by: [['e2e/host.test', 'names in EgressFirewalls are in force before pods of all are told']],
       },
+      onSecondary3('rows', [
+        'unit/topology/egress/firewall.test',
+        'on a secondary network with a gateway too',
+      ]),
     ],
-    not: noWayOut,
+    not: flatWaysOut,
   },
-  egress('EgressIP, also by another network card', 'api.md#egressip', [
-    'support/lab/egress-ips',
-    'pods of the node that has it, and of others, leave with it, on every network',
-  ]),
+  egress(
+    'EgressIP, also by another network card',
+    'api.md#egressip',
+    [
+      [
+        'support/lab/egress-ips',
+        'pods of the node that has it, and of others, leave with it, on every network',
+      ],
+    ],
+    onSecondary3('packets', [GATEWAYS, 'pods of two nodes leave it with an EgressIP']),
+  ),
   egress('EgressIP for some destinations', 'api.md#for-some-destinations-alone', [
-    'e2e/egress-classes.test',
-    'what is for the class leaves with its address',
+    ['e2e/egress-classes.test', 'what is for the class leaves with its address'],
   ]),
   egress('EgressService', 'api.md#egressservice', [
-    'e2e/egress-service.test',
-    'pods of the chosen node, and of others, leave with the address',
+    ['e2e/egress-service.test', 'pods of the chosen node, and of others, leave with the address'],
   ]),
   egress('AdminPolicyBasedExternalRoute', 'api.md#adminpolicybasedexternalroute', [
-    'e2e/external-routes.test',
-    'with two they leave by both',
+    ['e2e/external-routes.test', 'with two they leave by both'],
   ]),
   {
     name: 'EgressQoS; NetworkQoS',

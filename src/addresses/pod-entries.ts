@@ -17,6 +17,7 @@ import type { FamilyCidrs } from '../api/nad/network-config.ts';
 import type { PodNetwork, PodRoute } from '../api/annotations/pod-annotations.ts';
 import type { ClusterSettings } from '../model/model.ts';
 import type { WantedAttachment } from '../model/rules/pod-plan.ts';
+import { routesOfNad } from '../api/nad/secondary-gateway.ts';
 
 export interface PodEntryInput {
   readonly attachment: WantedAttachment;
@@ -54,7 +55,9 @@ function destinations(
   }
   const { topology, subnets, joinSubnets } = nad.config;
   const own = topology === 'layer3' ? same(subnets.map(({ cidr }) => cidr)) : [];
-  return role === 'primary' ? [...own, ...services, ...ofFamily(joinSubnets, family)] : own;
+  return role === 'primary'
+    ? [...own, ...services, ...ofFamily(joinSubnets, family)]
+    : [...own, ...same(routesOfNad(nad, settings) ?? [])];
 }
 
 /** The address from which a pod sees itself when it calls a service that it serves. */
@@ -78,8 +81,10 @@ function gatewayOf(input: PodEntryInput, address: InterfaceAddress): Address | u
 
 export function podEntry(input: PodEntryInput): PodNetwork {
   const { attachment, addresses, settings, defaultRouteElsewhere, macAddress, tunnelId } = input;
-  const { role, request } = attachment;
+  const { role, request, nad } = attachment;
   const gateways: string[] = [];
+  const hasWayOut = nad !== undefined && routesOfNad(nad, settings) !== undefined;
+  const asked = new Set(request.defaultRoute.map(familyOf));
   const routes: PodRoute[] = [];
   let lla: string | undefined;
   for (const address of addresses) {
@@ -88,14 +93,18 @@ export function podEntry(input: PodEntryInput): PodNetwork {
     const nextHop = formatAddress(gateway);
     for (const dest of destinations(attachment, address.family, settings))
       routes.push({ dest, nextHop });
-    if (role === 'primary' && !defaultRouteElsewhere.has(address.family)) gateways.push(nextHop);
-    if (attachment.nad?.config.topology === 'layer2' && address.family === 'v6')
+    // Which part of a Layer3 network a node has nobody knows who writes the pod: of a gateway that is asked for the family counts.
+    const isDefault =
+      role === 'primary' ? !defaultRouteElsewhere.has(address.family) : asked.has(address.family);
+    if (isDefault) gateways.push(nextHop);
+    if (nad?.config.topology === 'layer2' && address.family === 'v6')
       lla = linkLocalOfMac(macOfAddress(firstGateway(input) ?? gateway));
   }
   return {
     addresses: addresses.map(formatInterfaceAddress),
     macAddress,
-    gateways: role === 'secondary' ? requestedGateways(request.defaultRoute) : gateways,
+    gateways:
+      role === 'secondary' && !hasWayOut ? requestedGateways(request.defaultRoute) : gateways,
     routes,
     role,
     ...(lla === undefined ? {} : { ipv6LlaGateway: lla }),

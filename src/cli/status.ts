@@ -339,13 +339,13 @@ function printNetwork(network: NetworkOverview, connections: readonly ConnectOve
       ['NODE', 'SUBNETS', 'STATE', 'SWITCH', 'GATEWAY ROUTER'],
       network.nodes.map(({ node, subnets, state }) => {
         const name = network.name as NetworkName;
-        const { topology, role } = network;
+        const { topology, role, isOptedIn } = network;
         return [
           node,
           subnets.join(' ') || '-',
           tone(state, STATE_TONES[state]),
           topology === undefined ? '-' : podSwitch({ name, topology }, node),
-          role === 'primary' ? gatewayRouter(ovnPrefix(name), node) : '-',
+          role === 'primary' || isOptedIn === true ? gatewayRouter(ovnPrefix(name), node) : '-',
         ];
       }),
     ),

@@ -14,6 +14,7 @@ import {
   namesLabelProblem,
   NETWORK_NAMES_LABEL,
   PRIMARY_NETWORK_LABEL,
+  SECONDARY_GATEWAY,
   SERVICE_POOL,
 } from '../api/annotations/network-annotations.ts';
 import type { ClusterAddressing } from '../api/nad/network-config.ts';
@@ -30,6 +31,7 @@ import { V1 } from '../api/conversion/conversion.ts';
 import type { ClusterSettings } from '../model/model.ts';
 import { objectKindOf } from '../model/read/object-kinds.ts';
 import { targetNamespaces, unsupportedNetwork } from '../cluster/networks/network-objects.ts';
+import { gatewayProblem } from '../cluster/networks/network-gateways.ts';
 import { poolProblem } from '../cluster/networks/network-pools.ts';
 import { about, aboutField, placeOf, REFUSED } from './manifest-findings.ts';
 import { egressFindings } from './validate-egress.ts';
@@ -238,17 +240,23 @@ const uselessLabels = (documents: readonly ManifestDocument[]): ManifestError[] 
     );
   });
 
-/** Networks with a pool for services that can't be used. */
-const uselessPools = (
+/** Networks with a pool for services, or a gateway, that can't be used. */
+const uselessAnnotations = (
   documents: readonly ManifestDocument[],
   settings: ClusterSettings,
 ): ManifestError[] =>
   documents.flatMap((document) => {
     const network = asNetwork(document);
-    const problem = network === undefined ? undefined : poolProblem(network, settings);
-    return problem === undefined
-      ? []
-      : [about(document, problem, document.positionOf(['metadata', 'annotations', SERVICE_POOL]))];
+    if (network === undefined) return [];
+    const problems: readonly (readonly [key: string, problem: string | undefined])[] = [
+      [SERVICE_POOL, poolProblem(network, settings)],
+      [SECONDARY_GATEWAY, gatewayProblem(network, settings)],
+    ];
+    return problems.flatMap(([key, problem]) =>
+      problem === undefined
+        ? []
+        : [about(document, problem, document.positionOf(['metadata', 'annotations', key]))],
+    );
   });
 
 /** Networks whose rows in OVN would have the same names. */
@@ -381,7 +389,7 @@ export function checkTogether(
       ...conflictingPrimaries(documents),
       ...refusedConnects(previews),
       ...uselessLabels(documents),
-      ...uselessPools(documents, settings),
+      ...uselessAnnotations(documents, settings),
       ...clashingNames(documents),
       ...unlabelledNamespaces(documents),
       ...senselessSelectors(documents),

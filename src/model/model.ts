@@ -44,6 +44,8 @@ export interface Network extends NetworkConfig {
   readonly masquerade: PerFamily<MasqueradePair>;
   /** NAD keys `<namespace>/<name>` that stand for the network, sorted. Empty for the default network. */
   readonly nads: readonly string[];
+  /** Of a secondary network whose NADs all ask for a gateway. */
+  readonly isOptedIn?: true;
   /** Datapath tunnel keys from the NAD annotation `k8s.ovn.org/tunnel-keys`; empty for layer3. */
   readonly tunnelKeys: readonly number[];
   /** The object for which the network is there: `UserDefinedNetwork blue/blue`; `cluster` for the default network. */

@@ -118,8 +118,9 @@ export class ReachWorld {
   /** What a member of a class may send to a range outside. What names of rules stand for is not known here: rules by name and by node are passed over. */
   passageOut(from: MemberClass, cidr: string): PortSet {
     const prefix = parsePrefix(cidr);
-    if (from.role !== 'primary' || prefix === undefined) return PortSet.NONE;
     const network = this.#facts.networks.peek(from.network);
+    const isOut = from.role === 'primary' || network?.isOptedIn === true;
+    if (!isOut || prefix === undefined) return PortSet.NONE;
     const family = prefix.family;
     const subnets = network?.subnets.map((one) => parsePrefix(one.cidr)) ?? [];
     const isInside = subnets.some((one) => one !== undefined && containsPrefix(one, prefix));
@@ -239,7 +240,10 @@ export class ReachWorld {
   /** The first rule that is about a packet decides; what none is about passes. */
   #firewall({ firewall, network }: MemberClass, prefix: Prefix): PortSet {
     const places = this.#facts.namespaceNetworks.peek(firewall ?? '')?.networks ?? [];
-    if (firewall === undefined || !places.some((place) => place === network)) return PortSet.ALL;
+    const isPlaced =
+      places.some((place) => place === network) ||
+      this.#facts.networks.peek(network)?.isOptedIn === true;
+    if (firewall === undefined || !isPlaced) return PortSet.ALL;
     return (this.#firewalls.get(firewall) ?? []).reduce((all, { rules }) => {
       let open = PortSet.ALL;
       let allowed = PortSet.NONE;

@@ -4,6 +4,7 @@ import { DEFAULT_NETWORK } from '../api/nad/network-name.ts';
 import { objectKey } from '../api/objects.ts';
 import type { Pod } from '../api/types.ts';
 import type { ClusterSettings, Network } from '../model/model.ts';
+import { hasGateway } from '../model/rules/network-addresses.ts';
 import type { ZoneFacts } from '../model/zone/zone.ts';
 import { OUTSIDE, type Join, type Way } from './way.ts';
 
@@ -92,7 +93,7 @@ function ofNetwork(
       { ...way, from: OUTSIDE, to: name },
     ];
   }
-  if (role !== 'primary') return [];
+  if (!hasGateway(network)) return [];
   const leaves: Way = {
     kind: 'leaves',
     object,
@@ -100,7 +101,7 @@ function ofNetwork(
     to: OUTSIDE,
     what: 'what its pods send out of the cluster, as far as EgressFirewalls and policies let it',
   };
-  if (name === DEFAULT_NETWORK) return [leaves];
+  if (name === DEFAULT_NETWORK || role === 'secondary') return [leaves];
   const allowed = [...facts.enabledServices.keys()].map(([service]): Way => ({
     kind: 'allowed service',
     object: `Service ${service}`,

@@ -2,12 +2,14 @@
 import { overlaps, parsePrefix, type Prefix } from '../allocators/addresses.ts';
 import type { NetworkTopology } from '../api/nad/network-config.ts';
 import { nadOfKey } from '../api/nad/nad-key.ts';
-import { networkId } from '../api/annotations/network-annotations.ts';
+import { annotationOf } from '../api/annotations/annotations.ts';
+import { networkId, SECONDARY_GATEWAY } from '../api/annotations/network-annotations.ts';
 import { nodeId, nodeSubnets } from '../api/annotations/node-annotations.ts';
 import { objectKey, type Condition, type KubeObject } from '../api/objects.ts';
 import { nodeOfLease, type Lease } from '../api/node-lease.ts';
 import { podNetworks } from '../api/annotations/pod-annotations.ts';
 import { parseNad } from '../api/nad/nad.ts';
+import { isOptedIn } from '../api/nad/secondary-gateway.ts';
 import { DEFAULT_NETWORK } from '../api/nad/network-name.ts';
 import type { NetworkObject } from '../api/nad/network-spec.ts';
 import type {
@@ -66,6 +68,8 @@ export interface NetworkOverview {
   readonly id?: number;
   readonly topology?: NetworkTopology;
   readonly role?: string;
+  /** A secondary network that is to have a gateway. */
+  readonly isOptedIn?: true;
   readonly subnets: readonly string[];
   readonly conditions: readonly Condition[];
   /** Its object is deleted, and goes with the last pod on it. */
@@ -146,7 +150,17 @@ export function overviewOf(
         ? { topology: 'layer3', role: 'primary' }
         : config === undefined
           ? {}
-          : { topology: config.topology, role: config.role }),
+          : {
+              topology: config.topology,
+              role: config.role,
+              ...(isOptedIn(
+                ofNetwork.map((nad) => nad.secondaryGateway),
+                config,
+                settings,
+              )
+                ? { isOptedIn: true as const }
+                : {}),
+            }),
       subnets: subnets.map(({ cidr, hostLength }) =>
         hostLength === undefined ? cidr : `${cidr}/${hostLength}`,
       ),
@@ -271,7 +285,14 @@ function nadsByNetwork(
   const parsed = nads.flatMap((nad): NetworkNad[] => {
     const result = parseNad(nad, settings);
     if (result.kind !== 'network') return [];
-    return [{ key: objectKey(nad.metadata), config: result.config, id: networkId(nad).value }];
+    return [
+      {
+        key: objectKey(nad.metadata),
+        config: result.config,
+        id: networkId(nad).value,
+        secondaryGateway: annotationOf(nad, SECONDARY_GATEWAY),
+      },
+    ];
   });
   return Map.groupBy(
     parsed.sort((a, b) => (a.key < b.key ? -1 : 1)),
@@ -283,6 +304,7 @@ interface NetworkNad {
   readonly key: string;
   readonly config: Extract<ReturnType<typeof parseNad>, { kind: 'network' }>['config'];
   readonly id: number | undefined;
+  readonly secondaryGateway: string | undefined;
 }
 
 function podsByNad(pods: readonly Pod[]): ReadonlyMap<string, readonly string[]> {

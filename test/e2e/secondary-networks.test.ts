@@ -5,9 +5,12 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { stringify } from 'yaml';
 import { probe, type Probe } from '../../src/lab/connectivity.ts';
 import { outputInside, runInside } from '../../src/lab/exec.ts';
+import { OUTSIDE } from '../../src/lab/node-facts.ts';
 import { readObjects, settingsFile } from '../../src/lab/objects.ts';
+import { serveOutward } from '../../src/lab/outward.ts';
 import { attachedPods, SERVER_PORT } from '../../src/lab/pods.ts';
 import { heddle } from '../support/run/heddle.ts';
+import { labelNodes } from '../support/lab/egress-nodes.ts';
 import { testLab, whyNoLab, type TestLab } from '../support/lab/lab.ts';
 import { ownFolder } from '../support/run/left-behind.ts';
 import { Tenants } from '../support/lab/tenants.ts';
@@ -40,6 +43,31 @@ const ROUTED = {
     layer3: { role: 'Secondary', subnets: [{ cidr: '10.73.0.0/16', hostSubnet: 24 }] },
   },
 };
+const GATEWAY = 'k8s.ovn.org/secondary-gateway';
+/** A network with a way out: to the outside host, and to nobody else. `gateway`: its annotation. */
+const wayOut = (gateway?: string): object => ({
+  apiVersion: 'k8s.ovn.org/v1',
+  kind: 'UserDefinedNetwork',
+  metadata: {
+    namespace: 'alpha',
+    name: 'out',
+    ...(gateway === undefined ? {} : { annotations: { [GATEWAY]: gateway } }),
+  },
+  spec: {
+    topology: 'Layer3',
+    layer3: {
+      role: 'Secondary',
+      subnets: [
+        { cidr: '10.74.0.0/16', hostSubnet: 24 },
+        { cidr: 'fd00:74::/48', hostSubnet: 64 },
+      ],
+    },
+  },
+});
+const TO_OUTSIDE = JSON.stringify({ routes: [`${OUTSIDE.v4}/32`, `${OUTSIDE.v6}/128`] });
+const EGRESS_ADDRESS = '172.18.0.70';
+/** What leaves node n1 has these addresses. */
+const NODE = ['172.18.0.11', 'fd00:172:18::11'];
 const podOn = (key: string, nodeName: string, networks: unknown): object => {
   const [namespace, name] = key.split('/');
   const text = typeof networks === 'string' ? networks : JSON.stringify(networks);
@@ -58,8 +86,14 @@ const staticMesh = {
 };
 const PODS = {
   alpha: [
-    podOn('alpha/one', 'n1', [staticMesh, { name: 'lan' }, { name: 'bare' }, { name: 'routed' }]),
-    podOn('alpha/two', 'n2', 'mesh, lan, bare, routed'),
+    podOn('alpha/one', 'n1', [
+      staticMesh,
+      { name: 'lan' },
+      { name: 'bare' },
+      { name: 'routed' },
+      { name: 'out' },
+    ]),
+    podOn('alpha/two', 'n2', 'mesh, lan, bare, routed, out'),
     podOn('alpha/three', 'n3', 'mesh'),
   ],
   beta: [podOn('beta/one', 'n1', 'mesh'), podOn('beta/two', 'n2', 'mesh')],
@@ -132,26 +166,28 @@ describe.skipIf(whyNoLab !== undefined)(
 
     beforeAll(async () => {
       const networks = ['alpha', 'beta'].flatMap((name) => [
-        { apiVersion: 'v1', kind: 'Namespace', metadata: { name } },
+        { apiVersion: 'v1', kind: 'Namespace', metadata: { name, labels: { leaves: name } } },
         secondary(`${name}/mesh`, { subnet: '10.70.0.0/24', mtu: MTU }),
       ]);
       writeFileSync(join(folder, 'networks.yaml'), manifest(networks));
       const lan = secondary('alpha/lan', { subnet: '10.71.0.0/24', hasExternalConnectivity: true });
       writeFileSync(join(folder, 'lan.yaml'), manifest([lan, secondary('alpha/bare', {}), ROUTED]));
+      writeFileSync(join(folder, 'out.yaml'), manifest([wayOut(TO_OUTSIDE)]));
       for (const [name, pods] of Object.entries(PODS))
         writeFileSync(join(folder, `${name}-pods.yaml`), manifest(pods));
-      lab = await testLab('e2e-secondary');
+      lab = await testLab('e2e-secondary', { families: 'dual' });
       const address = ['address', 'add', `${OUTSIDE_ADDRESS}/24`, 'dev', 'eth0'];
       await outputInside(lab.record, ['ip', '-n', 'ext', ...address]);
       tenants = new Tenants(lab.record, { folder, daemonArguments: ['--render-grace-period=2'] });
       await tenants.start();
+      await serveOutward(lab.record);
       // No node tells of networks of pods that are on their way: a pod's come one after the other.
       await until(
         'pods to have the networks that they ask for',
         async () => {
           await tenants.settle();
           const attached = attachedPods(lab.record).map(({ interfaces }) => interfaces.length - 1);
-          return attached.toSorted((a, b) => a - b).join(' ') === '1 1 1 4 4';
+          return attached.toSorted((a, b) => a - b).join(' ') === '1 1 1 5 5';
         },
         SOON.timeout,
       );
@@ -222,6 +258,84 @@ describe.skipIf(whyNoLab !== undefined)(
         'nobody',
         'nobody',
       ]);
+    });
+
+    /** As whom the outside host sees a pod, by both families: its node, an egress address, or nobody. */
+    const seenAs = async (pod: string): Promise<string[]> => {
+      const probes = [OUTSIDE.v4, OUTSIDE.v6].map((to): Probe => ({
+        from: networkNamespace(pod),
+        to,
+        port: SERVER_PORT,
+        ping: false,
+      }));
+      return (await probe(lab.record, probes, 3)).map(({ answer }) => answer?.peer ?? 'nobody');
+    };
+    const deviceTo = async (pod: string, to: string): Promise<string> =>
+      / dev (\S+)/.exec(await inPod(pod, `ip route get ${to}`))?.[1] ?? '';
+
+    test('a secondary network with a gateway leads out, with the address of the node, and nobody in', async () => {
+      const { device, address } = end('alpha/one', 'alpha/out');
+      expect(await deviceTo('alpha/one', OUTSIDE.v4)).toBe(device);
+      expect(await deviceTo('alpha/one', OUTSIDE.v6)).toBe(device);
+      expect(await deviceTo('alpha/one', '172.18.0.12')).toBe('eth0');
+      await expect.poll(() => seenAs('alpha/one'), SOON).toEqual(NODE);
+      const two = end('alpha/two', 'alpha/out').address;
+      const route = `-n ext route replace ${address}/32 via ${NODE[0]}`;
+      await outputInside(lab.record, ['ip', ...route.split(' ')]);
+      expect(
+        await answers(
+          ['alpha/one', two],
+          ['alpha/three', two],
+          ['beta/one', two],
+          ['beta/one', address],
+          ['ext', address],
+        ),
+      ).toEqual(['alpha/two', 'nobody', 'nobody', 'nobody', 'nobody']);
+    });
+
+    test('an EgressFirewall of the namespace is in force on it', async () => {
+      declare('firewall.yaml', {
+        apiVersion: 'k8s.ovn.org/v1',
+        kind: 'EgressFirewall',
+        metadata: { namespace: 'alpha', name: 'default' },
+        spec: { egress: [{ type: 'Deny', to: { cidrSelector: `${OUTSIDE.v4}/32` } }] },
+      });
+      await expect.poll(() => seenAs('alpha/one'), SOON).toEqual(['nobody', NODE[1]]);
+      withdraw('firewall.yaml');
+      await expect.poll(() => seenAs('alpha/one'), SOON).toEqual(NODE);
+    });
+
+    test('pods of two nodes leave it with an EgressIP, by the node that has it', async () => {
+      labelNodes(lab.record, { 'k8s.ovn.org/egress-assignable': '' }, ['n2']);
+      declare('egress-ip.yaml', {
+        apiVersion: 'k8s.ovn.org/v1',
+        kind: 'EgressIP',
+        metadata: { name: 'alpha' },
+        spec: {
+          egressIPs: [EGRESS_ADDRESS],
+          namespaceSelector: { matchLabels: { leaves: 'alpha' } },
+        },
+      });
+      const seen = async (): Promise<string[]> => [
+        ...(await seenAs('alpha/one')),
+        ...(await seenAs('alpha/two')),
+      ];
+      await expect
+        .poll(seen, SOON)
+        .toEqual([EGRESS_ADDRESS, NODE[1], EGRESS_ADDRESS, 'fd00:172:18::12']);
+      withdraw('egress-ip.yaml');
+      await expect.poll(() => seenAs('alpha/one'), SOON).toEqual(NODE);
+    });
+
+    test('without the annotation nothing of its gateway is left, and pods stay on it', async () => {
+      expect(await tenants.mentions('GR_alpha_out')).not.toEqual([]);
+      declare('out.yaml', wayOut());
+      await expect.poll(() => tenants.mentions('GR_alpha_out'), SOON).toEqual([]);
+      expect(await seenAs('alpha/one')).toEqual(['nobody', 'nobody']);
+      const two = end('alpha/two', 'alpha/out').address;
+      expect(await answers(['alpha/one', two])).toEqual(['alpha/two']);
+      declare('out.yaml', wayOut(TO_OUTSIDE));
+      await expect.poll(() => seenAs('alpha/one'), SOON).toEqual(NODE);
     });
 
     test('a network without a subnet carries what addresses pods give themselves, from the MACs that they have', async () => {
@@ -298,6 +412,7 @@ describe.skipIf(whyNoLab !== undefined)(
 
     test('a network that is deleted stays while pods use it, and leaves nothing after them', async () => {
       withdraw('lan.yaml');
+      withdraw('out.yaml');
       const inUse = 'network in use by the following pods: [alpha/one alpha/two]';
       await expect.poll(problems, SOON).toContainEqual(expect.stringContaining(inUse));
       expect(await answers(['ext', end('alpha/one', 'alpha/lan').address])).toEqual(['alpha/one']);

@@ -51,6 +51,9 @@ export const DEFAULT_ACCESS_LABEL = 'k8s.ovn.org/default-network-access';
 /** Ranges of addresses that a network has for its services, separated by commas; NADs have it from their objects (decisions/service-pools.md). */
 export const SERVICE_POOL = 'k8s.ovn.org/service-pool';
 
+/** A way out of a secondary network, `{"routes": ["203.0.113.0/24"]}`; NADs have it from their objects (decisions/secondary-gateways.md). */
+export const SECONDARY_GATEWAY = 'k8s.ovn.org/secondary-gateway';
+
 /** A label by which the owner of a network asks for something, `true` or `false`. */
 interface NetworkWish {
   readonly label: string;

@@ -1,6 +1,11 @@
 /** A NAD that stands for a network, with what decisions about networks need of it. */
 import { annotationOf } from '../annotations/annotations.ts';
-import { networkId, SERVICE_POOL, tunnelKeys } from '../annotations/network-annotations.ts';
+import {
+  networkId,
+  SECONDARY_GATEWAY,
+  SERVICE_POOL,
+  tunnelKeys,
+} from '../annotations/network-annotations.ts';
 import { objectKey } from '../objects.ts';
 import { compareAge } from '../order.ts';
 import type { NetworkAttachmentDefinition } from '../types.ts';
@@ -21,6 +26,8 @@ export interface RegisteredNad {
   readonly labels: Readonly<Record<string, string>>;
   /** Ranges for services, as the NAD's annotation says them. */
   readonly servicePool: string | undefined;
+  /** Whether and how pods leave a secondary network, as the NAD's annotation says it. */
+  readonly secondaryGateway: string | undefined;
   readonly config: NetworkConfig;
   /** What the NAD carries already. */
   readonly networkId: number | undefined;
@@ -57,6 +64,7 @@ export function registeredNad(
     ownerUid: owner?.uid,
     labels: metadata.labels ?? {},
     servicePool: annotationOf(nad, SERVICE_POOL),
+    secondaryGateway: annotationOf(nad, SECONDARY_GATEWAY),
     config,
     // An unreadable annotation is written again.
     networkId: networkId(nad).value,

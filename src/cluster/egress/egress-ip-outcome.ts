@@ -7,7 +7,8 @@ import type { ClusterSettings } from '../../model/model.ts';
 import { readService } from '../../model/read/services.ts';
 import { formatValue } from '../../api/validation/field-errors.ts';
 import { egressNodeSelector, isByLabel } from '../../model/rules/egress-node-selectors.ts';
-import { closedRanges, rangeWith } from '../../model/rules/service-admission.ts';
+import { closedRanges } from '../../api/validation/closed-ranges.ts';
+import { rangeWith } from '../../model/rules/service-admission.ts';
 import type { EgressNodeFacts } from './egress-nodes.ts';
 
 export interface EgressProblem {

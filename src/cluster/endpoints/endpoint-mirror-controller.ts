@@ -4,7 +4,7 @@ import { endpointSlices } from '../../api/kinds.ts';
 import { compareAge } from '../../api/order.ts';
 import type { Pod } from '../../api/types.ts';
 import type { ClusterSettings } from '../../model/model.ts';
-import { closedRanges, type NamedRange } from '../../model/rules/service-admission.ts';
+import { closedRanges, type NamedRange } from '../../api/validation/closed-ranges.ts';
 import { PRIMARY_NETWORK_LABEL } from '../../api/annotations/network-annotations.ts';
 import { objectKey, type ResourceKind } from '../../api/objects.ts';
 import { POD_NETWORKS } from '../../api/annotations/pod-annotations.ts';

@@ -12,7 +12,7 @@ import { clipped } from '../../api/visible-text.ts';
 import type { Pod } from '../../api/types.ts';
 import type { RegisteredNad } from '../../api/nad/registered-nad.ts';
 import { annotatedNetworks } from '../../model/rules/pod-plan.ts';
-import type { NamedRange } from '../../model/rules/service-admission.ts';
+import type { NamedRange } from '../../api/validation/closed-ranges.ts';
 
 /** What we read of a discovery.k8s.io/v1 EndpointSlice. */
 export interface EndpointSlice extends KubeObject {

@@ -5,6 +5,7 @@ import {
   formatTunnelKeys,
   NETWORK_ID,
   NETWORK_NAME,
+  SECONDARY_GATEWAY,
   SERVICE_POOL,
   TUNNEL_KEYS,
 } from '../../api/annotations/network-annotations.ts';
@@ -12,6 +13,8 @@ import type { NetworkAttachmentDefinition } from '../../api/types.ts';
 import type { NetworkIdentity } from './network-identities.ts';
 
 const OUR_ANNOTATIONS = 'k8s.ovn.org';
+/** Of ours, those that NADs have from their objects. */
+const OF_OBJECTS: readonly string[] = [SERVICE_POOL, SECONDARY_GATEWAY];
 
 /** Annotations that tell a network's identity, on every NAD of it. */
 export const identityAnnotations = (
@@ -55,7 +58,7 @@ function textChanges(
 
 /**
  * Merge patch that brings an own NAD to what its object wants: configuration, labels, annotations and the finalizer.
- * Annotations of our prefix stay, as controllers write them, but for the pool of services. Undefined when it is as it should be.
+ * Annotations of our prefix stay, as controllers write them, but for what the object's own say. Undefined when it is as it should be.
  */
 export function correctNad(
   existing: NetworkAttachmentDefinition,
@@ -66,7 +69,7 @@ export function correctNad(
   const annotationChanges = textChanges(
     annotations,
     desired.metadata.annotations ?? {},
-    (key) => key === SERVICE_POOL || !key.startsWith(OUR_ANNOTATIONS),
+    (key) => OF_OBJECTS.includes(key) || !key.startsWith(OUR_ANNOTATIONS),
   );
   const metadata = {
     ...(labelChanges === undefined ? {} : { labels: labelChanges }),

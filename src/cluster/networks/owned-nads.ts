@@ -13,6 +13,7 @@ import type { ClusterInformers } from '../informers.ts';
 import { registeredNad, type RegisteredNad } from '../../api/nad/registered-nad.ts';
 import { correctNad, withIdentity } from './nads.ts';
 import type { NetworkProblem } from './network-outcome.ts';
+import { withGateway } from './network-gateways.ts';
 import { withPool } from './network-pools.ts';
 import type { NetworkRegistry } from './network-registry.ts';
 import { growthOf, type Growth } from './appended-subnets.ts';
@@ -146,7 +147,8 @@ export class OwnedNads {
     const { config } = desired.value;
     const key = objectKey(desired.value.nad.metadata);
     const existing = informers.nads.get(key);
-    const nad = withPool(desired.value.nad, config, object, existing, settings.cluster);
+    const pooled = withPool(desired.value.nad, config, object, existing, settings.cluster);
+    const nad = withGateway(pooled, config, object, existing, settings.cluster);
     if (existing !== undefined) {
       if (!isOwnedBy(existing, object) && ownerKeyOf(existing) === networkObjectKey(object))
         return { kind: 'deleting' };

@@ -31,6 +31,7 @@ import {
   type NetworkOutcome,
   type ZoneReport,
 } from '../networks/network-outcome.ts';
+import { secondaryGatewayAccepted } from '../networks/network-gateways.ts';
 import { servicePoolAccepted } from '../networks/network-pools.ts';
 import type { NetworkRegistry } from '../networks/network-registry.ts';
 import type { SubnetFailures } from '../nodes/node-subnets.ts';
@@ -181,6 +182,7 @@ export class StatusController {
       ready,
       isolated,
       servicePoolAccepted(object, this.#options.settings.cluster),
+      secondaryGatewayAccepted(object, this.#options.settings.cluster),
     ].filter((condition) => condition !== undefined);
     const isCluster = object.kind === 'ClusterUserDefinedNetwork';
     try {
@@ -197,6 +199,7 @@ export class StatusController {
             'NetworkReady',
             'NetworkIsolated',
             'ServicePoolAccepted',
+            'SecondaryGatewayAccepted',
           ],
           fields: {
             ...(isCluster ? { activeNamespaces: outcome.ready } : {}),

@@ -7,6 +7,7 @@ import { annotationOf } from '../../api/annotations/annotations.ts';
 import {
   NETWORK_ID,
   networkId,
+  SECONDARY_GATEWAY,
   SERVICE_POOL,
   TUNNEL_KEYS,
   tunnelKeys,
@@ -38,6 +39,8 @@ export interface NetworkDefinition {
   readonly labels: Readonly<Record<string, string>>;
   /** Ranges for services, as the NAD's annotation says them. */
   readonly servicePool: string | undefined;
+  /** Whether and how pods leave a secondary network, as the NAD's annotation says it. */
+  readonly secondaryGateway: string | undefined;
   /** It was made from a ClusterUserDefinedNetwork, whose labels it has. */
   readonly isOfCluster: boolean;
 }
@@ -66,6 +69,7 @@ const definitionTexts = (nad: NetworkAttachmentDefinition): readonly unknown[] =
     annotationOf(nad, NETWORK_ID),
     annotationOf(nad, TUNNEL_KEYS),
     annotationOf(nad, SERVICE_POOL),
+    annotationOf(nad, SECONDARY_GATEWAY),
     uid,
     creationTimestamp,
     owner?.kind,
@@ -155,16 +159,18 @@ export const defaultNetwork = (settings: ClusterSettings): Network => ({
   object: 'cluster',
 });
 
-/** The network that its NADs describe together. */
+/** The network that its NADs describe together; `isOptedIn`: they ask for a gateway of a secondary one. */
 export const assembleNetwork = (
   { config, id, tunnelKeys: keys, nads, object }: NetworkRegistration,
   settings: ClusterSettings,
+  isOptedIn: boolean,
 ): Network => ({
   ...config,
   name: config.name as NetworkName,
   id,
   joinSubnets: forFamiliesOf(config.subnets, config.joinSubnets),
-  masquerade: masqueradePairs(config, id, settings),
+  masquerade: config.role === 'primary' || isOptedIn ? masqueradePairs(config, id, settings) : {},
+  ...(isOptedIn ? { isOptedIn } : {}),
   nads,
   tunnelKeys: keys,
   object,
@@ -191,7 +197,6 @@ function masqueradePairs(
   id: number,
   settings: ClusterSettings,
 ): PerFamily<MasqueradePair> {
-  if (config.role !== 'primary') return {};
   const subnets = forFamiliesOf(config.subnets, settings.masqueradeSubnets);
   const pair = (subnet: string | undefined): MasqueradePair | undefined => {
     const prefix = subnet === undefined ? undefined : parsePrefix(subnet);

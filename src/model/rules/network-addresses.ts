@@ -22,8 +22,9 @@ export function clusterFamilies(settings: ClusterSettings): Family[] {
   return FAMILIES.filter((family) => used.has(family));
 }
 
-export const hasGateway = (network: Pick<Network, 'name' | 'role'>): boolean =>
-  isDefault(network) || network.role === 'primary';
+/** True for the default network, primary ones, and secondary ones that have been given a gateway. */
+export const hasGateway = (network: Pick<Network, 'name' | 'role' | 'isOptedIn'>): boolean =>
+  isDefault(network) || network.role === 'primary' || network.isOptedIn === true;
 
 /** Join subnet of a network: its own, else the cluster's for user-defined networks. */
 export function joinSubnet(
@@ -38,7 +39,7 @@ export function joinSubnet(
 /** Join subnets of a network that has a gateway, in all families of the cluster, v4 first. */
 export function joinSubnets(
   settings: ClusterSettings,
-  network: Pick<Network, 'name' | 'role' | 'joinSubnets'>,
+  network: Pick<Network, 'name' | 'role' | 'isOptedIn' | 'joinSubnets'>,
 ): readonly string[] {
   if (!hasGateway(network)) return [];
   return clusterFamilies(settings).flatMap((family) => joinSubnet(settings, network, family) ?? []);
@@ -47,7 +48,7 @@ export function joinSubnets(
 /** Join addresses of a node's gateway router, without prefix length; none where its id is too large for the subnet. */
 export const joinAddresses = (
   settings: ClusterSettings,
-  network: Pick<Network, 'name' | 'role' | 'joinSubnets'>,
+  network: Pick<Network, 'name' | 'role' | 'isOptedIn' | 'joinSubnets'>,
   node: Pick<NodeFacts, 'id'>,
 ): string[] =>
   joinSubnets(settings, network)

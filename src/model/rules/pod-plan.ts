@@ -52,6 +52,8 @@ export interface PlannedNad {
   readonly namespace: string;
   readonly name: string;
   readonly config: NetworkConfig;
+  /** How pods leave a secondary network, as its annotation says it. */
+  readonly secondaryGateway?: string | undefined;
 }
 
 export interface WantedAttachment {

@@ -9,7 +9,7 @@ import {
   withinAny,
   type Address,
 } from '../../allocators/addresses.ts';
-import { rangesOfCluster } from '../../api/validation/overlap.ts';
+import { closedRanges, type NamedRange } from '../../api/validation/closed-ranges.ts';
 import type { ClusterSettings } from '../model.ts';
 import { withExternalIps, type DeclaredService, type ServiceFacts } from '../read/services.ts';
 
@@ -22,13 +22,6 @@ export interface SeenService extends DeclaredService {
 export interface AdmittedService extends ServiceFacts {
   /** What it asks for and does not get, with what to do. */
   readonly refused?: string;
-}
-
-/** A range, and what is there. */
-export interface NamedRange {
-  readonly cidr: string;
-  /** `the service subnet`. */
-  readonly name: string;
 }
 
 /** What else an address may be. */
@@ -50,24 +43,6 @@ export interface AddressOwners {
   /** Another service that had it of the pool of a network that both are on before. */
   olderInPool(address: string): string | undefined;
 }
-
-/** Never an address that a packet from outside is sent to. */
-const SPECIAL: readonly NamedRange[] = [
-  { cidr: '0.0.0.0/8', name: 'the unspecified addresses' },
-  { cidr: '127.0.0.0/8', name: 'the loopback addresses' },
-  { cidr: '169.254.0.0/16', name: 'the link-local addresses' },
-  { cidr: '224.0.0.0/4', name: 'the multicast addresses' },
-  { cidr: '255.255.255.255/32', name: 'the broadcast address' },
-  { cidr: '::/127', name: 'the unspecified and loopback addresses' },
-  { cidr: 'fe80::/10', name: 'the link-local addresses' },
-  { cidr: 'ff00::/8', name: 'the multicast addresses' },
-];
-
-/** Where no service leads to, and none has an address: the cluster's own ranges, and those that are nobody's. */
-export const closedRanges = (settings: ClusterSettings): readonly NamedRange[] => [
-  ...rangesOfCluster(settings).map(({ type, cidr }) => ({ cidr, name: `the ${type}` })),
-  ...SPECIAL,
-];
 
 /** The first of these ranges that an address is in. */
 export const rangeWith = (

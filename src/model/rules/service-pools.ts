@@ -18,10 +18,10 @@ import type { ServicePoolSpace } from '../../allocators/service-addresses.ts';
 import { SERVICE_POOL } from '../../api/annotations/network-annotations.ts';
 import { familyCidrs, type NetworkConfig } from '../../api/nad/network-config.ts';
 import { fail, succeed, type Result } from '../../api/result.ts';
+import { closedRanges, type NamedRange } from '../../api/validation/closed-ranges.ts';
 import { formatValue } from '../../api/validation/field-errors.ts';
 import type { ClusterSettings } from '../model.ts';
 import { layer2Ranges } from './network-addresses.ts';
-import { closedRanges, type NamedRange } from './service-admission.ts';
 
 /** What a pool depends on of its network. */
 export type PooledNetwork = Pick<

@@ -1,4 +1,4 @@
-/** Egress firewalls, and the networks that each has rows on: those that the default route of its pods leads into. */
+/** Egress firewalls, and the networks that each has rows on: those by which its pods may send something out. */
 import type { Family } from '../../allocators/addresses.ts';
 import { DerivedFacts } from '../../facts/derived-facts.ts';
 import { FactTable } from '../../facts/fact-table.ts';
@@ -69,12 +69,17 @@ export function firewallTables(
   const hasGroup = (network: NetworkName, namespace: string): boolean =>
     network === DEFAULT_NETWORK
       ? namespaces.part(namespace, 'name') !== undefined
-      : known.groupedNamespaces.by('group', network, namespace).length > 0;
+      : known.groupedNamespaces.by('group', network, namespace).length > 0 ||
+        known.gatewayGroups.get(network, namespace) !== undefined;
 
   function place(namespace: string, name: string): FirewallPlacement | undefined {
     const firewall = firewalls.get(namespace, name);
     if (!settings.features.egressFirewall || firewall === undefined) return undefined;
-    const networks = (known.namespaceNetworks.get(namespace)?.networks ?? []).filter(
+    const secondary = known.gatewayGroups.by('namespace', namespace).map((group) => group.network);
+    const networks = [
+      ...(known.namespaceNetworks.get(namespace)?.networks ?? []),
+      ...secondary.sort(),
+    ].filter(
       (network) => rendered.part(network, 'name') !== undefined && hasGroup(network, namespace),
     );
     const pods = networks.map(

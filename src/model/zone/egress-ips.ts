@@ -270,7 +270,7 @@ export function egressIpTables(
       const selected = namespaces.all().filter(({ labels }) => matchesSelector(selector, labels));
       const networks = selected.flatMap((namespace) => {
         const own = namespace.isLabelled ? known.primariesOf(namespace.name) : [DEFAULT_NETWORK];
-        return own as readonly NetworkName[];
+        return [...own, ...known.optedInFor(namespace.name)] as NetworkName[];
       });
       return { networks: [...new Set(networks)].sort() };
     },
@@ -327,7 +327,7 @@ export function egressIpTables(
   function portOf(...key: InterfaceKey): EgressPort | undefined {
     const own = known.attachments.get(...key);
     const attachment = own ?? known.remoteAttachments.get(...key);
-    if (attachment?.role !== 'primary') return undefined;
+    if (attachment === undefined || !known.leavesBy(attachment)) return undefined;
     const { namespace, pod, network, addresses } = attachment;
     const egressIp = podEgress.get(namespace, pod)?.egressIp;
     if (egressIp === undefined) return undefined;

@@ -1,8 +1,9 @@
 /** Namespaces whose pods have a group of their own on a network. */
 import { DerivedFacts } from '../../facts/derived-facts.ts';
 import type { NetworkName } from '../model.ts';
-import { DEFAULT_NAD_KEY } from '../../api/nad/nad-key.ts';
+import { DEFAULT_NAD_KEY, nadOfKey } from '../../api/nad/nad-key.ts';
 import { DEFAULT_NETWORK } from '../read/networks.ts';
+import type { AttachmentTables } from './attachments.ts';
 import type { NamespaceTables } from './namespaces.ts';
 import type { NetworkTables } from './networks.ts';
 import type { RenderedTables } from './rendered-networks.ts';
@@ -17,7 +18,11 @@ interface GroupedNamespace {
 export type GroupTables = ReturnType<typeof groupTables>;
 
 export function groupTables(
-  known: ZoneBasis & NamespaceTables & Pick<NetworkTables, 'definitions'> & RenderedTables,
+  known: ZoneBasis &
+    NamespaceTables &
+    Pick<NetworkTables, 'definitions'> &
+    Pick<AttachmentTables, 'attachments'> &
+    RenderedTables,
 ) {
   const { settings, namespaces, definitions, rendered } = known;
   const { egressFirewall, multicast } = settings.features;
@@ -37,6 +42,28 @@ export function groupTables(
     },
   });
 
+  /**
+   * Namespaces with pods here on a secondary network that has a gateway, for their EgressFirewalls. By the pods: the NAD by which one is there may
+   * be another namespace's.
+   */
+  const gatewayGroups = new DerivedFacts<
+    [network: string, namespace: string],
+    GroupedNamespace,
+    { namespace: [string] }
+  >(
+    'gatewayGroups',
+    known.graph,
+    known.attachments.distinct('group'),
+    (network, namespace) =>
+      egressFirewall && rendered.part(network, 'isOptedIn') === true
+        ? { network: network as NetworkName, namespace }
+        : undefined,
+    {
+      object: (network, namespace) => `pods of namespace ${namespace} on network ${network}`,
+      indexes: { namespace: ({ namespace }) => [namespace] },
+    },
+  );
+
   function groupOf(nad: string): GroupedNamespace | undefined {
     const network = definitions.part(nad, 'network');
     const namespace = definitions.part(nad, 'namespace');
@@ -50,13 +77,15 @@ export function groupTables(
 
   return {
     groupedNamespaces,
+    gatewayGroups,
 
     /** True if the pods of a namespace have a group of their own where they are by this NAD: asked by its key, so that a port waits for the answer. */
     isGrouped(nad: string, namespace: string): boolean {
       if (!hasGroups) return false;
-      return nad === DEFAULT_NAD_KEY
-        ? namespaces.part(namespace, 'name') !== undefined
-        : groupedNamespaces.get(nad)?.namespace === namespace;
+      if (nad === DEFAULT_NAD_KEY) return namespaces.part(namespace, 'name') !== undefined;
+      if (groupedNamespaces.get(nad)?.namespace === namespace) return true;
+      const network = definitions.part(nadOfKey(nad), 'network');
+      return network !== undefined && gatewayGroups.get(network, namespace) !== undefined;
     },
   };
 }

@@ -8,7 +8,7 @@ import { ovnPrefix } from '../../api/nad/network-name.ts';
 import { DerivedFacts } from '../../facts/derived-facts.ts';
 import { FactTable } from '../../facts/fact-table.ts';
 import type { KeySource } from '../../facts/keys.ts';
-import type { Network } from '../model.ts';
+import type { Attachment, Network } from '../model.ts';
 import {
   assembleNetwork,
   DEFAULT_NETWORK,
@@ -26,6 +26,8 @@ import {
   type NetworkAdmission,
 } from '../rules/admission.ts';
 import { prefixesOfPort } from '../rules/names.ts';
+import { SHARED_NAMESPACE } from '../rules/pod-plan.ts';
+import { isOptedIn, nadGatewayProblem } from '../../api/nad/secondary-gateway.ts';
 import type { NodeTables } from './nodes.ts';
 import { problemOf, type ModelProblem } from './problems.ts';
 import type { ZoneBasis } from './zone-basis.ts';
@@ -51,12 +53,13 @@ export function networkTables(known: ZoneBasis & NodeTables) {
   const definitions = new FactTable<
     [nad: string],
     NetworkDefinition,
-    { namespace: [string]; named: []; open: []; pooled: [] }
+    { namespace: [string]; named: []; open: []; pooled: []; optedIn: [] }
   >('definitions', recorder, {
     indexes: {
       namespace: ({ namespace }) => [namespace],
       named: ({ labels }) => (Object.hasOwn(labels, NETWORK_NAMES_LABEL) ? [[]] : []),
       pooled: ({ servicePool }) => (servicePool === undefined ? [] : [[]]),
+      optedIn: ({ secondaryGateway }) => (secondaryGateway === undefined ? [] : [[]]),
       open: ({ labels }) => (Object.hasOwn(labels, DEFAULT_ACCESS_LABEL) ? [[]] : []),
     },
   });
@@ -94,7 +97,10 @@ export function networkTables(known: ZoneBasis & NodeTables) {
   function assemble(name: string): Network | undefined {
     if (name === DEFAULT_NETWORK) return defaultNetwork(settings);
     const registration = registrations.get(name);
-    return registration && assembleNetwork(registration, settings);
+    if (registration === undefined) return undefined;
+    const { config, nads } = registration;
+    const texts = nads.map((nad) => definitions.part(nad, 'secondaryGateway'));
+    return assembleNetwork(registration, settings, isOptedIn(texts, config, settings));
   }
 
   function admit(name: string): NetworkAdmission | undefined {
@@ -113,6 +119,15 @@ export function networkTables(known: ZoneBasis & NodeTables) {
           )?.name,
       takenKey: takenKey(name),
     });
+  }
+
+  /** What is wrong with how a NAD asks for a gateway, or with it beside the other NADs of its network. */
+  function gatewayProblem(nad: string): string | undefined {
+    const { network = '', secondaryGateway = '' } = definitions.peek(nad) ?? {};
+    const { config, nads = [] } = registrations.peek(network) ?? {};
+    if (config === undefined) return undefined;
+    const without = nads.find((one) => definitions.peek(one)?.secondaryGateway === undefined);
+    return nadGatewayProblem(secondaryGateway, config, settings, without);
   }
 
   /** A tunnel key of a network that another one had before it, and which. */
@@ -145,6 +160,17 @@ export function networkTables(known: ZoneBasis & NodeTables) {
     /** Names of the networks of an id. */
     networksOfId: (id: number): readonly string[] => networks.keysBy('id', String(id)),
 
+    /** Secondary networks that have a gateway, and that pods of a namespace may be on. */
+    optedInFor: (namespace: string): readonly string[] =>
+      [...new Set([namespace, SHARED_NAMESPACE])]
+        .flatMap((one) => definitions.by('namespace', one))
+        .map(({ network }) => network)
+        .filter((network) => networks.part(network, 'isOptedIn') === true),
+
+    /** True for an interface by which its pod sends something out of the cluster. */
+    leavesBy: ({ role, network }: Pick<Attachment, 'role' | 'network'>): boolean =>
+      role === 'primary' || (role === 'secondary' && networks.part(network, 'isOptedIn') === true),
+
     /** The network of an id, as far as it is known. */
     networkOfId: (id: number): Network | undefined => networks.by('id', String(id))[0],
 
@@ -160,6 +186,10 @@ export function networkTables(known: ZoneBasis & NodeTables) {
     *networkProblems(): Iterable<ModelProblem> {
       for (const name of admissions.keysBy('problem'))
         yield* problemOf(networks.peek(name)?.object ?? '', admissions.peek(name));
+      for (const nad of definitions.keysBy('optedIn')) {
+        const message = gatewayProblem(nad);
+        if (message !== undefined) yield { object: `NetworkAttachmentDefinition ${nad}`, message };
+      }
     },
   };
 }

@@ -196,15 +196,14 @@ class DefinitionTable implements ObjectTable<Definition> {
     // Its switch spans all zones: each has a port for every pod of it.
     this.#facts.otherPods.want(`network ${name}`, network?.config.topology === 'layer2');
     const refused = this.#registry.refusedNads(name);
-    for (const { key, namespace, labels, servicePool, ownerKind } of this.#registry.ofNetwork(
-      name,
-    )) {
+    for (const nad of this.#registry.ofNetwork(name)) {
+      const { key, namespace, labels, servicePool, secondaryGateway, ownerKind } = nad;
       const why = refused.get(key);
       const isOfCluster = ownerKind === 'ClusterUserDefinedNetwork';
       definitions.put(
         key,
         why === undefined
-          ? { network: name, namespace, labels, servicePool, isOfCluster }
+          ? { network: name, namespace, labels, servicePool, secondaryGateway, isOfCluster }
           : undefined,
       );
       this.#noteRefusal(key, why);

@@ -15,9 +15,9 @@ import {
   poolClaimOf,
   ServiceAdmission,
   type AdmittedService,
-  type NamedRange,
   type SeenService,
 } from '../rules/service-admission.ts';
+import type { NamedRange } from '../../api/validation/closed-ranges.ts';
 import type { ConnectTables } from './connects.ts';
 import type { NamespaceTables } from './namespaces.ts';
 import type { NetworkTables } from './networks.ts';

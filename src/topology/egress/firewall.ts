@@ -75,7 +75,13 @@ export const egressFirewall = feature({
     const networks = facts.firewallPlacements.part([namespace, name], 'networks') ?? [];
     const group = namespacePortGroup(controllerOf(network), namespace).name;
     const logging = facts.namespaces.part(namespace, 'logging');
-    const subnets = networks.flatMap((one) =>
+    const isSecondary = (one: NetworkName): boolean =>
+      facts.rendered.part(one, 'role') === 'secondary';
+    // Who is on a secondary network reaches nobody of the others by it, nor the other way round: addresses like those of its pods are outside.
+    const near = networks.filter(
+      (one) => one === network || !(isSecondary(one) || isSecondary(network)),
+    );
+    const subnets = near.flatMap((one) =>
       (facts.rendered.part(one, 'subnets') ?? []).map(({ cidr }) => cidr),
     );
     const spared = [...new Set(subnets)].map(parsePrefix).filter((prefix) => prefix !== undefined);
@@ -88,7 +94,9 @@ export const egressFirewall = feature({
         {
           // As in ovn-kubernetes, which knows one network of a namespace: whatever that is. Of several each has its own rows.
           ids: objectIds(
-            network === networks[0] ? DEFAULT_CONTROLLER : controllerOf(network),
+            network === networks[0] && !isSecondary(network)
+              ? DEFAULT_CONTROLLER
+              : controllerOf(network),
             'EgressFirewall',
             { name: namespace, 'rule-index': String(index) },
           ),

@@ -86,7 +86,7 @@ export const egressIpBase: NetworkPart = {
   claims: [POLICY_CLAIM, QOS_CLAIM, ROUTE_CLAIM],
   build(rows, onNode) {
     const { egressIp, egressService } = onNode.settings.features;
-    if (!(egressIp || egressService) || !onNode.isPrimary || onNode.podRanges.length === 0) return;
+    if (!(egressIp || egressService) || !onNode.hasGateway || onNode.podRanges.length === 0) return;
     const keepWay = rows.by('keep-way');
     addNoReroute(keepWay, onNode, 'reply-traffic', 'ip', `pkt.mark == ${MARK_EGRESS_REPLY}`);
     for (const { cidr } of onNode.network.subnets) addSubnetPolicies(keepWay, onNode, cidr);

@@ -23,7 +23,7 @@ export const joinSwitch: NetworkPart<Layer3Names> = {
   build(all, onNode) {
     const rows = all.by('join-switch');
     const { names } = onNode;
-    if (!onNode.isPrimary) return;
+    if (!onNode.hasGateway) return;
     rows.named('Logical_Switch', names.joinSwitch, { external_ids: onNode.networkIds });
     const [firstLink] = onNode.links;
     if (firstLink === undefined) return;

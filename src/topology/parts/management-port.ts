@@ -36,7 +36,7 @@ export const managementPort: NetworkPart = {
   build(rows, onNode) {
     const { names } = onNode;
     const [first] = onNode.podRanges;
-    if (!onNode.isPrimary || first === undefined) return;
+    if (!onNode.hasGateway || first === undefined) return;
     const controller = controllerOf(onNode.network.name);
     const mac = managementMac(onNode, first);
     rows.by('management-port').named(

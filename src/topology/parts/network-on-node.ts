@@ -63,18 +63,20 @@ export interface NetworkOnNode<Names extends LocalNames = LocalNames> {
   readonly network: Network;
   readonly names: Names;
   readonly isDefault: boolean;
-  /** True for the networks that have a gateway: the default one and primary ones. */
+  /** True for the default network and primary ones: services, multicast and what else is of the network of a pod's namespace. */
   readonly isPrimary: boolean;
+  /** True for those, and for secondary ones that have been given a gateway. */
+  readonly hasGateway: boolean;
   readonly mode: GatewayMode;
   readonly networkIds: ExternalIds;
   readonly networkRoleIds: ExternalIds;
   /** Families of the cluster, v4 first. Links to the outside have all of them, whatever those of the network. */
   readonly clusterFamilies: readonly Family[];
   readonly podRanges: readonly PodRange[];
-  /** Empty for secondary networks, as are the links. */
+  /** Empty for networks without a gateway, as are the links. */
   readonly joins: readonly JoinAddress[];
   readonly links: readonly GatewayLink[];
-  /** Absent for a secondary network, and while the node has no gateway or no subnet of the network. */
+  /** Absent for a network that is to have none, and while the node has no gateway or no subnet of the network. */
   readonly gateway: NodeGateway | undefined;
 }
 
@@ -103,10 +105,9 @@ export function networkOnNode<Names extends LocalNames>(
 ): NetworkOnNode<Names> {
   const { settings, nodeName } = facts;
   const families = clusterFamilies(settings);
-  const isPrimary = hasGateway(network);
   const nodeGateway = facts.own('gateway');
   const id = facts.own('id');
-  const joins = isPrimary ? joinAddresses(settings, network, id, families) : [];
+  const joins = hasGateway(network) ? joinAddresses(settings, network, id, families) : [];
   return {
     facts,
     settings,
@@ -120,7 +121,8 @@ export function networkOnNode<Names extends LocalNames>(
     network,
     names,
     isDefault: isDefault(network),
-    isPrimary,
+    isPrimary: network.role === 'primary',
+    hasGateway: hasGateway(network),
     mode: nodeGateway?.mode ?? 'shared',
     networkIds: networkIds(network),
     networkRoleIds: networkRoleIds(network),

@@ -36,7 +36,7 @@ export const nodeSwitch: NetworkPart = {
       copp: new RowReference('Copp', SWITCH_COPP),
       other_config: {
         ...subnetConfig(onNode.podRanges.map(({ cidr }) => cidr)),
-        ...(onNode.isPrimary ? {} : excludedAddresses(onNode.podRanges)),
+        ...(onNode.hasGateway ? {} : excludedAddresses(onNode.podRanges)),
         ...(multicast ? multicastConfig(onNode.podRanges, mac) : {}),
       },
       external_ids: onNode.networkRoleIds,

@@ -18,7 +18,7 @@ export const podGroups: NetworkPart = {
   },
   claims: [PORT_GROUP_CLAIM],
   build(rows, onNode) {
-    if (!onNode.isPrimary) return;
+    if (!onNode.hasGateway) return;
     const controller = controllerOf(onNode.network.name);
     addPortGroup(rows.by('cluster-port-groups'), clusterPortGroup(controller));
     addPortGroup(rows.by('cluster-port-groups'), clusterRouterPortGroup(controller));

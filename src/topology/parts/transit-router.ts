@@ -32,7 +32,7 @@ export const transitRouter: NetworkPart<Layer2Names> = {
     const { names, node } = onNode;
     const key = transitRouterKey(onNode.network);
     const [first] = onNode.podRanges;
-    if (!onNode.isPrimary || key === undefined || first === undefined) return;
+    if (!onNode.hasGateway || key === undefined || first === undefined) return;
     all.by('transit-router').named('Logical_Router', names.clusterRouter, {
       copp: new RowReference('Copp', COPP),
       options: {

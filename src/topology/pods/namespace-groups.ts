@@ -2,6 +2,7 @@
 
 import { DEFAULT_NAD_KEY } from '../../api/nad/nad-key.ts';
 import { feature } from '../../desired/features.ts';
+import { union } from '../../facts/keys.ts';
 import type { ZoneFacts } from '../../model/zone/zone.ts';
 import { controllerOf } from '../../model/rules/names.ts';
 import { DEFAULT_NETWORK } from '../../model/read/networks.ts';
@@ -32,13 +33,14 @@ export const defaultNamespaceGroups = feature({
 
 export const namespaceGroups = feature({
   name: 'pods/namespace-groups',
-  over: (facts: ZoneFacts) => facts.groupedNamespaces.distinct('group'),
+  over: ({ groupedNamespaces, gatewayGroups }: ZoneFacts) =>
+    union<[network: string, namespace: string]>(groupedNamespaces.distinct('group'), gatewayGroups),
   rank: networkRank,
   subject: networkOf,
   objects: networkObjects,
   rules: {
     group: {
-      text: 'A primary network has a group of the pods of each namespace that it serves, where a feature has rules per namespace.',
+      text: 'A primary network has a group of the pods of each namespace that it serves, a secondary one with a gateway of each that has pods here, where a feature has rules per namespace.',
       source: 'reference/topology.md §5',
     },
   },

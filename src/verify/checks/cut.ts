@@ -204,7 +204,7 @@ function localnet(port: Row, self: Datapath, intent: Intent, findings: Findings)
   const physical = member(port, 'options', 'network_name') ?? '';
   const tag = list(port, 'tag_request')[0] ?? list(port, 'tag')[0];
   const vlan = tag === undefined ? 0 : Number(tag);
-  const isExternal = partOf(self) === 'external';
+  const isExternal = partOf(self) === 'external' && network.hasGateway;
   const isLocalnet = network.topology === 'localnet' && partOf(self) === 'pods';
   if (!isExternal && !isLocalnet) {
     findings.wrong(

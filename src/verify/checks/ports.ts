@@ -212,11 +212,11 @@ function hostPort(port: Row, self: Datapath, network: VerifiedNetwork, findings:
     findings.wrong('ports', where, `is of type ${text(port, 'type')}`, network.object, [
       network.name,
     ]);
-  if (network.role === 'secondary')
+  if (!network.hasGateway)
     findings.wrong(
       'cut',
       where,
-      `leads from secondary network ${network.name}, switch ${self.name}, to the host: no object wants that`,
+      `leads from network ${network.name}, which is to have no gateway, switch ${self.name}, to the host: no object wants that`,
       network.object,
       [network.name],
     );

@@ -1,8 +1,10 @@
 /** Networks as their objects declare them, and the names and numbers that follow (reference/topology.md §1, §2; reference/node.md §1). */
 import { nthAddress, parsePrefix, type Prefix } from '../../allocators/addresses.ts';
-import { tunnelKeys } from '../../api/annotations/network-annotations.ts';
+import { annotationOf } from '../../api/annotations/annotations.ts';
+import { SECONDARY_GATEWAY, tunnelKeys } from '../../api/annotations/network-annotations.ts';
 import { DEFAULT_NETWORK, ovnPrefix, parseNetworkName } from '../../api/nad/network-name.ts';
 import { familyCidrs, type NetworkConfig } from '../../api/nad/network-config.ts';
+import { isOptedIn } from '../../api/nad/secondary-gateway.ts';
 import { readNad } from '../../api/nad/registered-nad.ts';
 import { objectKey } from '../../api/objects.ts';
 import type { NetworkAttachmentDefinition } from '../../api/types.ts';
@@ -28,6 +30,8 @@ export interface VerifiedNetwork {
   readonly prefix: string;
   readonly topology: NetworkConfig['topology'];
   readonly role: NetworkConfig['role'];
+  /** Its pods leave the cluster by it: of secondary networks, those whose NADs ask for that. */
+  readonly hasGateway: boolean;
   readonly subnets: readonly Prefix[];
   readonly joinSubnets: readonly Prefix[];
   readonly transitSubnets: readonly Prefix[];
@@ -92,6 +96,7 @@ function defaultNetwork(snapshot: Settings): VerifiedNetwork {
     prefix: '',
     topology: 'layer3',
     role: 'primary',
+    hasGateway: true,
     subnets: prefixes(clusterSubnets.map(({ cidr }) => cidr)),
     joinSubnets: prefixes(familyCidrs(joinSubnets)),
     transitSubnets: prefixes(familyCidrs(transitSubnets)),
@@ -159,6 +164,13 @@ function networkOf(nads: readonly [ReadNad, ...ReadNad[]], of: Settings): Verifi
     prefix: ovnPrefix(config.name),
     topology: config.topology,
     role: config.role,
+    hasGateway:
+      config.role === 'primary' ||
+      isOptedIn(
+        nads.map((one) => annotationOf(one.nad, SECONDARY_GATEWAY)),
+        config,
+        of.settings,
+      ),
     subnets: prefixes(config.subnets.map(({ cidr }) => cidr)),
     joinSubnets: prefixes(familyCidrs(config.joinSubnets)),
     transitSubnets: prefixes([

@@ -3,6 +3,7 @@
 import type { Attachment, LocalNode, NodeGateway } from '../../../src/model/model.ts';
 import {
   blue,
+  bluePod,
   bluePodDefault,
   defaultNetwork,
   exampleZone,
@@ -55,6 +56,16 @@ export const secondaryLayer3: ZoneNetwork = {
   namespaces: [],
   nodeSubnets: new Map([['ovn-worker', ['10.80.0.0/24']]]),
   object: 'UserDefinedNetwork blue/sec',
+};
+
+/** pod1 of namespace blue on it. */
+export const secondaryPod: Attachment = {
+  ...bluePod,
+  network: secondaryLayer3.name,
+  nadKey: 'blue/sec',
+  role: 'secondary',
+  macAddress: '0a:58:0a:50:00:05',
+  addresses: ['10.80.0.5/24'],
 };
 
 /** The example with pods of this node. */

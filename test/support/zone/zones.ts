@@ -52,6 +52,8 @@ export interface ZoneNetwork extends Network {
   readonly letsDefaultIn?: boolean;
   /** Ranges for its services, as its NADs say them. */
   readonly servicePool?: string;
+  /** A gateway of a secondary network, as its NADs ask for it. */
+  readonly secondaryGateway?: string;
 }
 
 /** What a zone is to know, in one piece. */
@@ -728,7 +730,7 @@ const networkRequestsOf = ({
 const definitionsOf = (zone: Zone): (NetworkDefinition & { readonly key: string })[] =>
   zone.networks
     .filter(({ id }) => id !== 0)
-    .flatMap(({ name, nads, object, letsDefaultIn, servicePool }) => {
+    .flatMap(({ name, nads, object, letsDefaultIn, servicePool, secondaryGateway }) => {
       const ofPods = [...zone.attachments, ...(zone.remoteAttachments ?? [])]
         .filter(({ network }) => network === name)
         .map(({ nadKey }) => nadOfKey(nadKey));
@@ -741,6 +743,7 @@ const definitionsOf = (zone: Zone): (NetworkDefinition & { readonly key: string 
           ...(letsDefaultIn === true ? { 'k8s.ovn.org/default-network-access': 'true' } : {}),
         },
         servicePool,
+        secondaryGateway,
         isOfCluster: object.startsWith('ClusterUserDefinedNetwork '),
       }));
     });
@@ -754,6 +757,7 @@ const registrationsOf = (zone: Zone): NetworkRegistration[] =>
         namespaces: _namespaces,
         letsDefaultIn: _open,
         servicePool: _pool,
+        secondaryGateway: _gateway,
         ...config
       }) => ({
         ...config,

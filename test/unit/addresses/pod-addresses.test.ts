@@ -5,6 +5,7 @@ import {
   nodes as nodeKind,
   pods,
   resourceKinds,
+  userDefinedNetworks,
 } from '../../../src/api/kinds.ts';
 import { PodPools } from '../../../src/addresses/pod-pools.ts';
 import { Informers } from '../../../src/store/informers.ts';
@@ -168,6 +169,51 @@ test('a pod of an ordinary namespace has the default network as its primary one'
       role: 'primary',
     },
   });
+});
+
+/** Of the node's part of 10.20.0.0/16. */
+const GATEWAY_OF_NODE = expect.stringMatching(/^10\.20\.\d+\.1$/) as string;
+
+test('a pod on a secondary network with a gateway has its routes there, and the default route for the families that it asks for', async () => {
+  const store = new MemoryStore();
+  await using running = start(store, 'node1');
+  const routed = layer3('plain/routed', '10.20.0.0/16/24', 'Secondary');
+  const annotations = { 'k8s.ovn.org/secondary-gateway': '{"routes": ["203.0.113.0/24"]}' };
+  const entryOf = async (key: string, nad = 'plain/routed'): Promise<unknown> =>
+    Object.entries((await networksOf(store, key)) ?? {}).find(([name]) => name === nad)?.[1];
+  const asks = (networks: string) => ({ 'k8s.v1.cni.cncf.io/networks': networks });
+  await apply(
+    store,
+    node('node1'),
+    namespace('plain', {}),
+    { ...routed, metadata: { ...routed.metadata, annotations } },
+    pod('plain/web', 'node1', asks('routed')),
+    pod('plain/all', 'node1', asks('[{"name": "routed", "default-route": ["10.20.0.1"]}]')),
+  );
+  await running.settled();
+  expect(await entryOf('plain/web')).toMatchObject({
+    routes: [
+      { dest: '10.20.0.0/16', nextHop: GATEWAY_OF_NODE },
+      { dest: '203.0.113.0/24', nextHop: GATEWAY_OF_NODE },
+    ],
+    role: 'secondary',
+  });
+  expect(await entryOf('plain/web')).not.toHaveProperty('gateway_ip');
+  const all = await networksOf(store, 'plain/all');
+  // Of the node's own subnet, which nobody knows who writes the pod.
+  expect(await entryOf('plain/all')).toMatchObject({
+    gateway_ips: [GATEWAY_OF_NODE],
+  });
+  expect(await entryOf('plain/all', 'default')).not.toHaveProperty('gateway_ip');
+  // What a pod has been given stays.
+  await store.patch(
+    userDefinedNetworks,
+    'plain/routed',
+    { metadata: { annotations: { 'k8s.ovn.org/secondary-gateway': null } } },
+    { fieldManager: 'user' },
+  );
+  await running.settled();
+  expect(await networksOf(store, 'plain/all')).toEqual(all);
 });
 
 test('a pod of a Layer2 network gets an address of the whole network and a port tunnel id', async () => {

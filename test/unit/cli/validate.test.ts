@@ -247,6 +247,24 @@ describe('objects that are each valid', () => {
     ]);
   });
 
+  test('may ask for a gateway that they can not have', () => {
+    const asking = (text: string, role = 'Secondary'): readonly string[] =>
+      together(
+        `apiVersion: k8s.ovn.org/v1
+kind: UserDefinedNetwork
+metadata: { name: net, namespace: blue, annotations: { k8s.ovn.org/secondary-gateway: '${text}' } }
+spec: { topology: Layer3, layer3: { role: ${role}, subnets: [{ cidr: 10.30.0.0/16 }] } }
+`,
+      ).warnings;
+    expect(asking('{}')).toEqual([]);
+    expect(asking('{"routes": ["0.0.0.0/0"]}')).toEqual([
+      expect.stringMatching(
+        /^net\.yaml:3:\d+: UserDefinedNetwork blue\/net: metadata\.annotations\[k8s\.ovn\.org\/secondary-gateway\]: "0\.0\.0\.0\/0" is the default route/,
+      ),
+    ]);
+    expect(asking('{}', 'Primary')).toEqual([expect.stringContaining('has anyway')]);
+  });
+
   test('may select nothing', () => {
     const green = (operator: string): string => `
 apiVersion: k8s.ovn.org/v1

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { CLOSED } from '../../../../src/model/read/egress-firewalls.ts';
 import type { FirewallTables } from '../../../../src/model/zone/egress-firewalls.ts';
 import { Unreadable } from '../../../../src/facts/unreadable.ts';
+import { secondaryLayer3, secondaryPod } from '../../../support/zone/zone-variants.ts';
 import { blue, bluePod, exampleZone, factsOf, type Zone } from '../../../support/zone/zones.ts';
 
 const firewalls = (...namespaces: string[]): NonNullable<Zone['firewalls']> =>
@@ -13,6 +14,18 @@ test('a firewall is in force on the networks that its pods leave by', () => {
   const facts = factsOf({ ...exampleZone, firewalls: firewalls('blue', 'default') });
   expect(networksOf(facts, 'blue')).toEqual([blue.name]);
   expect(networksOf(facts, 'default')).toEqual(['default']);
+});
+
+test('also on a secondary network with a gateway, by whosever NAD its pods are there', () => {
+  const zone: Zone = {
+    ...exampleZone,
+    networks: [...exampleZone.networks, { ...secondaryLayer3, secondaryGateway: '{}' }],
+    attachments: [bluePod, secondaryPod],
+    firewalls: firewalls('blue', 'default'),
+  };
+  expect(networksOf(factsOf(zone), 'blue')).toEqual([blue.name, secondaryLayer3.name]);
+  // None of its pods is there.
+  expect(networksOf(factsOf(zone), 'default')).toEqual(['default']);
 });
 
 test('not on one without rows here, nor where EgressFirewalls are off', () => {

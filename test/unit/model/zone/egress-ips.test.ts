@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { errorText } from '../../../../src/api/error-text.ts';
 import type { EgressIp } from '../../../../src/model/read/egress-ips.ts';
 import type { EgressIpTables } from '../../../../src/model/zone/egress-ips.ts';
+import { secondaryLayer3, secondaryPod } from '../../../support/zone/zone-variants.ts';
 import {
   blue,
   bluePod,
@@ -42,6 +43,26 @@ const zoneWith = (...egressIps: readonly EgressIp[]): Zone => ({
 });
 const served = (facts: EgressIpTables): string | undefined =>
   facts.egressPorts.peek('blue', 'pod1', 'blue/blue')?.egressIp;
+
+test('a pod leaves with it on its secondary network, too, where that has a gateway', () => {
+  const used = (secondaryGateway: string | undefined) => {
+    const facts = factsOf({
+      ...zoneWith(egressIp('one')),
+      networks: [
+        ...exampleZone.networks,
+        { ...secondaryLayer3, ...(secondaryGateway === undefined ? {} : { secondaryGateway }) },
+      ],
+      attachments: [bluePod, secondaryPod],
+    });
+    return [
+      served(facts),
+      facts.egressPorts.peek('blue', 'pod1', 'blue/sec')?.addresses,
+      facts.egressUses.peek('one')?.networks,
+    ];
+  };
+  expect(used('{}')).toEqual(['one', ['10.80.0.5'], expect.arrayContaining(['blue_sec'])]);
+  expect(used(undefined)).toEqual(['one', undefined, expect.not.arrayContaining(['blue_sec'])]);
+});
 
 describe('of several EgressIPs', () => {
   const old = egressIp('z-old', { created: '2025-01-01T00:00:00Z' });

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { GroupTables } from '../../../../src/model/zone/namespace-groups.ts';
+import { secondaryLayer3, secondaryPod } from '../../../support/zone/zone-variants.ts';
 import { exampleZone, factsOf } from '../../../support/zone/zones.ts';
 
 const withFeatures = (egressFirewall: boolean, multicast: boolean): typeof exampleZone => ({
@@ -18,6 +19,28 @@ describe('a group of the pods of a namespace', () => {
     expect(groups.isGrouped('blue/blue', 'default')).toBe(false);
     expect(groups.isGrouped('blue/unknown', 'blue')).toBe(false);
     expect(groups.isGrouped('default', 'unknown')).toBe(false);
+  });
+
+  test('is on a secondary network with a gateway that of the pods, whosever the NAD is by which they are there', () => {
+    const grouped = (secondaryGateway: string | undefined, firewalls: boolean) => {
+      const groups = factsOf({
+        ...withFeatures(firewalls, true),
+        networks: [
+          ...exampleZone.networks,
+          { ...secondaryLayer3, ...(secondaryGateway === undefined ? {} : { secondaryGateway }) },
+        ],
+        attachments: [secondaryPod],
+      });
+      return [
+        groups.isGrouped('blue/sec', 'blue'),
+        groups.isGrouped('blue/sec/1', 'blue'),
+        groups.isGrouped('blue/sec', 'red'),
+      ];
+    };
+    expect(grouped('{}', true)).toEqual([true, true, false]);
+    expect(grouped('{}', false)).toEqual([false, false, false]);
+    expect(grouped(undefined, true)).toEqual([false, false, false]);
+    expect(grouped('unreadable', true)).toEqual([false, false, false]);
   });
 
   test('is not there where no feature has rules per namespace', () => {

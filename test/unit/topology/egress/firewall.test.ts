@@ -4,6 +4,7 @@ import { isSame } from '../../../../src/facts/same.ts';
 import { readFirewall } from '../../../../src/model/read/egress-firewalls.ts';
 import { egressFirewall } from '../../../../src/topology/egress/firewall.ts';
 import { builtUnits } from '../../../support/zone/built-rows.ts';
+import { secondaryLayer3, secondaryPod } from '../../../support/zone/zone-variants.ts';
 import { bluePod, dualZone, exampleZone, factsOf, type Zone } from '../../../support/zone/zones.ts';
 import { featureTexts } from '../part-texts.ts';
 
@@ -69,6 +70,28 @@ test('on the default network for a namespace without a network of its own', () =
   expect(built(zoneWith([deny('0.0.0.0/0')], 'default')).acls).toEqual([
     expect.stringContaining('ip4.dst != 10.244.0.0/16'),
   ]);
+});
+
+test('on a secondary network with a gateway too, where no other subnet is spared than its own', () => {
+  const zone: Zone = {
+    ...exampleZone,
+    networks: [...exampleZone.networks, { ...secondaryLayer3, secondaryGateway: '{}' }],
+    attachments: [bluePod, secondaryPod],
+  };
+  const rules = [deny('0.0.0.0/0'), { type: 'Deny', to: { dnsName: 'example.com' } }];
+  const { acls, problems } = built(zoneWith(rules, 'blue', zone));
+  expect(problems).toEqual([]);
+  const about = (what: string): readonly string[] => acls.filter((acl) => acl.includes(what));
+  expect(about('0.0.0.0/0')).toEqual([
+    expect.stringContaining('(ip4.dst == 0.0.0.0/0 && ip4.dst != 103.103.0.0/16) && inport'),
+    expect.stringContaining('(ip4.dst == 0.0.0.0/0 && ip4.dst != 10.80.0.0/16) && inport'),
+  ]);
+  // What a name stands for is one set; the rules about it are of each network.
+  expect(about('drop (ip4.dst == $')).toHaveLength(2);
+  const closed = built(
+    zoneWith(rules, 'blue', { ...zone, networks: [...exampleZone.networks, secondaryLayer3] }),
+  );
+  expect(closed.acls.filter((acl) => acl.includes('drop'))).toHaveLength(2);
 });
 
 test('ports by protocol, as ovn-kubernetes writes them', () => {

@@ -6,7 +6,14 @@ import {
   withNetwork,
   withoutSubnets,
 } from '../../../support/zone/zone-variants.ts';
-import { exampleZone, factsOf, type Zone } from '../../../support/zone/zones.ts';
+import { rowTexts } from '../../../support/zone/row-text.ts';
+import {
+  blue,
+  exampleZone,
+  factsOf,
+  type Zone,
+  type ZoneNetwork,
+} from '../../../support/zone/zones.ts';
 
 const unitsOf = (zone: Zone) => builtUnits(factsOf(zone), [layer3Network]);
 const tables = (zone: Zone, unit: string): readonly string[] =>
@@ -38,5 +45,22 @@ describe('a Layer3 network in the zone of a node (reference/topology.md §7)', (
 
   test('that is secondary leads out of no node', () => {
     expect(tables(withNetwork(secondaryLayer3), 'blue_sec')).not.toContain('NAT');
+  });
+
+  test('that is secondary and has been given a gateway has what leads out of a primary one', () => {
+    const rowsIn = (network: ZoneNetwork): readonly string[] =>
+      rowTexts(
+        unitsOf(withNetwork(network)).find(({ unit }) => unit.endsWith(' blue_blue'))?.rows ?? [],
+      ).map((text) => text.replaceAll('role=secondary', 'role=primary'));
+    const given = rowsIn({ ...blue, role: 'secondary', secondaryGateway: '{}' });
+    const primary = rowsIn(blue);
+    expect(given.filter((row) => !primary.includes(row))).toEqual([]);
+    // What is of services that pods of a secondary network have by their primary one.
+    expect(primary.filter((row) => !given.includes(row))).toEqual([
+      expect.stringMatching(/^ACL .*allow-hairpinning:Egress/),
+      expect.stringMatching(/^ACL .*allow-hairpinning:Ingress/),
+      expect.stringMatching(/^Logical_Router_Static_Route .*udn-enabled-default-service/),
+      expect.stringMatching(/^Logical_Router_Static_Route .*udn-enabled-default-service/),
+    ]);
   });
 });

@@ -48,7 +48,8 @@ export default defineConfig({
           globalSetup: ['test/support/run/compiled-command.ts'],
           setupFiles: [processorTime, propertySeed],
           hookTimeout: 120_000,
-          maxWorkers: 2,
+          // They wait for servers half of the time.
+          maxWorkers: 3,
         },
       },
       ...[

@@ -40,6 +40,10 @@ const LONG_INTEGRATION = [
 ].map((name) => `test/integration/${name}.test.ts`);
 /** The installation on Kubernetes, which has the machine for itself. */
 const ALONE = 'test/e2e/kubernetes/install.test.ts';
+/** Labs of a run for CI that come after those on Kubernetes and in the virtual machine, so that these and the other labs end at the same time. */
+const AFTER_MACHINE = ['connects', 'egress-firewall', 'ipv6', 'topologies', 'verify'].map(
+  (name) => `test/e2e/${name}.test.ts`,
+);
 /**
  * What is left to `--release`: minutes each of programs that are ended, restarted and exchanged while every packet is counted, of egress addresses
  * and machines that move, of the whole matrix on an emulated processor, of all cases of policies and services (the installation on Kubernetes runs
@@ -246,12 +250,14 @@ function add(report: Report, count: Count): void {
   }
 }
 
-for (const file of [...SHORT_E2E, ...OF_RELEASE, ...LONG_INTEGRATION, ALONE])
+for (const file of [...SHORT_E2E, ...AFTER_MACHINE, ...OF_RELEASE, ...LONG_INTEGRATION, ALONE])
   if (!existsSync(join(checkout, file))) throw new Error(`test/all.ts names ${file}: no such file`);
 
 const { asked, isAll, isRelease, within } = readArguments();
 const isShort = asked.length === 0 && !isAll;
 const wanted = (name: string): boolean => asked.length === 0 || asked.includes(name);
+/** Files that this run leaves out. */
+const left = isAll && !isRelease ? OF_RELEASE : [];
 /** Unit tests run beside others, and give way to these. */
 const isBeside = wanted('unit') && wanted('integration');
 
@@ -301,11 +307,8 @@ function choiceOf(name: string): readonly string[] {
       // Beside a whole Kubernetes what is waited for may come too late once.
       '--retry=1',
     ];
-  if (isShort) {
-    if (name === 'integration') return filesOf(name, LONG_INTEGRATION);
-    return name === 'e2e' ? SHORT_E2E : [];
-  }
-  return isAll && !isRelease ? filesOf(name, OF_RELEASE) : [];
+  if (isShort) return name === 'integration' ? filesOf(name, LONG_INTEGRATION) : [];
+  return left.length > 0 ? filesOf(name, left) : [];
 }
 
 /** The files of a suite but some: vitest's own `--exclude` says nothing to a suite with a list of its own. */
@@ -336,13 +339,11 @@ async function aloneOnKubernetes(): Promise<void> {
   await suite('kubernetes', [ALONE], count);
 }
 
-async function onKubernetes(): Promise<void> {
-  await suite(
-    'kubernetes',
-    filesOf('e2e', [ALONE, ...(isAll && !isRelease ? OF_RELEASE : [])]),
-    count,
-  );
+/** `later`: labs that come when the virtual machine is over. */
+async function onKubernetes(later: readonly string[]): Promise<void> {
+  await suite('kubernetes', filesOf('e2e', [ALONE, ...left]), count);
   await inMachine();
+  if (later.length > 0) await suite('e2e', later, count);
 }
 
 async function inMachine(): Promise<void> {
@@ -353,7 +354,7 @@ async function inMachine(): Promise<void> {
       say(`no virtual machine for the tests: ${String(error)}`);
       process.env['HEDDLE_TEST_NO_VM'] = 'a kernel for it could not be built; see above';
     }
-  await suite('vm', filesOf('e2e', isAll && !isRelease ? OF_RELEASE : []), count);
+  await suite('vm', filesOf('e2e', left), count);
 }
 
 async function inLabs(): Promise<void> {
@@ -364,8 +365,12 @@ async function inLabs(): Promise<void> {
     process.env[HELD_FILE] = held;
     // What needs nothing but processors is over, or gives way, when it counts packets.
     if (!isShort) await Promise.all([aloneOnKubernetes(), ...(isAll ? [checksAndUnit()] : [])]);
-    // A lab beside another: of those on Kubernetes and in the virtual machine, one at a time.
-    await Promise.all([suite('e2e', choiceOf('e2e'), count), ...(isShort ? [] : [onKubernetes()])]);
+    // Never more than two labs beside each other: two processors have enough to do with them.
+    const later = left.length > 0 ? AFTER_MACHINE : [];
+    await Promise.all([
+      suite('e2e', isShort ? SHORT_E2E : filesOf('e2e', [...left, ...later]), count),
+      ...(isShort ? [] : [onKubernetes(later)]),
+    ]);
     if (existsSync(held)) attacksOfRun = heldOfRun(readFileSync(held, 'utf8'));
   } finally {
     rmSync(folder, { recursive: true, force: true });
@@ -389,7 +394,7 @@ if (isShort)
   say(
     `\nLeft to ./dev test --all: ${LONG_INTEGRATION.join(', ')}, and end-to-end tests other than ${SHORT_E2E.join(', ')}`,
   );
-if (isAll && !isRelease) say(`\nLeft to ./dev test --release: ${OF_RELEASE.join(', ')}`);
+if (left.length > 0) say(`\nLeft to ./dev test --release: ${left.join(', ')}`);
 if (lastBegin !== undefined && Date.now() > lastBegin)
   say(
     `\nSkipped because more than ${within} minutes had gone: what is skipped above without a reason of its own`,

@@ -28,6 +28,7 @@ export const OWN_COMMANDS: readonly (readonly [string, ...string[]])[] = [
   ['status'],
   ['plan'],
   ['diff'],
+  ['changes', '--limit', '400'],
   ['show', 'node'],
   ['check'],
   ['drops', '--total'],

@@ -25,13 +25,16 @@ import {
   userDefinedNetworks,
 } from '../api/kinds.ts';
 import { errorText } from '../api/error-text.ts';
+import { ControlError } from '../control/control-client.ts';
+import type { Configuration } from '../settings/configuration.ts';
+import type { NodeChanges } from '../views/node-changes.ts';
 import type { KubeObject, ResourceKind } from '../api/objects.ts';
 import { dotText } from '../graph/dot.ts';
 import { svgText } from '../graph/svg.ts';
 import { partOf, topologyGraph } from '../graph/topology-graph.ts';
 import { pageHtml, type PageAssets } from '../page/page-html.ts';
 import type { PageData } from '../page/page-data.ts';
-import { pageOf } from '../page/page-of-zone.ts';
+import { pageOf, type PagedZone } from '../page/page-of-zone.ts';
 import { ConfigurationError } from '../process/configuration-error.ts';
 import { VERSION } from '../process/version.ts';
 import type { Store } from '../store/store.ts';
@@ -153,8 +156,30 @@ export async function pageData(
         ? undefined
         : { ...status, objects: status.objects ?? [], notInForce: status.notInForce ?? [] },
     certificate,
+    ...(status === undefined ? {} : await changesOf(configuration)),
   });
   return { page, found };
+}
+
+/** What the daemon that answered did, and is about to do. One of an earlier release does not know what it did, and one that has just begun has no plan. */
+async function changesOf(
+  configuration: Configuration,
+): Promise<Pick<PagedZone, 'changes' | 'plan'>> {
+  const asked = async <T>(
+    method: string,
+    params: object,
+    fields: readonly (keyof T & string)[],
+  ): Promise<T | undefined> => {
+    try {
+      return await askDaemon<T>(configuration, method, params, fields, { tells: false });
+    } catch (error) {
+      if (!(error instanceof ControlError)) throw error;
+      return undefined;
+    }
+  };
+  const changes = await asked<NodeChanges>('changes', {}, ['node', 'since', 'count', 'changes']);
+  const plan = await asked<PlanReport>('plan', { details: false }, ['networks']);
+  return { changes, plan: plan?.networks };
 }
 
 /** Says what is wrong with manifests and objects, and sets the exit code. */

@@ -14,6 +14,7 @@ interface CommandModule {
 const COMMANDS: Readonly<Record<string, () => Promise<CommandModule>>> = {
   apply: () => import('./apply.ts'),
   bundle: () => import('./bundle.ts'),
+  changes: () => import('./changes.ts'),
   check: () => import('./check.ts'),
   cleanup: () => import('./cleanup.ts'),
   cluster: () => import('./cluster.ts'),

@@ -6,7 +6,7 @@ import { claimsOf, type RowTarget } from '../desired/engine.ts';
 import { UnitsBehind } from './reconcile/units-behind.ts';
 import type { Feature } from '../desired/features.ts';
 import type { Plan, PlanProblem } from '../desired/ovsdb/changes.ts';
-import { commitPlan, repairedOf } from '../desired/ovsdb/commit.ts';
+import { commitPlan, repairedOf, writtenOf } from '../desired/ovsdb/commit.ts';
 import { Reconciler } from '../desired/ovsdb/reconciler.ts';
 import type { ZoneFacts } from '../model/zone/zone.ts';
 import { idOf, type Claims } from './reconcile/claims.ts';
@@ -46,7 +46,7 @@ export interface HostControllerOptions {
   readonly now?: () => number;
   /** Called after each change, for metrics. */
   readonly onChange?: (change: HostChange) => void;
-  readonly onPortsRepaired?: (repaired: RepairedPorts) => void;
+  readonly onPortsChange?: (change: PortsChange) => void;
 }
 
 /** What a pass changed of one kind of state. */
@@ -59,12 +59,18 @@ export interface HostChange {
   readonly duration: number;
   /** Of what was changed, that of which nobody wanted anything else since all was right: somebody else had changed it. */
   readonly repaired: readonly PlannedChange[];
+  /** All else that was changed. */
+  readonly written: readonly PlannedChange[];
   /** Programs that had changed something, as far as that is known. */
   readonly by: readonly string[];
 }
 
-/** Ports of the host that somebody else had changed, and that are as they should be again. */
-export type RepairedPorts = Pick<Plan, 'database' | 'changes' | 'nameOf'>;
+/** Ports of the host that are in the database of Open vSwitch. */
+export interface PortsChange extends Pick<Plan, 'database' | 'nameOf'> {
+  /** Somebody else had changed these, and they are as they should be again. */
+  readonly repaired: Plan['changes'];
+  readonly written: Plan['changes'];
+}
 
 export interface HostPlans {
   readonly openVswitch: Plan;
@@ -321,6 +327,8 @@ export class HostController implements AsyncDisposable {
       const began = this.#now();
       const { applied, refused } = await driver.apply(plan, began, signal);
       const failed = new Set(refused.map(idOf));
+      const done = plan.changes.filter((change) => !failed.has(idOf(change)));
+      const isDrift = new Set<PlannedChange>(drifted);
       const by = drifted.length === 0 ? [] : await driver.changedBy();
       const duration = this.#now() - began;
       this.#options.onChange?.({
@@ -328,7 +336,8 @@ export class HostController implements AsyncDisposable {
         applied,
         refused: refused.length,
         duration,
-        repaired: drifted.filter((change) => !failed.has(idOf(change))),
+        repaired: done.filter((change) => isDrift.has(change)),
+        written: done.filter((change) => !isDrift.has(change)),
         by,
       });
       log.info(
@@ -375,7 +384,7 @@ export class HostController implements AsyncDisposable {
     mayBeWanted: MayBeWanted | undefined,
     signal: AbortSignal,
   ): Promise<string | undefined> {
-    const { openVswitch, log, onPortsRepaired } = this.#options;
+    const { openVswitch, log, onPortsChange } = this.#options;
     const { transactor, lock } = openVswitch;
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
       const unavailable = openVswitch.unavailable();
@@ -389,8 +398,12 @@ export class HostController implements AsyncDisposable {
         signal,
       });
       const { kind, committed, refused } = result;
-      const changes = repairedOf(plan, result);
-      if (changes.length > 0) onPortsRepaired?.({ ...plan, changes });
+      onPortsChange?.({
+        database: plan.database,
+        nameOf: plan.nameOf,
+        repaired: repairedOf(plan, result),
+        written: writtenOf(plan, result),
+      });
       log.info(
         { component: 'host', outcome: kind, rows: committed, refused: refused.length },
         'ports changed',

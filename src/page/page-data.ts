@@ -1,5 +1,6 @@
 /** What a page is made of, as it stands in its file: types that the commands and the browser share. */
 import type { Join, Way } from '../reach/way.ts';
+import type { NodeChanges } from '../views/node-changes.ts';
 
 export interface PageNetwork {
   readonly name: string;
@@ -78,6 +79,13 @@ export interface PageProof {
   readonly notProved: readonly string[];
 }
 
+/** What the daemon is about to change, or what differs from what it wrote. */
+export interface PagePlan {
+  readonly rows: number;
+  /** By network; an empty name for what all share. */
+  readonly networks: readonly (readonly [network: string, rows: number])[];
+}
+
 export interface PageData {
   readonly heddle: string;
   readonly node: string;
@@ -92,6 +100,9 @@ export interface PageData {
   readonly problems: readonly ObjectMessage[];
   readonly status?: PageStatus;
   readonly proof?: PageProof;
+  /** Of a running daemon alone. */
+  readonly changes?: NodeChanges;
+  readonly plan?: PagePlan;
   /** Objects as YAML, without secrets. */
   readonly objects: readonly (readonly [object: string, yaml: string])[];
 }

@@ -10,11 +10,13 @@ import type { ClusterSettings } from '../model/model.ts';
 import type { ZoneFacts } from '../model/zone/zone.ts';
 import type { Certificate } from '../verify/certificate/certificate.ts';
 import type { NetworkOverview, Overview } from '../views/overview.ts';
+import type { NodeChanges } from '../views/node-changes.ts';
 import { networkState, statusView } from '../views/status-view.ts';
 import type {
   ObjectMessage,
   PageData,
   PageNetwork,
+  PagePlan,
   PagePod,
   PageProof,
   PageStatus,
@@ -40,6 +42,9 @@ export interface PagedZone {
   /** As a running daemon answers. */
   readonly status?: Overview | undefined;
   readonly certificate?: Certificate | undefined;
+  readonly changes?: NodeChanges | undefined;
+  /** How many rows change for each network. */
+  readonly plan?: Readonly<Record<string, number>> | undefined;
 }
 
 /** As people sort: `net2` before `net10`. */
@@ -48,7 +53,7 @@ const NATURAL = new Intl.Collator('en', { numeric: true });
 const nameOf = ({ kind, metadata }: KubeObject): string => `${kind} ${objectKey(metadata)}`;
 
 export function pageOf(zone: PagedZone): PageData {
-  const { facts, overview, pods, status, certificate } = zone;
+  const { facts, overview, pods, status, certificate, changes, plan } = zone;
   return {
     heddle: zone.heddle,
     node: zone.node,
@@ -60,6 +65,8 @@ export function pageOf(zone: PagedZone): PageData {
     problems: zone.problems,
     ...(status === undefined ? {} : { status: statusOf(status) }),
     ...(certificate === undefined ? {} : { proof: proofOf(certificate) }),
+    ...(changes === undefined ? {} : { changes }),
+    ...(plan === undefined ? {} : { plan: planOf(plan) }),
     objects: [...pods, ...zone.policies, ...zone.others]
       .map((object) => [nameOf(object), stringify(objectWithoutSecrets(object))] as const)
       .toSorted(([a], [b]) => NATURAL.compare(a, b)),
@@ -161,6 +168,11 @@ function statusOf(overview: Overview): PageStatus {
       };
     }),
   };
+}
+
+function planOf(plan: Readonly<Record<string, number>>): PagePlan {
+  const networks = Object.entries(plan).toSorted(([a], [b]) => NATURAL.compare(a, b));
+  return { rows: networks.reduce((sum, [, rows]) => sum + rows, 0), networks };
 }
 
 const messageOf = ({ object, message }: ObjectMessage): ObjectMessage => ({ object, message });

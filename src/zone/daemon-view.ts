@@ -94,6 +94,7 @@ function daemonView(runtime: ZoneRuntime, { notReady, ...loops }: DaemonState): 
     explain: (asked, signal) => started(() => originsOf(runtime, asked, signal)),
     packet: (asked, signal) => started(() => packetOf(runtime, asked, signal)),
     drops: (seconds, signal) => started(() => dropsOf(runtime, seconds, signal)),
+    changes: () => runtime.changes.report(configuration.node),
   };
 }
 

@@ -42,7 +42,7 @@ import {
   HostController,
   type HostChange,
   type HostPlans,
-  type RepairedPorts,
+  type PortsChange,
 } from '../node/node-agent.ts';
 import type { Logger } from '../process/logger.ts';
 import { renderPlan } from '../views/plan-text.ts';
@@ -68,7 +68,7 @@ export interface HostOptions {
   readonly onAvailable?: () => void;
   /** Called after each change, for metrics. */
   readonly onChange?: (change: HostChange) => void;
-  readonly onPortsRepaired?: (repaired: RepairedPorts) => void;
+  readonly onPortsChange?: (change: PortsChange) => void;
   /** Called when `external_ids` may be others, or known for the first time. */
   readonly onExternalIds?: () => void;
   /** Called when ovs-vswitchd may have ended. */
@@ -176,7 +176,7 @@ export function openHost({
   isSwitchDown = () => false,
   mayOpenFence = () => false,
   onChange = () => undefined,
-  onPortsRepaired = () => undefined,
+  onPortsChange = () => undefined,
 }: HostOptions): OpenHost {
   const settings = configuration.host;
   const sysctls = sysctlsOf(configuration);
@@ -250,7 +250,7 @@ export function openHost({
     ),
     log,
     onChange,
-    onPortsRepaired,
+    onPortsChange,
   });
   const release = (): string | undefined => {
     if (openVswitch.isLoaded?.() === false) return undefined;

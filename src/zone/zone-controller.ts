@@ -7,7 +7,7 @@ import { claimsOf, Engine, type RowTarget, type WantedUnit } from '../desired/en
 import type { Feature } from '../desired/features.ts';
 import { connectObject } from '../topology/connect/connect-rows.ts';
 import type { ReplicaView } from 'ovsdb-client-ts';
-import type { Plan, PlannedChange } from '../desired/ovsdb/changes.ts';
+import type { Plan } from '../desired/ovsdb/changes.ts';
 import type { MayBeWanted, Reconciler, UnmarkedRow } from '../desired/ovsdb/reconciler.ts';
 import { SETTINGS, type FoundRow } from '../desired/rows.ts';
 import { Unreadable } from '../facts/unreadable.ts';
@@ -59,12 +59,18 @@ export interface ZoneControllerOptions {
   readonly unread?: () => Iterable<string>;
   /** Called after each plan that was sent, for metrics. */
   readonly onCommit?: (commit: CommitRecord) => void;
-  /** Called with changes that are in a database, which took so many milliseconds. */
-  readonly onWritten?: (changes: readonly PlannedChange[], duration: number) => void;
+  /** Called with changes that are in a database. */
+  readonly onWritten?: (written: WrittenRows) => void;
   /** Called with rows that somebody else had changed, and that are right again. */
   readonly onRepaired?: (repaired: RepairedRows) => void;
   /** Called once for each network that came into use after the start, when all its rows are in the Northbound database. */
   readonly onNetworkWritten?: (written: NetworkWritten) => void;
+}
+
+interface WrittenRows extends Pick<Plan, 'changes' | 'drifted'> {
+  readonly database: string;
+  /** Milliseconds from the plan to the last answer. */
+  readonly duration: number;
 }
 
 export interface NetworkWritten {
@@ -391,8 +397,9 @@ export class ZoneController {
         this.#options.onCommit?.(commit);
         if (commit.outcome !== 'success') return;
         const left = new Set(refused.map(({ unit }) => unit));
-        const written = plan.changes.filter(({ unit }) => !left.has(unit));
-        this.#options.onWritten?.(written, commit.duration);
+        const changes = plan.changes.filter(({ unit }) => !left.has(unit));
+        const { database, duration } = commit;
+        this.#options.onWritten?.({ database, changes, drifted: plan.drifted, duration });
       },
     });
   }

@@ -49,7 +49,8 @@ import { egressProbing } from '../process/egress-probing.ts';
 import type { Logger } from '../process/logger.ts';
 import { objectSource, openStore, type OpenObjects } from '../settings/object-store.ts';
 import { configurationSequence } from './confirmation.ts';
-import { DriftReports } from './drift-reports.ts';
+import { ChangeRecord, type WrittenRow } from './change-record.ts';
+import { DriftReports, type Repair } from './drift-reports.ts';
 import { followedObject } from './followed-object.ts';
 import { areNodesAsked, NodeEgressLease } from './node-egress-lease.ts';
 import { switchWatch } from '../node/programs/switch-watch.ts';
@@ -64,7 +65,7 @@ import { proofObjects, type ProofObjects } from './proof-changes.ts';
 import { AppliedObjects, type BuiltObjects } from './applied-objects.ts';
 import { WaitingTimes } from './waiting-times.ts';
 import { ZoneAllocations } from './zone-allocations.ts';
-import type { CommitRecord } from './database-target.ts';
+import type { CommitRecord, RepairedRows } from './database-target.ts';
 import { ZoneController, type NetworkWritten } from './zone-controller.ts';
 import {
   foreignDatabase,
@@ -111,6 +112,11 @@ export interface RuntimeOptions {
 /** Milliseconds for which an API server may restart before it is a problem. */
 const UNREADABLE_AFTER = 30_000;
 
+const repairOf = (repaired: RepairedRows): Repair => ({
+  database: repaired.database,
+  rows: repairedRows(repaired),
+});
+
 /** What the database has of a name in rules. */
 function addressesIn(
   replica: ReplicaView,
@@ -143,6 +149,8 @@ export class ZoneRuntime implements AsyncDisposable {
   /** Present when the host is known. */
   readonly connectionTables: ConnectionTables | undefined;
   readonly controller: ZoneController;
+  /** What this process wrote and put right. */
+  readonly changes = new ChangeRecord();
   readonly #options: RuntimeOptions;
   readonly #stop = new AbortController();
   readonly #zoneInformers: ZoneInformers;
@@ -249,12 +257,15 @@ export class ZoneRuntime implements AsyncDisposable {
               this.#waysOut?.openVswitchChanged();
             },
             onChange: (change) => {
-              const { database, repaired, by } = change;
-              this.#drift.take({ database, rows: repairedHostRows(repaired), by });
+              const { database, repaired, written, by } = change;
+              this.changes.wrote(database, written);
+              this.#repaired({ database, rows: repairedHostRows(repaired), by }, repaired);
               options.onHostChange?.(change);
             },
-            onPortsRepaired: (repaired) =>
-              this.#drift.take({ database: repaired.database, rows: repairedRows(repaired) }),
+            onPortsChange: ({ database, nameOf, written, repaired: changes }) => {
+              this.changes.wrote(database, written);
+              this.#repaired(repairOf({ database, nameOf, changes }), changes);
+            },
           });
     this.controller = new ZoneController({
       facts: this.facts,
@@ -272,10 +283,15 @@ export class ZoneRuntime implements AsyncDisposable {
       ...(this.southbound === undefined ? {} : { southbound: this.southbound }),
       ...(this.host === undefined ? {} : { host: this.host.controller }),
       log,
-      onRepaired: (repaired) =>
-        this.#drift.take({ database: repaired.database, rows: repairedRows(repaired) }),
+      onRepaired: (repaired) => this.#repaired(repairOf(repaired), repaired.changes),
       ...(options.onCommit === undefined ? {} : { onCommit: options.onCommit }),
-      onWritten: (changes, duration) => this.podStages?.written(changes, duration),
+      onWritten: ({ database, changes, drifted, duration }) => {
+        this.podStages?.written(changes, duration);
+        this.changes.wrote(
+          database,
+          changes.filter(({ unit }) => !drifted.has(unit)),
+        );
+      },
       ...(options.onNetworkWritten === undefined
         ? {}
         : { onNetworkWritten: options.onNetworkWritten }),
@@ -456,6 +472,11 @@ export class ZoneRuntime implements AsyncDisposable {
     this.#running = Promise.all(
       tasks.map((task) => task.catch((error: unknown) => this.#failed(error))),
     );
+  }
+
+  #repaired(repair: Repair, changes: readonly WrittenRow[]): void {
+    this.#drift.take(repair);
+    this.changes.repaired(repair, changes);
   }
 
   /** Objects that the networks of the zone are proved by. */

@@ -7,6 +7,7 @@ import type { UnderlayReport } from '../node/chassis/underlay-report.ts';
 import type { PacketQuestion } from '../packets/asked-packet.ts';
 import type { PacketReport } from '../packets/packet-report.ts';
 import type { DropsReport } from '../views/drops.ts';
+import type { NodeChanges } from '../views/node-changes.ts';
 import type { ExplainReport } from '../views/origin.ts';
 import type { PlanFormat, PlanReport, StatusReport } from '../views/zone-reports.ts';
 
@@ -44,6 +45,8 @@ export interface ZoneView {
   packet(asked: PacketQuestion, signal: AbortSignal): Promise<PacketReport>;
   /** What the node drops within so many seconds, or since flows were made: 0. Throws when the daemon leaves the host alone. */
   drops(seconds: number, signal: AbortSignal): Promise<DropsReport>;
+  /** What the daemon wrote and put right lately. */
+  changes(): NodeChanges;
 }
 
 /** The view as methods of a control socket. */
@@ -57,6 +60,7 @@ export const controlMethods = (view: ZoneView): Readonly<Record<string, ControlM
   explain: async (params, signal) => view.explain(askedIn(params), signal),
   packet: async (params, signal) => view.packet(questionIn(params), signal),
   drops: async (params, signal) => view.drops(secondsIn(params), signal),
+  changes: async () => Promise.resolve(view.changes()),
 });
 
 /** Longer no answer is waited for. */

@@ -370,6 +370,7 @@ const VIEW: ZoneView = {
   drops: () => Promise.reject(new Error('no host')),
   explain: (asked) => Promise.reject(new Error(askedOrigin(asked).kind)),
   packet: (asked) => Promise.reject(new Error(askedPacket(asked).destination.kind)),
+  changes: () => ({ node: 'n1', since: '', count: 0, changes: [] }),
 };
 const answer = answerLine(controlMethods(VIEW), { debug: () => undefined, warn: () => undefined });
 const control: FuzzTarget = {

@@ -54,6 +54,16 @@ export function repairedOf(
   return changes.filter(({ unit }) => drifted.has(unit) && !left.has(unit));
 }
 
+/** Changes that are in the database, and that are no repair. */
+export function writtenOf(
+  { changes, drifted }: Pick<Plan, 'changes' | 'drifted'>,
+  { kind, refused }: Pick<PlanCommitResult, 'kind' | 'refused'>,
+): readonly PlannedChange[] {
+  if (kind !== 'success') return [];
+  const left = new Set(refused.map(({ unit }) => unit));
+  return changes.filter(({ unit }) => !drifted.has(unit) && !left.has(unit));
+}
+
 type Refusal = Extract<Outcome, { kind: 'error' }>;
 
 /** What a server refuses for its own sake (RFC 7047 §3.1), not for what the rows say. */

@@ -3,13 +3,23 @@ import { OUTSIDE, type Join, type Way } from '../../reach/way.ts';
 import type { PageData, PageNetwork } from '../page-data.ts';
 import type { Pairs } from '../pairs.ts';
 import { KINDS, PROOFS } from './cells.ts';
+import { changeItem, changesPanel } from './changes.ts';
 import { element } from './dom.ts';
-import { hashOf, type Place } from './places.ts';
-
-/** Of a longer list so many are shown, and more on request. */
-const SHOWN = 100;
-
-type Children = readonly (Node | string)[];
+import {
+  facts,
+  heading,
+  joined,
+  link,
+  list,
+  mark,
+  networkLink,
+  note,
+  podLink,
+  section,
+  unknown,
+  type Children,
+} from './parts.ts';
+import type { Place } from './places.ts';
 
 export class Panel {
   readonly #data: PageData;
@@ -37,6 +47,8 @@ export class Panel {
         return this.#pod(place.key);
       case 'object':
         return this.#object(place.object);
+      case 'changes':
+        return changesPanel(this.#data, (object) => this.#objectLink(object));
     }
   }
 
@@ -77,6 +89,7 @@ export class Panel {
       ...section('Problems', this.#messages(status?.problems ?? problems)),
       ...section('Waiting', this.#messages(status?.waiting ?? [])),
       ...section('Nodes', list(nodes)),
+      ...section('Changes', list(this.#changesSeen())),
       element('h2', {}, 'Proof'),
       ...(proof === undefined
         ? [
@@ -108,6 +121,31 @@ export class Panel {
             ...section('Not looked at', list(proof.notProved.map((text) => [text]))),
           ]),
     ];
+  }
+
+  /** How many, with the way there. */
+  #changesSeen(): readonly Children[] {
+    const { changes, plan } = this.#data;
+    if (changes === undefined) return [];
+    const drifts = changes.changes.filter(({ kind }) => kind === 'drift').length;
+    const pending = plan === undefined ? '' : `, ${plan.rows} rows to change now`;
+    return [
+      [
+        link({ kind: 'changes' }, `what the daemon of ${changes.node} changed`),
+        `: ${changes.changes.length} kept, ${drifts} of them drift${pending}`,
+      ],
+    ];
+  }
+
+  /** Those of an object. */
+  #changesOf(object: string | undefined): readonly Node[] {
+    const own = (this.#data.changes?.changes ?? []).filter(({ objects }) =>
+      objects.some((one) => one.object === object),
+    );
+    return section(
+      'Changed lately',
+      list(own.map((change) => changeItem(change, (name) => this.#objectLink(name)))),
+    );
   }
 
   #network(name: string): readonly Node[] {
@@ -150,6 +188,7 @@ export class Panel {
         ? note('Nothing on this node uses the network.')
         : pictureOf(picture, `Topology of ${name}`),
       ...section(`Pods (${pods.length})`, list(pods.map(({ key }) => [podLink(key)])), 'None.'),
+      ...this.#changesOf(object),
       ...section('Services', list(network.services.map((one) => [this.#objectLink(one)]))),
       ...section('Policies', list(network.policies.map((one) => [this.#objectLink(one)]))),
     ];
@@ -273,6 +312,7 @@ export class Panel {
           ),
         ),
       ),
+      ...this.#changesOf(object),
       ...this.#yamlOf(object),
     ];
   }
@@ -321,73 +361,6 @@ export class Panel {
       return podLink(object.slice(4), object);
     return this.#yaml.has(object) ? link({ kind: 'object', object }, object) : object;
   }
-}
-
-const heading = (text: string): HTMLElement =>
-  element('h1', { attributes: { tabindex: '-1' } }, text);
-
-const note = (text: string): HTMLElement => element('p', { class: 'quiet' }, text);
-
-/** A judgement: a sign and a word beside the colour. */
-const mark = (kind: 'good' | 'bad' | 'apart' | 'allowed', text: string): HTMLElement =>
-  element(
-    'p',
-    { class: `mark ${kind}` },
-    `${{ good: '✓', bad: '✗', apart: '·', allowed: '→' }[kind]} ${text}`,
-  );
-
-const link = (place: Place, text: string): HTMLElement =>
-  element('a', { href: hashOf(place) }, text);
-
-const networkLink = (name: string): HTMLElement => link({ kind: 'network', name }, name);
-const podLink = (key: string, text = key): HTMLElement => link({ kind: 'pod', key }, text);
-
-const joined = (nodes: readonly Node[]): Children =>
-  nodes.flatMap((node, index) => (index === 0 ? [node] : [', ', node]));
-
-const unknown = (what: string, name: string): readonly Node[] => [
-  heading(name),
-  note(`There is no such ${what} in this page.`),
-];
-
-/** Nothing where there is nothing to list, unless there is a text for that. */
-function section(title: string, content: Node, ifEmpty?: string): readonly Node[] {
-  if (content.hasChildNodes()) return [element('h2', {}, title), content];
-  return ifEmpty === undefined ? [] : [element('h2', {}, title), note(ifEmpty)];
-}
-
-function list(items: readonly Children[]): HTMLElement {
-  const made = element('ul');
-  const append = (from: number): void => {
-    made.append(...items.slice(from, from + SHOWN).map((item) => element('li', {}, ...item)));
-    const rest = items.length - from - SHOWN;
-    if (rest <= 0) return;
-    const more = element(
-      'li',
-      {},
-      element(
-        'button',
-        {
-          onClick: () => {
-            more.remove();
-            append(from + SHOWN);
-          },
-        },
-        `${rest} more`,
-      ),
-    );
-    made.append(more);
-  };
-  append(0);
-  return made;
-}
-
-function facts(pairs: readonly (readonly [name: string, value: Children])[]): HTMLElement {
-  return element(
-    'dl',
-    {},
-    ...pairs.flatMap(([name, value]) => [element('dt', {}, name), element('dd', {}, ...value)]),
-  );
 }
 
 /** As an image: nothing in the picture can run, load or be followed. A click shows it as wide as the window. */

@@ -2,6 +2,7 @@
 
 export type Place =
   | { readonly kind: 'start' }
+  | { readonly kind: 'changes' }
   | { readonly kind: 'network'; readonly name: string }
   | { readonly kind: 'pair'; readonly from: string; readonly to: string }
   | { readonly kind: 'pod'; readonly key: string }
@@ -11,6 +12,7 @@ export function hashOf(place: Place): string {
   const parts = ((): readonly string[] => {
     switch (place.kind) {
       case 'start':
+      case 'changes':
         return [];
       case 'network':
         return [place.name];
@@ -29,7 +31,7 @@ export function hashOf(place: Place): string {
 export function placeOf(hash: string): Place {
   const parts = partsOf(hash);
   const [kind, first, second] = parts;
-  if (first === undefined) return { kind: 'start' };
+  if (first === undefined) return { kind: kind === 'changes' ? kind : 'start' };
   if (kind === 'network') return { kind, name: first };
   if (kind === 'pod') return { kind, key: first };
   if (kind === 'object') return { kind, object: first };

@@ -15,6 +15,7 @@ import { program } from '../../../src/lab/paths.ts';
 import { VERSION } from '../../../src/process/version.ts';
 import { ManifestStore } from '../../../src/store/manifests/manifest-store.ts';
 import { objectRules } from '../../../src/store/object-rules.ts';
+import type { NodeChanges } from '../../../src/views/node-changes.ts';
 import { heddle, type CommandResult } from '../../support/run/heddle.ts';
 import { NORTHBOUND_SCHEMA, OvsdbServer, runOvs } from '../../support/ovsdb/ovsdb-server.ts';
 import { SaidOfNetworks } from '../../support/cluster/said-of-networks.ts';
@@ -59,6 +60,21 @@ describe('heddle node', () => {
           .map((name) => readFileSync(join(bed.heddle.state, name), 'utf8'))
           .some((text) => text.includes('DriftRepaired') && text.includes(object));
       await until('events', () => told('"UserDefinedNetwork"') && told('"Node"'));
+      const changes = await bed.heddle.run('changes', '--socket', bed.heddle.socket);
+      expect(changes.code, changes.stderr).toBe(2);
+      expect(changes.stdout).toMatch(/DRIFT +Northbound +\+\d+ .*UserDefinedNetwork blue\/blue/);
+      expect(changes.stdout).toContain('by somebody else');
+      expect(changes.stdout).toContain('Logical_Switch blue_blue_ovn-worker was removed');
+      const written = await bed.heddle.run(
+        'changes',
+        '--json',
+        '--object=blue/blue',
+        '--socket',
+        bed.heddle.socket,
+      );
+      const kinds = (JSON.parse(written.stdout) as NodeChanges).changes.map(({ kind }) => kind);
+      expect(kinds.slice(0, 1)).toEqual(['drift']);
+      expect(kinds).toContain('wrote');
       await daemon.end('SIGKILL');
     }
     const rows = await nbctl(bed.server, 'list', 'Logical_Switch_Port');

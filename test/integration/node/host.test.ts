@@ -271,6 +271,9 @@ describe.skipIf(whyNoNamespace !== undefined)('the host of a node', () => {
     expect(rules?.[2]).toBeGreaterThan(5);
     expect(changes.find(({ database: name }) => name === 'nftables')).toMatchObject({
       repaired: [],
+      written: expect.arrayContaining([
+        expect.objectContaining({ action: 'add', table: 'chain' }),
+      ]) as unknown,
       by: [],
       refused: 0,
     });
@@ -285,6 +288,7 @@ describe.skipIf(whyNoNamespace !== undefined)('the host of a node', () => {
     expect(changes).toMatchObject([{ database: 'nftables', by, refused: 0 }]);
     expect(changes[0]?.applied).toBeGreaterThan(5);
     expect(changes[0]?.repaired).toHaveLength(changes[0]?.applied ?? 0);
+    expect(changes[0]?.written).toEqual([]);
   });
 
   test('of a network that the masquerade subnet has no room for any more what is there stays, and others go on', async () => {

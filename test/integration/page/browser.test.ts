@@ -45,8 +45,13 @@ function writtenPage(folder: string): string {
   return file;
 }
 
-/** Many networks, some connected, with pods. */
-function largePage(folder: string, networks: number, pods: number): string {
+/** Many networks, some connected, with pods; what a daemon would say of its changes, if it is there. */
+function largePage(
+  folder: string,
+  networks: number,
+  pods: number,
+  daemon: Pick<PageData, 'status' | 'changes' | 'plan'> = {},
+): string {
   const names = Array.from({ length: networks }, (_, index) => `tenant${index}_net`);
   const data: PageData = {
     heddle: '0',
@@ -81,10 +86,21 @@ function largePage(folder: string, networks: number, pods: number): string {
       interfaces: [{ network: names[index % networks] ?? '', addresses: ['10.20.0.3/24'] }],
     })),
     problems: [],
-    objects: Array.from({ length: pods }, (_, index) => [
-      `Pod tenant${index % networks}/pod${index}`,
-      `apiVersion: v1\nkind: Pod\n${'annotation: text\n'.repeat(30)}`,
-    ]),
+    ...daemon,
+    objects: [
+      ...names.map(
+        (_, index) =>
+          [`UserDefinedNetwork tenant${index}/net`, 'kind: UserDefinedNetwork\n'] as const,
+      ),
+      ...Array.from(
+        { length: pods },
+        (_, index) =>
+          [
+            `Pod tenant${index % networks}/pod${index}`,
+            `apiVersion: v1\nkind: Pod\n${'annotation: text\n'.repeat(30)}`,
+          ] as const,
+      ),
+    ],
   };
   const read = (name: string): string => readFileSync(join(checkout, 'dist/cli', name), 'utf8');
   const file = join(folder, 'large.html');
@@ -183,6 +199,51 @@ describe.skipIf(chromium === undefined)('in a browser', () => {
     // From the matrix on, the links of what it shows can be reached.
     await browser.press('Tab');
     await browser.until(`document.activeElement.closest('#panel') !== null`);
+    expect(browser.complaints).toEqual([]);
+  });
+
+  test('what the daemon changed is there in time, drift with who did it, and leads to the objects', async () => {
+    const folder = ownFolder('heddle-page');
+    const at = (second: number): string => `2026-01-01T00:00:0${second}.000Z`;
+    const counts = { added: 1, changed: 0, removed: 2, more: 0 };
+    const object = 'UserDefinedNetwork tenant3/net';
+    const file = largePage(folder, 10, 10, {
+      status: { verdict: 'all is well', isWell: true, problems: [], waiting: [], nodes: [] },
+      plan: { rows: 3, networks: [['tenant3_net', 3]] },
+      changes: {
+        node: 'n1',
+        since: at(0),
+        count: 9,
+        changes: [
+          {
+            ...counts,
+            at: at(2),
+            kind: 'drift',
+            database: 'Northbound',
+            objects: [{ object, rows: 3 }],
+            rows: [`ACL ${HOSTILE} was removed`],
+            by: ['ovn-nbctl (process 7)'],
+          },
+          { ...counts, at: at(1), kind: 'wrote', database: 'nftables', objects: [] },
+        ],
+      },
+    });
+    await using browser = await Browser.open(urlOf(file));
+    await browser.click('#panel a[href="#changes"]');
+    await browser.until(`${text('#panel h1')} === 'Changes on n1'`);
+    await keep(browser, 'changes');
+    const shown = await browser.value<string>(text('#panel'));
+    expect(shown).toContain('3 rows are to be changed');
+    expect(shown).toContain('2026-01-01 00:00:02 UTC ✗ drift Northbound, by ovn-nbctl (process 7)');
+    expect(shown).toContain('2026-01-01 00:00:01 UTC nftables +1 -2');
+    expect(shown).toContain('7 older ones are not kept');
+    expect(await browser.value('typeof window.hacked')).toBe('undefined');
+    await browser.click('#panel a[href^="#object/UserDefinedNetwork"]');
+    await browser.until(`${text('#panel h1')} === ${JSON.stringify(object)}`);
+    expect(await browser.value(text('#panel'))).toContain('Changed lately');
+    await browser.value(`location.hash = '#network/tenant3_net'`);
+    await browser.until(`${text('#panel h1')} === 'tenant3_net'`);
+    expect(await browser.value(text('#panel'))).toContain('by ovn-nbctl (process 7)');
     expect(browser.complaints).toEqual([]);
   });
 

@@ -61,8 +61,8 @@ test('what a pass changed on the host is counted by its cause', async () => {
   const drifted = { action: 'add', table: 'rule', key: 'a', unit: 'u' } as PlannedChange;
   metrics.driftRepaired('Northbound', 'ACL', 3);
   const change = { database: 'Linux', refused: 1, duration: 20 };
-  metrics.hostChange({ ...change, applied: 7, repaired: [], by: [] });
-  metrics.hostChange({ ...change, applied: 2, repaired: [drifted, drifted], by: [] });
+  metrics.hostChange({ ...change, applied: 7, repaired: [], written: [], by: [] });
+  metrics.hostChange({ ...change, applied: 2, repaired: [drifted, drifted], written: [], by: [] });
   metrics.hostObjects([['OpenFlow', 'flow', 40]]);
   const text = await metrics.registry.metrics();
   expect(text).toContain('heddle_host_changes_total{database="Linux",cause="wanted"} 7');

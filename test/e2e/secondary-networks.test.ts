@@ -11,6 +11,7 @@ import { serveOutward } from '../../src/lab/outward.ts';
 import { attachedPods, SERVER_PORT } from '../../src/lab/pods.ts';
 import { heddle } from '../support/run/heddle.ts';
 import { labelNodes } from '../support/lab/egress-nodes.ts';
+import { PORTS, service, sliceObjects } from '../support/lab/matrix-tenants.ts';
 import { testLab, whyNoLab, type TestLab } from '../support/lab/lab.ts';
 import { ownFolder } from '../support/run/left-behind.ts';
 import { Tenants } from '../support/lab/tenants.ts';
@@ -65,6 +66,7 @@ const wayOut = (gateway?: string): object => ({
   },
 });
 const TO_OUTSIDE = JSON.stringify({ routes: [`${OUTSIDE.v4}/32`, `${OUTSIDE.v6}/128`] });
+const NODE_PORT = 30_180;
 const EGRESS_ADDRESS = '172.18.0.70';
 /** What leaves node n1 has these addresses. */
 const NODE = ['172.18.0.11', 'fd00:172:18::11'];
@@ -291,6 +293,33 @@ describe.skipIf(whyNoLab !== undefined)(
           ['ext', address],
         ),
       ).toEqual(['alpha/two', 'nobody', 'nobody', 'nobody', 'nobody']);
+    });
+
+    test('what a pod answers on its default network to a host that its routes lead to goes back there', async () => {
+      const { addresses = [] } =
+        attachedPods(lab.record)
+          .find(({ name }) => name === 'alpha/one')
+          ?.interfaces.find(({ nadKey }) => nadKey === 'default') ?? {};
+      const own = addresses.map((address) => address.split('/')[0] ?? '');
+      declare(
+        'service.yaml',
+        service('alpha/web', ['172.16.1.40', 'fd00:10:96::40'], {
+          type: 'NodePort',
+          externalTrafficPolicy: 'Local',
+          ports: PORTS.map((port) => ({ ...port, nodePort: NODE_PORT })),
+        }),
+        ...sliceObjects('alpha/web', [{ pod: 'alpha/one', node: 'n1', addresses: own }]),
+      );
+      const fromOutside = async (): Promise<string[]> => {
+        const probes = NODE.map((to): Probe => ({ from: 'ext', to, port: NODE_PORT, ping: false }));
+        return (await probe(lab.record, probes, 3)).map(({ answer }) =>
+          answer === null ? 'nobody' : `${answer.server} sees ${answer.peer}`,
+        );
+      };
+      await expect
+        .poll(fromOutside, SOON)
+        .toEqual([`alpha/one sees ${OUTSIDE.v4}`, `alpha/one sees ${OUTSIDE.v6}`]);
+      withdraw('service.yaml');
     });
 
     test('an EgressFirewall of the namespace is in force on it', async () => {

@@ -1,9 +1,17 @@
 /** What is asked of the kernel to give a pod its interfaces: on the host, and in the pod's network namespace. Pure. */
 import { createHash } from 'node:crypto';
-import { addAddress, addLink, addRoute, ADDRESS_FLAG, setLink, type Request } from 'rtnetlink-ts';
-import { familyOf } from '../../allocators/addresses.ts';
+import {
+  addAddress,
+  addLink,
+  addRoute,
+  addRule,
+  ADDRESS_FLAG,
+  setLink,
+  type Request,
+} from 'rtnetlink-ts';
+import { asHost, familyOf } from '../../allocators/addresses.ts';
 import { POD_LINK_GROUP } from '../../node/numbers.ts';
-import type { CniInterface } from '../protocol/result.ts';
+import type { CniInterface, WayOut } from '../protocol/result.ts';
 
 const ALIAS = 'heddle-cni';
 /** Linux takes no longer names of links. */
@@ -103,7 +111,7 @@ export const podSysctls = ({
 
 /** Addresses and routes inside the pod, of the device that has the number `index` there. */
 export const podRequests = (
-  { addresses, gateways, routes }: CniInterface,
+  { addresses, gateways, routes, wayOut }: CniInterface,
   index: number,
 ): readonly Request[] => [
   setLink(index, { isUp: true }),
@@ -126,4 +134,32 @@ export const podRequests = (
       hops: [{ device: index, ...(nextHop === undefined ? {} : { via: nextHop }) }],
     }),
   ),
+  ...(wayOut === undefined ? [] : wayOutRequests(wayOut, index)),
 ];
+
+/** Table `main`: without what leads out of secondary networks, and so the way of what answers by other interfaces. */
+const MAIN = 254;
+
+/** A table of its own, which comes before the main one but for what has an address of another interface already. */
+function wayOutRequests(
+  { table, routes, otherAddresses }: WayOut,
+  index: number,
+): readonly Request[] {
+  const families = new Set(routes.map(({ dest }) => familyOf(dest)));
+  const priority = table + table;
+  return [
+    ...routes.map(({ dest, nextHop }) =>
+      addRoute({
+        destination: dest,
+        table,
+        hops: [{ device: index, ...(nextHop === undefined ? {} : { via: nextHop }) }],
+      }),
+    ),
+    ...[...families].flatMap((family) => [
+      ...otherAddresses
+        .filter((address) => familyOf(address) === family)
+        .map((address) => addRule({ family, priority, source: asHost(address), table: MAIN })),
+      addRule({ family, priority: priority + 1, table }),
+    ]),
+  ];
+}

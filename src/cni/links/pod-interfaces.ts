@@ -1,4 +1,5 @@
 /** Which interfaces a pod gets, from its annotations (reference/node.md §6). Pure. */
+import { contains, withoutPrefix } from '../../allocators/addresses.ts';
 import type { Reading } from '../../api/annotations/annotations.ts';
 import { bandwidth } from '../../api/annotations/bandwidth-annotations.ts';
 import { annotatedNetworkName } from '../../api/annotations/network-annotations.ts';
@@ -6,6 +7,7 @@ import {
   POD_NETWORKS,
   podNetworks,
   type PodNetwork,
+  type PodRoute,
 } from '../../api/annotations/pod-annotations.ts';
 import { DEFAULT_NAD_KEY, nadOfKey } from '../../api/nad/nad-key.ts';
 import { ovnPrefix } from '../../api/nad/network-name.ts';
@@ -120,7 +122,8 @@ export function podInterfaces(
   );
   const limits = readable(bandwidth(pod)) ?? {};
   let secondaries = 0;
-  return orderedNetworks(pod).map(([nadKey, network], index): CniInterface => {
+  const all = orderedNetworks(pod);
+  return all.map(([nadKey, network], index): CniInterface => {
     const isDefault = nadKey === DEFAULT_NAD_KEY;
     const role = network.role ?? (isDefault ? 'primary' : 'secondary');
     const device = isDefault
@@ -135,7 +138,7 @@ export function podInterfaces(
         `pod ${namespace}/${name}: annotation ${POD_NETWORKS}: entry "${nadKey}": there is no NetworkAttachmentDefinition ${nad}`,
         CNI_CODE.tryAgainLater,
       );
-    const { macAddress, addresses, gateways, routes } = network;
+    const { macAddress, addresses, gateways } = network;
     return {
       device,
       hostDevice: hostDevice(sandbox, index),
@@ -145,7 +148,11 @@ export function podInterfaces(
       ...(Object.keys(limits).length === 0 ? {} : { bandwidth: limits }),
       addresses,
       gateways,
-      routes,
+      ...routesOf(
+        network,
+        index,
+        all.map(([, one]) => one),
+      ),
       nadKey,
       externalIds: {
         attached_mac: macAddress,
@@ -160,6 +167,28 @@ export function podInterfaces(
       },
     };
   });
+}
+
+/** Tables in a pod of the ways out of its secondary networks: this one and the index of the interface. */
+const FIRST_TABLE = 1000;
+
+/** A secondary network's own range is where the pod's address is; what lies elsewhere is out of it. */
+function routesOf(
+  { role, addresses, routes }: PodNetwork,
+  index: number,
+  all: readonly PodNetwork[],
+): Pick<CniInterface, 'routes' | 'wayOut'> {
+  const isOwn = ({ dest }: PodRoute): boolean =>
+    addresses.some((address) => contains(dest, withoutPrefix(address)));
+  const out = role === 'secondary' ? routes.filter((route) => !isOwn(route)) : [];
+  if (out.length === 0) return { routes };
+  const otherAddresses = all
+    .filter((one) => one.role !== 'secondary')
+    .flatMap((one) => one.addresses.map(withoutPrefix));
+  return {
+    routes: routes.filter(isOwn),
+    wayOut: { table: FIRST_TABLE + index, routes: out, otherAddresses },
+  };
 }
 
 /** The host's end: second interfaces are numbered by the index of their other end in the pod: lo 1, eth0 2 … (reference/node.md §6.3). */

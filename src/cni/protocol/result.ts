@@ -20,6 +20,8 @@ export interface CniInterface {
   readonly addresses: readonly string[];
   readonly gateways: readonly string[];
   readonly routes: readonly PodRoute[];
+  /** Routes out of the network, where it is a secondary one with a gateway. */
+  readonly wayOut?: WayOut;
   /** Of the port on br-int, by which ovn-controller finds the logical switch port. */
   readonly externalIds: Readonly<Record<string, string>>;
   /** `default` or `<namespace>/<nad>`. */
@@ -27,6 +29,15 @@ export interface CniInterface {
   /** True for the interface with the pod's default route. */
   readonly isPrimary: boolean;
   readonly bandwidth?: Bandwidth;
+}
+
+/** What answers with an address of another interface must not take: it would come from an address that the network does not know. */
+export interface WayOut {
+  /** Routing table of these routes in the pod. */
+  readonly table: number;
+  readonly routes: readonly PodRoute[];
+  /** Addresses of the pod on its default and primary network, without prefix length. */
+  readonly otherAddresses: readonly string[];
 }
 
 /** The result of ADD: host end and pod end of each interface in turn; addresses refer to the pod's end. No routes, no DNS. */

@@ -47,6 +47,40 @@ describe.skipIf(whyNoNamespace !== undefined)('links of a pod', () => {
     expect(pod.ip('-brief link show')).toMatch(/eth0@[\s\S]*ovn-udn1@/);
   });
 
+  test('lead out of a secondary network where a table of its own says so, but for what has an address of another interface', async () => {
+    const plain = { gateways: [], routes: [], isOnUnderlay: false };
+    const eth0 = {
+      ...interfaceOf('eth0', 0),
+      ...plain,
+      addresses: ['10.244.0.5/24', 'fd00:10:244::5/64'],
+      gateways: ['10.244.0.1', 'fd00:10:244::1'],
+    };
+    const net1 = {
+      ...interfaceOf('net1', 1),
+      ...plain,
+      addresses: ['10.80.0.5/24', 'fd00:80::5/64'],
+      wayOut: {
+        table: 1001,
+        routes: [
+          { dest: '203.0.113.0/24', nextHop: '10.80.0.1' },
+          { dest: '2001:db8::/32', nextHop: 'fd00:80::1' },
+        ],
+        otherAddresses: ['10.244.0.5', 'fd00:10:244::5'],
+      },
+    };
+    await links.create([eth0, net1], CONTAINER, netns);
+    links.configure([eth0, net1], netns);
+    const way = (to: string): string => / dev (\S+)/.exec(pod.ip(`route get ${to}`))?.[1] ?? '';
+    expect(['203.0.113.7', '2001:db8::7', '198.51.100.7'].map(way)).toEqual([
+      'net1',
+      'net1',
+      'eth0',
+    ]);
+    expect(way('203.0.113.7 from 10.80.0.5')).toBe('net1');
+    expect(way('203.0.113.7 from 10.244.0.5')).toBe('eth0');
+    expect(way('2001:db8::7 from fd00:10:244::5')).toBe('eth0');
+  });
+
   test('are in one group on the host, also those of an older release; links of others are not', async () => {
     const groups = (): readonly (readonly [string, string])[] =>
       (

@@ -30,6 +30,34 @@ test('the default network is eth0, a primary one ovn-udn1, others are counted; t
   ]);
 });
 
+test('what leads out of a secondary network is apart from its own routes, with the addresses that it is not for', () => {
+  const [, extra] = podInterfaces(
+    pod('blue/web-1', 'n2', [
+      { nadKey: 'default', address: '10.244.1.5/24', role: 'infrastructure-locked' },
+      { nadKey: 'blue/l3-net', address: '10.20.1.5/24', role: 'primary', gateway: '10.20.1.1' },
+      {
+        ...secondary,
+        address: '10.30.0.5/24',
+        routes: [
+          { dest: '10.30.0.0/16', nextHop: '10.30.0.1' },
+          { dest: '203.0.113.0/24', nextHop: '10.30.0.1' },
+        ],
+      },
+    ]),
+    SANDBOX,
+    names,
+  );
+  expect(extra).toMatchObject({
+    routes: [{ dest: '10.30.0.0/16', nextHop: '10.30.0.1' }],
+    wayOut: {
+      table: 1001,
+      routes: [{ dest: '203.0.113.0/24', nextHop: '10.30.0.1' }],
+      otherAddresses: ['10.244.1.5', '10.20.1.5'],
+    },
+  });
+  for (const one of podInterfaces(web, SANDBOX, names)) expect(one).not.toHaveProperty('wayOut');
+});
+
 describe('a pod', () => {
   test('that is not on a node, on the host network or on its way out is not attached', () => {
     expect(isAttachable(web)).toBe(true);

@@ -1,4 +1,4 @@
-import { addAddress, addRoute, ADDRESS_FLAG, setLink } from 'rtnetlink-ts';
+import { addAddress, addRoute, addRule, ADDRESS_FLAG, setLink } from 'rtnetlink-ts';
 import { expect, test } from 'vitest';
 import { CniError, CNI_CODE } from '../../../../src/cni/protocol/cni-error.ts';
 import {
@@ -236,6 +236,29 @@ test('IPv6 addresses are there at once', () => {
     addAddress({ device, address: 'fd20::5/64', flags: ADDRESS_FLAG.noDad }),
     addRoute({ destination: '0.0.0.0/0', hops }),
     addRoute({ destination: '10.96.0.0/16', hops }),
+  ]);
+});
+
+test('routes out of a secondary network have a table of their own, which answers of other interfaces do not take', () => {
+  const [, one] = interfaces;
+  if (one === undefined) throw new Error('no interface');
+  const device = 7;
+  const routes = [
+    { dest: '203.0.113.0/24', nextHop: '10.20.1.1' },
+    { dest: '2001:db8::/32', nextHop: 'fd20::1' },
+  ];
+  const otherAddresses = ['10.244.0.3', '10.30.0.3'];
+  const wayOut = { table: 1002, routes, otherAddresses };
+  const before = podRequests(one, device);
+  const priority = 2004;
+  expect(podRequests({ ...one, wayOut }, device)).toEqual([
+    ...before,
+    addRoute({ destination: '203.0.113.0/24', table: 1002, hops: [{ via: '10.20.1.1', device }] }),
+    addRoute({ destination: '2001:db8::/32', table: 1002, hops: [{ via: 'fd20::1', device }] }),
+    addRule({ family: 'v4', priority, source: '10.244.0.3/32', table: 254 }),
+    addRule({ family: 'v4', priority, source: '10.30.0.3/32', table: 254 }),
+    addRule({ family: 'v4', priority: priority + 1, table: 1002 }),
+    addRule({ family: 'v6', priority: priority + 1, table: 1002 }),
   ]);
 });
 

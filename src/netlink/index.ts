@@ -2,12 +2,19 @@
 export * from './route/address.ts';
 export * from './route/event.ts';
 export * from './route/link.ts';
+export * from './route/namespace.ts';
 export * from './route/neighbour.ts';
 export * from './route/route.ts';
 export * from './route/rule.ts';
 export * from './conntrack/connection.ts';
 export * from './generic/ethtool.ts';
 export { deviceSocket, type DeviceSocketOptions } from './socket/device-socket.ts';
+export {
+  FrameListener,
+  type FilterInstruction,
+  type FrameListenerOptions,
+  type ReceivedFrame,
+} from './socket/frame-listener.ts';
 export { sendFrame, type FrameOptions } from './socket/frame-sender.ts';
 export { NetlinkError } from './socket/netlink-error.ts';
 export { NetlinkMonitor, type NetlinkMonitorOptions } from './socket/netlink-monitor.ts';

@@ -1,5 +1,5 @@
 /**
- * The few functions of the C library that netlink, sending frames, and sockets bound to a device take and Node.js has not, called through koffi. What crosses is numbers, and memory of
+ * The few functions of the C library that netlink, frames, and sockets bound to a device take and Node.js has not, called through koffi. What crosses is numbers, and memory of
  * which length and place were compared here before.
  */
 import { createRequire } from 'node:module';
@@ -12,16 +12,20 @@ export interface Libc {
   readonly socket: (protocol: number) => number;
   /** Connects to the kernel: gets an address, and takes nothing that another process sends to it alone. */
   readonly connect: (socket: number) => number;
-  /** A socket that whole frames are sent with; it receives nothing. */
+  /** A socket for whole frames; it receives nothing before it is bound to a protocol. */
   readonly frameSocket: () => number;
-  /** Has it send on the device of this number. */
-  readonly bindToDevice: (socket: number, device: number) => number;
+  /** Has it send on the device of this number, and receive what is of the protocol there; device 0: all of them, protocol 0: nothing. */
+  readonly bindToDevice: (socket: number, device: number, protocol?: number) => number;
+  /** Has the kernel ask a program (sock_filter, 8 bytes each) what of a frame the socket gets. */
+  readonly attachFilter: (socket: number, program: Uint8Array) => number;
   readonly setOption: (
     socket: number,
     level: number,
     option: number,
     value: number | Uint8Array,
   ) => number;
+  /** Reads an option, which is as long as `value`. */
+  readonly getOption: (socket: number, level: number, option: number, value: Uint8Array) => number;
   /** A socket of IPv4 or IPv6, for datagrams or for connections. */
   readonly internetSocket: (family: number, type: 'datagram' | 'stream') => number;
   /** Gives it an address (sockaddr_in, sockaddr_in6). */
@@ -31,6 +35,8 @@ export interface Libc {
   readonly sendAside: (socket: number, bytes: Uint8Array) => Promise<number>;
   /** Takes one datagram, at once; the length that it has, which is more than the buffer's for one that was cut. */
   readonly receive: (socket: number, buffer: Uint8Array) => number;
+  /** As `receive`, with the address that it came by (sockaddr_ll). */
+  readonly receiveFrame: (socket: number, buffer: Uint8Array, address: Uint8Array) => number;
   /** As `receive`, in a thread of its own, which writes to the buffer until it is done; errors are as those of `sendAside`. */
   readonly receiveAside: (socket: number, buffer: Uint8Array) => Promise<number>;
   /** Moves the calling thread into the network namespace of a descriptor. */
@@ -59,7 +65,11 @@ const EINTR = 4;
 const EIO = 5;
 const SOCKADDR_LENGTH = 12;
 /** sockaddr_ll (linux/if_packet.h): family, protocol, number of the device, and more that is 0. */
-const DEVICE_LENGTH = 20;
+export const DEVICE_LENGTH = 20;
+/** asm-generic/socket.h, linux/filter.h. */
+const SOL_SOCKET = 1;
+const SO_ATTACH_FILTER = 26;
+const INSTRUCTION_LENGTH = 8;
 
 const require = createRequire(import.meta.url);
 
@@ -79,19 +89,27 @@ const RECEIVE = 'long recv(int fd, void *buffer, size_t length, int flags)';
 function load(): Libc {
   const koffi = require('koffi') as typeof Koffi;
   const library = koffi.load(null);
-  const bind = (definition: string): ((...args: readonly unknown[]) => number) => {
-    const call = library.func(definition) as (...args: readonly unknown[]) => number;
-    return (...args) =>
+  type Call = (...args: readonly unknown[]) => number;
+  const bindWith =
+    (call: Call): Call =>
+    (...args) =>
       uninterrupted(
         () => call(...args),
         () => koffi.errno(),
       );
-  };
+  const bind = (definition: string): Call => bindWith(library.func(definition) as Call);
   const socket = bind('int socket(int domain, int type, int protocol)');
   const connect = bind('int connect(int fd, const void *address, uint32_t length)');
   const bindSocket = bind('int bind(int fd, const void *address, uint32_t length)');
   const setsockopt = bind(
     'int setsockopt(int fd, int level, int option, const void *value, uint32_t length)',
+  );
+  const getsockopt = bind(
+    'int getsockopt(int fd, int level, int option, void *value, void *length)',
+  );
+  const program = koffi.struct({ length: 'uint16_t', filter: 'const void *' });
+  const setFilter = bindWith(
+    library.func('setsockopt', 'int', ['int', 'int', 'int', koffi.pointer(program), 'uint32_t']),
   );
   /** Calls in a thread of libuv's pool. */
   const aside = (definition: string): ((...args: readonly unknown[]) => Promise<number>) => {
@@ -107,6 +125,9 @@ function load(): Libc {
   const send = bind(SEND);
   const sendAside = aside(SEND);
   const recv = bind(RECEIVE);
+  const recvfrom = bind(
+    'long recvfrom(int fd, void *buffer, size_t length, int flags, void *address, void *size)',
+  );
   const receiveAside = aside(RECEIVE);
   const setns = bind('int setns(int fd, int type)');
   const socketpair = bind('int socketpair(int domain, int type, int protocol, _Out_ int *ends)');
@@ -118,13 +139,24 @@ function load(): Libc {
     socket: (protocol) => socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, protocol),
     connect: (fd) => connect(fd, kernel, kernel.byteLength),
     frameSocket: () => socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0),
-    bindToDevice: (fd, device) => {
+    bindToDevice: (fd, device, protocol = 0) => {
       const address = new Uint8Array(DEVICE_LENGTH);
       const view = new DataView(address.buffer);
       view.setUint16(0, AF_PACKET, LITTLE_ENDIAN);
+      view.setUint16(Uint16Array.BYTES_PER_ELEMENT, protocol);
       view.setInt32(Uint32Array.BYTES_PER_ELEMENT, device, LITTLE_ENDIAN);
       return bindSocket(fd, address, address.byteLength);
     },
+    attachFilter: (fd, filter) =>
+      setFilter(
+        fd,
+        SOL_SOCKET,
+        SO_ATTACH_FILTER,
+        { length: filter.byteLength / INSTRUCTION_LENGTH, filter },
+        koffi.sizeof(program),
+      ),
+    getOption: (fd, level, option, value) =>
+      getsockopt(fd, level, option, value, Uint32Array.of(value.byteLength)),
     setOption: (fd, level, option, value) => {
       const bytes = typeof value === 'number' ? Int32Array.of(value) : value;
       return setsockopt(fd, level, option, bytes, bytes.byteLength);
@@ -139,6 +171,15 @@ function load(): Libc {
     send: (fd, bytes) => send(fd, bytes, bytes.byteLength, MSG_DONTWAIT | MSG_NOSIGNAL),
     sendAside: (fd, bytes) => sendAside(fd, bytes, bytes.byteLength, MSG_NOSIGNAL),
     receive: (fd, buffer) => recv(fd, buffer, buffer.byteLength, MSG_DONTWAIT | MSG_TRUNC),
+    receiveFrame: (fd, buffer, address) =>
+      recvfrom(
+        fd,
+        buffer,
+        buffer.byteLength,
+        MSG_DONTWAIT | MSG_TRUNC,
+        address,
+        Uint32Array.of(address.byteLength),
+      ),
     receiveAside: (fd, buffer) =>
       receiveAside(fd, buffer, buffer.byteLength, MSG_DONTWAIT | MSG_TRUNC),
     enterNetwork: (fd) => setns(fd, CLONE_NEWNET),

@@ -22,6 +22,7 @@ import {
   deleteRoute,
   deleteRule,
   deviceSocket,
+  FrameListener,
   genericFamily,
   getLink,
   getNeighbour,
@@ -29,6 +30,7 @@ import {
   links,
   LOCAL_TABLE,
   lookUpRoute,
+  namespaceId,
   neighbours,
   NetlinkMonitor,
   NetlinkSocket,
@@ -128,6 +130,50 @@ describe.skipIf(withoutNamespace)('the kernel', () => {
     expect(() => sendFrame(4711, Buffer.from(frame, 'hex'), { namespace })).toThrow(
       'send a frame by device 4711',
     );
+  });
+
+  test('frames that a filter lets pass are seen where they come in and where they leave, with the device', () => {
+    using remote = new NetlinkSocket('route', { namespace: other });
+    const e0 = remote.get(getLink('e0')).index;
+    remote.change(setLink('e0', { isUp: true }));
+    // Ethernet of type 0x1234: load the half-word at 12, compare, give 32 bytes or nothing (linux/bpf_common.h).
+    const filter = [
+      { code: 0x28, value: 12 },
+      { code: 0x15, value: 0x1234, jumpFalse: 1 },
+      { code: 0x06, value: 32 },
+      { code: 0x06, value: 0 },
+    ];
+    const frame = (type: number, last: number): Uint8Array =>
+      Uint8Array.from([
+        ...Array.from<number>({ length: 12 }).fill(2),
+        type >> 8,
+        type & 0xff,
+        ...Array.from<number>({ length: 50 }).fill(last),
+      ]);
+    using listener = inNetworkNamespace(namespace, () => new FrameListener({ filter }));
+    expect(listener.take()).toEqual([]);
+    sendFrame(h0(), frame(0x1234, 1), { namespace });
+    sendFrame(h0(), frame(0x1235, 2), { namespace });
+    sendFrame(e0, frame(0x1234, 3), { namespace: other });
+    expect(listener.take()).toEqual([
+      { device: h0(), isOutgoing: true, frame: frame(0x1234, 1).subarray(0, 32) },
+      { device: h0(), isOutgoing: false, frame: frame(0x1234, 3).subarray(0, 32) },
+    ]);
+    expect(listener.lost()).toBe(0);
+    const broken = [{ code: 0x15, jumpTrue: 9 }];
+    expect(() =>
+      inNetworkNamespace(namespace, () => new FrameListener({ filter: broken })),
+    ).toThrow('filter frames');
+  });
+
+  test('the number of a namespace is that which a device has for where its peer is', () => {
+    expect(socket.get(namespaceId(other))).toBe(socket.get(getLink('h0')).peerNamespace);
+    const own = openSync('/dev/null', 'r');
+    try {
+      expect(() => socket.get(namespaceId(own))).toThrow(/number of network namespace/);
+    } finally {
+      closeSync(own);
+    }
   });
 
   test('of sockets at one address that is not the host’s each hears a device of its own', () => {

@@ -33,7 +33,10 @@ function kernelOf(...answers: readonly Answer[]): { library: Libc; sent: number[
     connect: () => 0,
     frameSocket: () => openSync('/dev/null', 'r'),
     bindToDevice: () => 0,
+    attachFilter: () => 0,
     setOption: () => 0,
+    getOption: () => 0,
+    receiveFrame: () => -EAGAIN,
     internetSocket: () => -EAGAIN,
     bindToAddress: () => -EAGAIN,
     send: (_, bytes) => {

@@ -1,5 +1,5 @@
 /** Verdicts and certificates for people. */
-import type { Certificate, WitnessSums } from '../verify/certificate/certificate.ts';
+import type { Certificate, PacketSums, WitnessSums } from '../verify/certificate/certificate.ts';
 import type { Verdict } from '../verify/verify.ts';
 import { print, printLines, report, table, tone } from './output.ts';
 
@@ -13,12 +13,31 @@ export function printCertificate(file: string, certificate: Certificate): void {
   print(
     `  ${sums.corners} switches and routers in ${sums.parts} parts, ${sums.edges} edges with owners, ${sums.pods} ports of pods, ${sums.identities} numbers and addresses`,
   );
-  if (certificate.witnesses !== undefined) print(`  ${witnessText(certificate.witnesses)}`);
+  printWitnesses(certificate.witnesses);
   for (const { check, where, what } of violations)
     print(`  ${tone(check, 'strong')}: ${where} ${what}`);
   for (const text of undecided) print(tone(`not read: ${text}`, 'warning'));
   for (const text of notProved) print(tone(`not proved: ${text}`, 'quiet'));
 }
+
+function printWitnesses(sums: WitnessSums | undefined): void {
+  if (sums === undefined) return;
+  print(`  ${witnessText(sums)}`);
+  if (sums.real !== undefined) print(`  ${packetText(sums.real)}`);
+}
+
+const packetText = ({
+  nonce,
+  sent,
+  nowhere,
+  toPods,
+  toHost,
+  toTunnels,
+  outside,
+  differing,
+}: PacketSums): string =>
+  `packets (TCP sequence number ${nonce}): ${sent} of them sent from pods; ${toPods} come out at pods of this node, ${toHost} at the host, ${toTunnels} in tunnels, ${outside} outside, ${nowhere} nowhere; ` +
+  `of ${differing} ofproto/trace tells something else`;
 
 const witnessText = (sums: WitnessSums): string =>
   `witnesses (seed ${sums.seed}): ${sums.packets} packets by ${sums.logicalTraces} answers of ovn-trace and ${sums.physicalTraces} of ofproto/trace; ` +
@@ -41,7 +60,7 @@ export function printVerdict(verdict: Verdict, witnesses: WitnessSums | undefine
       .map(([name, count]) => `${count} ${name}`)
       .join(', ')}`,
   );
-  if (witnesses !== undefined) print(`  ${witnessText(witnesses)}`);
+  printWitnesses(witnesses);
   if (edges.length > 0) {
     print('');
     printLines(table(['FROM', 'TO', 'WANTED BY', 'WAYS'], edgeRows(edges)));

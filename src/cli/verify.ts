@@ -11,6 +11,7 @@ import type { Certificate, WitnessSums } from '../verify/certificate/certificate
 import { certificateOf } from '../verify/certificate/certify.ts';
 import { violationText, type Violation } from '../verify/findings.ts';
 import { tracersOf } from '../verify/read/tracers.ts';
+import { openWire } from '../verify/read/wire.ts';
 import { recheck } from '../verify/recheck/recheck.ts';
 import type { Snapshot } from '../verify/snapshot.ts';
 import { prove, withFindings, type Proof, type Verdict } from '../verify/verify.ts';
@@ -31,7 +32,7 @@ export function register(program: Command): void {
     program
       .command('verify')
       .description(
-        'prove that the networks of --node are apart, but for what objects want, from the databases and the host as they are; changes nothing',
+        'prove that the networks of --node are apart, but for what objects want, from the databases and the host as they are; changes nothing, and sends nothing without --packets',
       )
       .option('--json', 'the verdict as JSON, with every edge and finding')
       .option('--network <NAME>', 'show what concerns this network alone (OVN name, or default)')
@@ -42,6 +43,10 @@ export function register(program: Command): void {
       .option(
         '--seed <NUMBER>',
         'which packets; by default others each time, and the number is shown',
+      )
+      .option(
+        '--packets',
+        'send them as well: a SYN of TCP each from the interface of its pod, 20 a second, and see where they come out on this node; takes root',
       )
       .option(
         '--certify <FILE>',
@@ -61,7 +66,7 @@ export function register(program: Command): void {
     if (options.check === undefined)
       await proveNode(needed(configurationOf(command), 'node', 'nb'), options);
     else if (
-      [options.certify, options.network, options.witnesses, options.seed].every(
+      [options.certify, options.network, options.witnesses, options.seed, options.packets].every(
         (one) => one === undefined,
       )
     )
@@ -69,7 +74,7 @@ export function register(program: Command): void {
     else
       throw new ConfigurationError(
         '--check',
-        'goes with none of --certify, --network, --witnesses and --seed',
+        'goes with none of --certify, --network, --witnesses, --packets and --seed',
       );
   });
 }
@@ -79,6 +84,7 @@ interface VerifyOptions {
   readonly network?: string;
   readonly witnesses?: string;
   readonly seed?: string;
+  readonly packets?: boolean;
   readonly certify?: string;
   readonly check?: string;
 }
@@ -121,10 +127,13 @@ interface Asked {
   readonly count: number;
   readonly seed: number;
   readonly tracers: Tracers;
+  /** Of the packets that are sent, the same at each reading; absent where none are. */
+  readonly nonce?: number;
 }
 
 const MOST_WITNESSES = 100_000;
 const SEEDS = 2 ** 32;
+const NONCES = 2 ** 32;
 
 /** Throws ConfigurationError for numbers that are none. */
 function askedWitnesses(options: VerifyOptions, configuration: Placed): Asked | undefined {
@@ -137,14 +146,19 @@ function askedWitnesses(options: VerifyOptions, configuration: Placed): Asked | 
   if (options.witnesses === undefined) {
     if (options.seed !== undefined)
       throw new ConfigurationError('--seed', 'is for --witnesses, which is missing');
+    if (options.packets === true)
+      throw new ConfigurationError('--packets', 'is for --witnesses, which is missing');
     return undefined;
   }
   if (sb === undefined)
     throw new ConfigurationError('--witnesses', 'needs --sb: ovn-trace reads Southbound');
+  if (options.packets === true && ovs === undefined)
+    throw new ConfigurationError('--packets', 'needs --ovs: it says which interface a pod has');
   return {
     count: number('--witnesses', options.witnesses, MOST_WITNESSES),
     seed: options.seed === undefined ? randomInt(SEEDS) : number('--seed', options.seed, SEEDS - 1),
     tracers: tracersOf({ southbound: sb, tls, hasOpenVswitch: ovs !== undefined }),
+    ...(options.packets === true ? { nonce: randomInt(NONCES) } : {}),
   };
 }
 
@@ -153,16 +167,20 @@ const STEPS = 10;
 
 async function withWitnesses(reading: Reading, asked: Asked): Promise<Reading> {
   const { snapshot, proof } = reading;
-  const onDone = (done: number, of: number): void => {
-    if (done % Math.ceil(of / STEPS) === 0) report(`witnesses: ${done} of ${of}`);
-  };
-  const { sums, violations, failures } = await askWitnesses(snapshot, proof, { ...asked, onDone });
-  const [first] = failures;
-  const undecided =
-    first === undefined
-      ? []
-      : [`${failures.length} of ${sums.packets} witnesses could not be asked: ${first}`];
-  return { ...reading, witnesses: sums, proof: withFindings(proof, violations, undecided) };
+  const { nonce, ...witnesses } = asked;
+  const progress =
+    (what: string) =>
+    (done: number, of: number): void => {
+      if (done % Math.ceil(of / STEPS) === 0) report(`${what}: ${done} of ${of}`);
+    };
+  const { sums, ...found } = await askWitnesses(snapshot, proof, {
+    ...witnesses,
+    onDone: progress('witnesses'),
+    ...(nonce === undefined
+      ? {}
+      : { packets: { nonce, open: openWire, onDone: progress('packets') } }),
+  });
+  return { ...reading, witnesses: sums, proof: withFindings(proof, found) };
 }
 
 /** Reads until nothing is wrong, or the same is wrong again and again; the last reading, and what was wrong in the one before, too. */

@@ -131,8 +131,7 @@ function checkNorthbound(
 /** The proof with what others found: pairs follow. */
 export function withFindings(
   proof: Proof,
-  violations: readonly Violation[],
-  undecided: readonly string[],
+  { violations, undecided, notProved }: Pick<Verdict, 'violations' | 'undecided' | 'notProved'>,
 ): Proof {
   const { verdict, intent } = proof;
   const all = [...verdict.violations, ...violations];
@@ -144,6 +143,7 @@ export function withFindings(
       violations: all,
       pairs: pairsOf(intent, here, all),
       undecided: [...verdict.undecided, ...undecided],
+      notProved: [...verdict.notProved, ...notProved],
     },
   };
 }

@@ -103,6 +103,23 @@ export interface WitnessSums {
   /** Between networks that an object joins; of those the ones that went over. */
   readonly joined: number;
   readonly passed: number;
+  /** Of those that were really sent. */
+  readonly real?: PacketSums;
+}
+
+/** Witnesses that were sent from pods of the node, and where they came out: a packet may come out at several places. */
+export interface PacketSums {
+  /** TCP sequence number of all of them, in hexadecimal. */
+  readonly nonce: string;
+  readonly sent: number;
+  readonly nowhere: number;
+  readonly toPods: number;
+  readonly toHost: number;
+  readonly toTunnels: number;
+  /** By a device that leads to no pod, host or tunnel: the uplink, a physical network. */
+  readonly outside: number;
+  /** Those of which `ofproto/trace` tells something else. */
+  readonly differing: number;
 }
 
 export interface Certificate {

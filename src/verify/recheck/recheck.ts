@@ -30,6 +30,7 @@ export function recheck(value: unknown): readonly string[] {
   checkPods(value, graph, complain);
   checkIdentities(value, complain);
   checkSums(value, graph.parts(), complain);
+  checkWitnesses(value, complain);
   checkVerdict(value, complain);
   return wrong;
 }
@@ -110,21 +111,36 @@ function checkSums(certificate: Certificate, parts: number, complain: Complain):
   };
   for (const [name, sum] of Object.entries(found) as [keyof typeof sums, number][])
     if (sums[name] !== sum) complain(`sums.${name}`, sums[name], `the certificate has ${sum}`);
-  const { witnesses: seen } = certificate;
-  if (seen !== undefined) {
-    const { packets, apart, dropped, joined, passed, logicalTraces, physicalTraces } = seen;
-    const most = { apart: packets - joined, dropped: apart, passed: joined };
-    const traces = { logicalTraces: packets, physicalTraces: packets };
-    const of = { apart, dropped, passed, logicalTraces, physicalTraces };
-    for (const [name, limit] of Object.entries({ ...most, ...traces }) as [
-      keyof typeof of,
-      number,
-    ][])
-      if (of[name] < 0 || of[name] > limit)
-        complain(`witnesses.${name}`, of[name], `of ${limit} at most`);
-  }
   if (counts['networks'] !== networks.length)
     complain('counts.networks', counts['networks'], `the certificate has ${networks.length}`);
+}
+
+/** No part is more than its whole, and what packets and tracers differ in is left open. */
+function checkWitnesses({ witnesses, undecided }: Certificate, complain: Complain): void {
+  if (witnesses === undefined) return;
+  const { packets, apart, dropped, joined, passed, logicalTraces, physicalTraces, real } =
+    witnesses;
+  const atMost = (field: string, found: number, most: number): void => {
+    if (found < 0 || found > most) complain(`witnesses.${field}`, found, `of ${most} at most`);
+  };
+  atMost('logicalTraces', logicalTraces, packets);
+  atMost('physicalTraces', physicalTraces, packets);
+  atMost('apart', apart, packets - joined);
+  atMost('dropped', dropped, apart);
+  atMost('passed', passed, joined);
+  if (real === undefined) return;
+  const { nonce, sent, ...parts } = real;
+  if (!/^0x[0-9a-f]{8}$/.test(nonce))
+    complain('witnesses.real.nonce', nonce, 'is no sequence number in hexadecimal');
+  atMost('real.sent', sent, physicalTraces);
+  for (const [name, count] of Object.entries(parts)) atMost(`real.${name}`, count, sent);
+  const { nowhere, toPods, toHost, toTunnels, outside, differing } = parts;
+  if (nowhere + toPods + toHost + toTunnels + outside < sent)
+    complain('witnesses.real.sent', sent, 'is more than came out anywhere and nowhere');
+  if (undecided.length > 0) return;
+  const open = 'undecided tells nothing of it';
+  if (differing > 0) complain('witnesses.real.differing', differing, open);
+  if (sent === 0 && physicalTraces > 0) complain('witnesses.real.sent', sent, open);
 }
 
 /** Pairs of networks: all, joined by an object, or named by a violation; and what follows. */

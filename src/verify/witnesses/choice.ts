@@ -19,8 +19,13 @@ export interface Witness {
   readonly toAddress: string;
   /** Of the network's router, or, past it, of whom the address is. */
   readonly toMac: string;
+  /** Of a client that opens a connection. */
+  readonly fromPort: number;
   readonly toPort: number;
 }
+
+/** Of a packet as it leaves its pod. */
+export const TTL = 64;
 
 interface Target {
   readonly network: string;
@@ -43,6 +48,8 @@ const PORT_NAME = /^[\w.\-/]+$/;
 /** Where a network has no router, and the address no owner. */
 const NOBODYS_MAC = '02:00:00:00:00:01';
 const PORTS = [22, 80, 443, 8080];
+/** Ports that neither a pod's kernel gives its connections (net.ipv4.ip_local_port_range: 32768 to 60999) nor programs listen at. */
+const [FIRST_SOURCE_PORT, SOURCE_PORTS] = [61_000, 4500];
 
 /** The same seed gives the same numbers from 0 up to 1 (Mulberry32). */
 export function numbersFrom(seed: number): () => number {
@@ -99,6 +106,7 @@ export function chosenWitnesses(
       toNetwork: to.network,
       toAddress: to.address,
       toMac,
+      fromPort: FIRST_SOURCE_PORT + (turn % SOURCE_PORTS),
       toPort: pick(PORTS) ?? 80,
     });
   }

@@ -10,7 +10,7 @@ import type { Output, Trace } from './traces.ts';
 const INTEGRATION_BRIDGE = 'br-int';
 
 /** Whose an output is; undefined for what is of no network: the uplink, the host. */
-type OwnerOf = (output: Output) => Datapath | 'nobody' | undefined;
+export type OwnerOf = (output: Output) => Datapath | 'nobody' | undefined;
 
 /** Where packets come out, by names and numbers of ports. */
 export class Outputs {
@@ -41,6 +41,18 @@ export class Outputs {
     return this.#numbers.get(logicalPort);
   }
 
+  /** The pod whose logical port an output of `ofproto/trace` is. */
+  podAt({ port, bridge }: Output): string | undefined {
+    if (bridge !== INTEGRATION_BRIDGE) return undefined;
+    const logical = this.#logical.get(Number(port)) ?? '';
+    return this.#proof.intent.ports.has(logical) ? logical : undefined;
+  }
+
+  /** Whose a key of tunnels is. */
+  ofKey(key: number): Datapath | 'nobody' {
+    return this.#byKey.get(key) ?? 'nobody';
+  }
+
   readonly logical: OwnerOf = ({ port }) => this.#proof.datapaths.byPort.get(port) ?? 'nobody';
 
   readonly physical: OwnerOf = ({ port, bridge = '', tunnelKey }) => {
@@ -50,7 +62,7 @@ export class Outputs {
       return patch === undefined ? undefined : this.logical({ port: patch, line: '' });
     }
     if (this.#tunnels.has(number))
-      return tunnelKey === undefined ? 'nobody' : (this.#byKey.get(tunnelKey) ?? 'nobody');
+      return tunnelKey === undefined ? 'nobody' : this.ofKey(tunnelKey);
     const logical = this.#logical.get(number);
     return logical === undefined ? undefined : this.logical({ port: logical, line: '' });
   };

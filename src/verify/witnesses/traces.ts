@@ -1,10 +1,6 @@
 /** What `ovn-trace` (ovn-trace(8)) and `ofproto/trace` (ovs-vswitchd(8)) are asked, and what their answers say of where a packet went. */
 import { familyOf } from '../../allocators/addresses.ts';
-import type { Witness } from './choice.ts';
-
-/** Of a client that opens a connection. */
-const SOURCE_PORT = 40_000;
-const TTL = 64;
+import { TTL, type Witness } from './choice.ts';
 
 /** Where a packet came out, with the line that sent it there. */
 export interface Output {
@@ -35,7 +31,7 @@ export function microflowOf(witness: Witness): string {
     `${ip}.dst == ${witness.toAddress}`,
     `ip.ttl == ${TTL}`,
     'tcp',
-    `tcp.src == ${SOURCE_PORT}`,
+    `tcp.src == ${witness.fromPort}`,
     `tcp.dst == ${witness.toPort}`,
   ].join(' && ');
 }
@@ -54,7 +50,7 @@ export function flowOf(witness: Witness, port: number): string {
     `${source}=${witness.address}`,
     `${target}=${witness.toAddress}`,
     `nw_ttl=${TTL}`,
-    `tp_src=${SOURCE_PORT}`,
+    `tp_src=${witness.fromPort}`,
     `tp_dst=${witness.toPort}`,
   ].join(',');
 }

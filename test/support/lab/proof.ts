@@ -13,7 +13,7 @@ export interface Proof {
 const OVS = 'unix:/run/openvswitch/db.sock';
 
 /** Arguments by which a command proves the node that it runs on. */
-const argumentsOf = (lab: LabRecord, node: string, more: readonly string[]): string[] =>
+export const proofArguments = (lab: LabRecord, node: string, more: readonly string[]): string[] =>
   heddleCommand(lab, [
     'verify',
     '--config',
@@ -31,7 +31,7 @@ export async function proofOf(
   node: string,
   more: readonly string[] = [],
 ): Promise<Proof> {
-  const argv = argumentsOf(lab, node, ['--json', ...more]);
+  const argv = proofArguments(lab, node, ['--json', ...more]);
   const { code, stdout, stderr } = await runInside(lab, argv, { node });
   try {
     return { code: code ?? -1, verdict: JSON.parse(stdout) as Proof['verdict'] };

@@ -76,6 +76,53 @@ test('the digest of rows is that of what was read, in whatever order it came', (
   expect(certified(snapshot({ northbound: turned })).databases).toEqual(PLAIN.databases);
 });
 
+describe('a certificate with witnesses that were sent', () => {
+  const real = {
+    nonce: '0x1a2b3c4d',
+    sent: 9,
+    nowhere: 4,
+    toPods: 2,
+    toHost: 1,
+    toTunnels: 2,
+    outside: 1,
+    differing: 0,
+  };
+  const witnesses = {
+    seed: 1,
+    packets: 10,
+    logicalTraces: 10,
+    physicalTraces: 10,
+    apart: 6,
+    dropped: 5,
+    joined: 2,
+    passed: 1,
+    real,
+  };
+  const withReal = (more: object): Certificate =>
+    sealed({ ...GOOD, witnesses: { ...witnesses, real: { ...real, ...more } } });
+
+  test('holds', () => {
+    expect(recheck(withReal({}))).toEqual([]);
+    expect(recheck(sealed({ ...GOOD, witnesses }))).toEqual([]);
+  });
+
+  test.each([
+    [{ sent: 11 }, 'witnesses.real.sent: 11: of 10 at most'],
+    [{ toPods: -1 }, 'witnesses.real.toPods: -1: of 9 at most'],
+    [{ toPods: 10 }, 'witnesses.real.toPods: 10: of 9 at most'],
+    [{ nowhere: 1 }, 'witnesses.real.sent: 9: is more than came out anywhere and nowhere'],
+    [{ differing: 1 }, 'witnesses.real.differing: 1: undecided tells nothing of it'],
+    [
+      { sent: 0, nowhere: 0, toPods: 0, toHost: 0, toTunnels: 0, outside: 0 },
+      'witnesses.real.sent: 0: undecided tells nothing of it',
+    ],
+    [{ nonce: '7' }, 'witnesses.real.nonce: "7": is no sequence number in hexadecimal'],
+    [{ nonce: 7 }, 'witnesses.real.nonce in body must be of type string'],
+  ])('does not with %o', (more, wrong) => {
+    expect(recheck(withReal(more))).toContainEqual(expect.stringContaining(wrong));
+  });
+});
+
 describe('a good certificate that was changed, and sealed anew, is refused', () => {
   const edgeIndex = fc.nat(GOOD.edges.length - 1);
   const corner = fc.constantFrom(...evidence.corners);

@@ -109,6 +109,8 @@ interface AskOptions {
   readonly onEnded?: () => void;
   /** Whether who answered is reported. */
   readonly tells?: boolean;
+  /** Called in place of reporting that nobody did, with the reason. */
+  readonly onNobody?: (why: string | undefined) => void;
 }
 
 /**
@@ -120,11 +122,12 @@ export async function askDaemon<T>(
   method: string,
   params: object,
   fields: readonly (keyof T & string)[],
-  { onEnded = () => undefined, tells = true }: AskOptions = {},
+  { onEnded = () => undefined, tells = true, onNobody }: AskOptions = {},
 ): Promise<T | undefined> {
   const { timeout, given } = configuration;
   const direct = (why?: string): undefined => {
-    if (tells)
+    if (onNobody !== undefined) onNobody(why);
+    else if (tells)
       report(
         tone(
           `read from objects and databases, not from a daemon${why === undefined ? '' : `: ${why}`}`,

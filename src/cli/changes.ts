@@ -46,15 +46,17 @@ export function register(program: Command): void {
       .addHelpText('after', HELP),
     ['where', 'control', 'cluster', 'behaviour'],
   ).action(async (options: ChangesOptions, command: Command) => {
-    const answer = await askDaemon<NodeChanges>(configurationOf(command), 'changes', {}, [
-      'node',
-      'since',
-      'count',
+    let nobody = 'no daemon is named';
+    const answer = await askDaemon<NodeChanges>(
+      configurationOf(command),
       'changes',
-    ]);
+      {},
+      ['node', 'since', 'count', 'changes'],
+      { onNobody: (why = nobody) => (nobody = why) },
+    );
     if (answer === undefined)
       throw new ControlError(
-        'no daemon answers, and nobody else knows what it changed: name its node (--node) or socket (--socket)',
+        `${nobody}; nobody else knows what it changed: name its node (--node) or socket (--socket)`,
       );
     show(answer, options);
   });

@@ -277,6 +277,13 @@ describe('a running daemon', () => {
         networks: expect.arrayContaining([
           expect.objectContaining({ name: 'blue_blue', state: 'Committed' }),
         ]) as unknown,
+        changes: {
+          node: 'ovn-worker',
+          changes: expect.arrayContaining([
+            expect.objectContaining({ kind: 'wrote', database: 'Northbound' }),
+          ]) as unknown,
+        },
+        plan: { rows: 0, networks: [] },
       });
       // The socket is all that it takes.
       const bare = await heddle('status', '--json', '--socket', bed.heddle.socket);

@@ -1,13 +1,6 @@
 import { existsSync } from 'node:fs';
-import { homedir } from 'node:os';
 import { join } from 'node:path';
-
-/** The lab's cache: the root file system with OVS and OVN of known versions is built into it. */
-export function cacheFolder(environment: NodeJS.ProcessEnv = process.env): string {
-  const given = environment['HEDDLE_CACHE'];
-  if (given !== undefined && given !== '') return given;
-  return join(environment['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'heddle');
-}
+import { rootFileSystem } from '../../../src/lab/paths.ts';
 
 /** A program and the arguments that come before its own. */
 export interface Program {
@@ -27,9 +20,9 @@ const FOLDERS = [
 const LIBRARIES = ['usr/lib/x86_64-linux-gnu', 'usr/lib/aarch64-linux-gnu'];
 const LOADERS = ['lib64/ld-linux-x86-64.so.2', 'lib/ld-linux-aarch64.so.1'];
 
-/** The root file system of the lab, undefined if it was not built yet. */
+/** The root file system of the lab, undefined if it was not built yet; `HEDDLE_LAB_SUITE=sid` names that of a newer OVN. */
 function labRoot(): string | undefined {
-  const root = join(cacheFolder(), 'trixie/root');
+  const root = rootFileSystem();
   return existsSync(join(root, 'usr/sbin/ovsdb-server')) ? root : undefined;
 }
 
@@ -41,7 +34,7 @@ export function ovsProgram(name: string): Program {
   const root = labRoot();
   if (root === undefined) {
     throw new Error(
-      `${name} is not there: run \`./dev lab build\` first (looked in ${cacheFolder()})`,
+      `${name} is not there: run \`./dev lab build\` first (looked in ${rootFileSystem()})`,
     );
   }
   const path = FOLDERS.map((folder) => join(root, folder, name)).find((candidate) =>

@@ -1,8 +1,9 @@
 import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, rmSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
+import { rootFileSystem } from '../../../src/lab/paths.ts';
 import { bound, ownFolder } from '../run/left-behind.ts';
 import { ovsProgram } from '../host/ovs-programs.ts';
 import { until } from '../run/until.ts';
@@ -13,6 +14,15 @@ export const SCHEMAS = resolve(import.meta.dirname, '../../../schemas');
 /** A folder with the schemas of another release of OVN, if a test is to take them. */
 export const OTHER_SCHEMAS = process.env['HEDDLE_TEST_OVN_SCHEMAS'];
 export const NORTHBOUND_SCHEMA = join(SCHEMAS, 'ovn-nb.ovsschema');
+
+/** A schema of the checkout as it is in the Debian release whose programs are asked for: those don't work on an older one. */
+function inSuite(schema: string): string {
+  const { HEDDLE_LAB_SUITE: suite = '' } = process.env;
+  if (suite === '' || dirname(schema) !== SCHEMAS) return schema;
+  const name = basename(schema);
+  const folder = name.startsWith('ovn-') ? 'ovn' : 'openvswitch';
+  return join(rootFileSystem(), 'usr/share', folder, name);
+}
 
 /** Runs a program of the lab to its end; rejects with its messages when it fails. */
 export async function runOvs(name: string, args: readonly string[]): Promise<string> {
@@ -92,7 +102,11 @@ export class OvsdbServer implements AsyncDisposable {
     if (databases === undefined) {
       const database = join(folder, `${name}.db`);
       if (!existsSync(database)) {
-        await runOvs('ovsdb-tool', ['create', database, options.schema ?? NORTHBOUND_SCHEMA]);
+        await runOvs('ovsdb-tool', [
+          'create',
+          database,
+          inSuite(options.schema ?? NORTHBOUND_SCHEMA),
+        ]);
       }
       databases = [database];
     }

@@ -362,6 +362,24 @@ export const FEATURES: readonly Feature[] = [
     ],
   },
   {
+    name: 'ClusterNetworkConnect: services of networks with one subnet',
+    page: 'decisions/overlapping-services.md',
+    works: [
+      {
+        on: PRIMARY,
+        proof: 'packets',
+        by: [
+          ['e2e/connect-kinds.test', 'networks that overlap share services, also between pods of one address'],
+          ['e2e/connect-kinds.test', 'so they do in local gateway mode'],
+        ],
+      },
+    ],
+    not: [
+      { on: [DEFAULT], why: 'every namespace without a network of its own is on it' },
+      { on: SECONDARY, why: 'the API connects primary networks' },
+    ],
+  },
+  {
     name: 'NetworkConnect: tenants connect networks themselves',
     page: 'api.md#networkconnect',
     works: [

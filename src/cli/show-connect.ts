@@ -47,8 +47,10 @@ export function printConnection(connection: ConnectOverview): void {
       networks.map((network) => [
         titleOf(network),
         String(network.id),
-        network.topology,
-        network.linkSubnets.join(' ') || '-',
+        network.topology ?? '-',
+        network.isBridged === true
+          ? 'services over the external bridge'
+          : network.linkSubnets.join(' ') || '-',
       ]),
     ),
   );

@@ -76,7 +76,16 @@ export function previewConnects(
     const { name } = connect.metadata;
     const ranges = rangesOf(connect);
     const networks = selectNetworks(connect, { cudns, namespaces, networkOf, primariesOf });
-    const check = { networks, ranges, others: accepted, settings, nodes: [], isServing: false };
+    const { pods, services } = connectivityOf(connect);
+    const check = {
+      networks,
+      ranges,
+      others: accepted,
+      settings,
+      nodes: [],
+      isServing: false,
+      opensPods: pods,
+    };
     const problem = checkConnect(check);
     if (problem === undefined)
       accepted.push({ name, ranges, networkIds: new Set(networks.map(({ id }) => id)) });
@@ -85,7 +94,8 @@ export function previewConnects(
       {
         document,
         name,
-        ...connectivityOf(connect),
+        pods,
+        services,
         networks: networks.map(({ title }) => title),
         ...(problem === undefined || problem.reason === 'InsufficientNetworks' ? {} : { problem }),
       },

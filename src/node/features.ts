@@ -10,6 +10,7 @@ import {
   bridgeFlowsOfNode,
   bridgeFlowsOfHostPorts,
   bridgeFlowsOfService,
+  bridgeFlowsOfConnectedService,
 } from './openflow/bridge-flows.ts';
 import { healthChecks } from './health-checks/health-checks.ts';
 import type { HostSettings } from './networks/host-network.ts';
@@ -46,6 +47,7 @@ export const hostFeatures = (settings: HostSettings): readonly Feature<ZoneFacts
   bridgeFlowsOfNode,
   bridgeFlowsOfNetwork,
   bridgeFlowsOfService,
+  bridgeFlowsOfConnectedService,
   bridgeFlowsOfHostPorts,
   bridgeFlowsOfEgressAddresses,
   bridgeFlowsOfEgressIp,

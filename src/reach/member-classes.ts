@@ -18,6 +18,7 @@ export interface KnownService {
   readonly namespace: string;
   readonly selector: Readonly<Record<string, string>>;
   readonly ports: NonNullable<Service['spec']['ports']>;
+  readonly clusterIps: readonly string[];
 }
 
 /** Everything by which rules tell members apart. */

@@ -2,7 +2,13 @@
  * Who may send what to whom, by objects alone: networks and what joins them, policies of every tier, EgressFirewalls. Follows
  * docs/reference/topology.md as those do who build rows, and reads none of these. Pure.
  */
-import { containsPrefix, parsePrefix, type Prefix } from '../allocators/addresses.ts';
+import {
+  asHost,
+  containsPrefix,
+  parseAddress,
+  parsePrefix,
+  type Prefix,
+} from '../allocators/addresses.ts';
 import { objectKey } from '../api/objects.ts';
 import type { Pod, Service } from '../api/types.ts';
 import type { AdminPolicy, AdminRule } from '../model/read/admin-policies.ts';
@@ -14,6 +20,7 @@ import {
   type PolicyDirection,
   type PolicyRule,
 } from '../model/read/policies.ts';
+import { joinSubnet } from '../model/rules/network-addresses.ts';
 import { selectionId, type PodSelection } from '../model/rules/selections.ts';
 import type { ZoneFacts } from '../model/zone/zone.ts';
 import { blockKey, MemberClasses, type KnownService, type MemberClass } from './member-classes.ts';
@@ -58,6 +65,8 @@ export class ReachWorld {
   readonly #classes: MemberClasses;
   /** Networks whose services a connection shares with one. */
   readonly #serviceNeighbours: ReadonlyMap<string, ReadonlySet<string>>;
+  /** Those of them whose services are reached over the external bridge. */
+  readonly #bridgedNeighbours: ReadonlyMap<string, ReadonlySet<string>>;
   readonly #policiesOver = new Map<MemberClass, Policies>();
   readonly #passages = new Map<MemberClass, Map<MemberClass, readonly Passage[]>>();
 
@@ -74,6 +83,7 @@ export class ReachWorld {
       ? Map.groupBy(facts.firewalls.all(), ({ namespace }) => namespace)
       : new Map<string, Firewall[]>();
     this.#serviceNeighbours = serviceNeighbours(facts);
+    this.#bridgedNeighbours = bridgedNeighbours(facts);
     const blocks = [
       ...policies.flatMap(({ rules }) => rules.flatMap((rule) => rule.blocks)),
       ...admins.flatMap(({ rules }) => rules.flatMap((rule) => rule.networks.map(asBlock))),
@@ -126,11 +136,9 @@ export class ReachWorld {
     const isInside = subnets.some((one) => one !== undefined && containsPrefix(one, prefix));
     const hasFamily = subnets.some((one) => one?.family === family);
     if (isInside || !hasFamily || network?.topology === 'localnet') return PortSet.NONE;
-    const range: Peer = {
-      isSelected: () => false,
-      isIn: (block) => isWithin(prefix, block),
-    };
-    return this.#allowed('Egress', from, range, () => undefined).and(this.#firewall(from, prefix));
+    return this.#allowed('Egress', from, inRange(prefix), () => undefined).and(
+      this.#firewall(from, prefix),
+    );
   }
 
   /** Policies that decide what a member gets, or what it sends. */
@@ -176,12 +184,35 @@ export class ReachWorld {
         this.#facts.reachedFrom(from.network).includes(network));
     const isShared = this.#serviceNeighbours.get(from.network)?.has(network) === true;
     if (!isJoined && !isShared) return [];
+    if (this.#bridgedNeighbours.get(from.network)?.has(network) === true)
+      return [...to.services].flatMap((key) => this.#overBridge(from, to, key));
     const both = this.#sent(from, to).and(this.#received(from, to));
     const services = [...(isShared ? to.services : [])].flatMap((key) => {
       const ports = servicePorts(this.#services.get(key), to, both);
       return passage(ports).map((one) => ({ ...one, by: `Service ${key}` }));
     });
     return [...(isJoined ? passage(both) : []), ...services];
+  }
+
+  /** Over the external bridge the sender's rules see the cluster IP, the receiver's its gateway router, of whichever node. */
+  #overBridge(from: MemberClass, to: MemberClass, key: string): readonly Passage[] {
+    const { settings, networks } = this.#facts;
+    const service = this.#services.get(key);
+    const network = networks.peek(to.network);
+    if (service === undefined || network === undefined) return [];
+    const ports = service.clusterIps.reduce((all, address) => {
+      const vip = parsePrefix(asHost(address));
+      const routers = vip && parsePrefix(joinSubnet(settings, network, vip.family) ?? '');
+      if (vip === undefined || routers === undefined) return all;
+      const sent = this.#allowed('Egress', from, inRange(vip), () => undefined).and(
+        this.#firewall(from, vip),
+      );
+      const received = this.#allowed('Ingress', to, inRange(routers), (...port) =>
+        to.numberOf(...port),
+      );
+      return all.or(servicePorts(service, to, received).and(sent));
+    }, PortSet.NONE);
+    return passage(ports).map((one) => ({ ...one, by: `Service ${key}` }));
   }
 
   #sent(from: MemberClass, to: MemberClass): PortSet {
@@ -299,6 +330,12 @@ function isWithin(prefix: Prefix, { cidr, except }: AddressBlock): boolean {
   );
 }
 
+/** Somebody of whom rules know the address alone. */
+const inRange = (prefix: Prefix): Peer => ({
+  isSelected: () => false,
+  isIn: (block) => isWithin(prefix, block),
+});
+
 const passage = (ports: PortSet): readonly Passage[] => (ports.isEmpty ? [] : [{ ports }]);
 
 const openPort = ({ protocol, port }: Member['openPorts'][number]): PortSet =>
@@ -327,6 +364,7 @@ const knownService = ({ metadata, spec }: Service): KnownService => ({
   namespace: metadata.namespace ?? '',
   selector: spec.selector ?? {},
   ports: spec.ports ?? [],
+  clusterIps: spec.clusterIPs.filter((address) => parseAddress(address) !== undefined),
 });
 
 function policiesByNetwork(
@@ -390,12 +428,28 @@ function serviceNeighbours(facts: ZoneFacts): ReadonlyMap<string, ReadonlySet<st
   const found = new Map<string, Set<string>>();
   for (const [name, { hasServices }] of facts.connects.entries()) {
     if (!hasServices) continue;
-    const members = facts.membersOf(name).map((network): string => network.name);
+    const members = facts.idsOf(name);
     for (const member of members) {
       const others = found.get(member) ?? new Set<string>();
       for (const other of members) if (other !== member) others.add(other);
       found.set(member, others);
     }
+  }
+  return found;
+}
+
+/** Pairs that a connection links are none: they meet as other networks do. */
+function bridgedNeighbours(facts: ZoneFacts): ReadonlyMap<string, ReadonlySet<string>> {
+  const found = new Map<string, ReadonlySet<string>>();
+  for (const [, { name, id }] of facts.networks.entries()) {
+    const linked = facts
+      .connectsSharingServices(id)
+      .flatMap((connect) => facts.membersOf(connect).map((member): string => member.name));
+    const over = facts.connects
+      .keysBy('bridgedTo', String(id))
+      .flatMap((connect) => facts.bridgedClients(connect, id))
+      .filter((other) => !linked.includes(other));
+    if (over.length > 0) found.set(name, new Set(over));
   }
   return found;
 }

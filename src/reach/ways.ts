@@ -14,6 +14,7 @@ type Facts = Pick<
   | 'connects'
   | 'enabledServices'
   | 'hostPorts'
+  | 'idsOf'
   | 'membersOf'
   | 'namespaces'
   | 'networks'
@@ -25,13 +26,25 @@ type Facts = Pick<
 
 /** Networks that an object joins: connections, and namespaces with several primary networks. */
 export function joinsOf(facts: Facts): readonly Join[] {
-  const connections = [...facts.connects.entries()].map(
-    ([name, { hasPods, hasServices }]): Join => ({
-      kind: 'connection',
-      object: `ClusterNetworkConnect ${name}`,
-      networks: facts.membersOf(name).map((network): string => network.name),
-      what: [hasPods ? 'pods' : [], hasServices ? 'services' : []].flat().join(' and '),
-    }),
+  const connections = [...facts.connects.entries()].flatMap(
+    ([name, { hasPods, hasServices }]): Join[] => {
+      const join = {
+        kind: 'connection',
+        object: `ClusterNetworkConnect ${name}`,
+        networks: facts.membersOf(name).map((network): string => network.name),
+        what: [hasPods ? 'pods' : [], hasServices ? 'services' : []].flat().join(' and '),
+      } as const;
+      const over = facts.idsOf(name).slice(join.networks.length);
+      const beyond = over.length > 0 ? [over, ...join.networks.map((one) => [...over, one])] : [];
+      return [
+        join,
+        ...(join.networks.length === 0 ? beyond : beyond.slice(1)).map((networks) => ({
+          ...join,
+          networks,
+          what: 'services, over the external bridge: subnets overlap',
+        })),
+      ];
+    },
   );
   const namespaces = [...facts.namespaces.keys()].flatMap(([namespace]) => {
     const names = facts.primariesOf(namespace);

@@ -3,6 +3,7 @@
 import type { Feature } from '../desired/features.ts';
 import type { ZoneFacts } from '../model/zone/zone.ts';
 import { connectedNetworks, connectedWays } from './connect/connected-network.ts';
+import { bridgedServices } from './connect/bridged-services.ts';
 import { siblingNetworks } from './connect/sibling-networks.ts';
 import { connectedRemoteNodes } from './connect/remote-node.ts';
 import { connectRouters } from './connect/router.ts';
@@ -57,6 +58,7 @@ export const zoneFeatures: readonly Feature<ZoneFacts>[] = [
   connectedNetworks,
   connectedWays,
   connectedRemoteNodes,
+  bridgedServices,
   siblingNetworks,
   defaultNamespaceGroups,
   namespaceGroups,

@@ -42,6 +42,8 @@ export const NEIGHBOUR_AGE = 300;
 
 /** Priorities of logical router policies. */
 export const POLICY_CONNECT = 9001;
+/** To services of connected networks by way of gateway routers and the external bridge; before all egress. No number of ovn-kubernetes. */
+export const POLICY_BRIDGED_SERVICE = 9000;
 /** Between primary networks of one namespace: before a connection of the two, which is the longer way. */
 export const POLICY_SIBLING = 9002;
 /** Before all that sends what pods send elsewhere. */

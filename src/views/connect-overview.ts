@@ -1,5 +1,5 @@
 /** What is known of connections of networks, put together for people: pure, from lists of objects. */
-import { connectSubnets } from '../api/annotations/network-annotations.ts';
+import { connectBridged, connectSubnets } from '../api/annotations/network-annotations.ts';
 import { connectivityOf } from '../api/connectivity.ts';
 import type { ClusterNetworkConnect, Node } from '../api/types.ts';
 import type { ZoneStatusContent } from '../api/zone-status.ts';
@@ -29,7 +29,10 @@ export interface ConnectedNetwork {
   /** Absent for an id that no network has (any more). */
   readonly name?: string;
   readonly id: number;
-  readonly topology: string;
+  /** Absent for a network without a link. */
+  readonly topology?: string;
+  /** It shares services over the external bridge of each node, as pod subnets overlap. */
+  readonly isBridged?: true;
   readonly linkSubnets: readonly string[];
 }
 
@@ -53,6 +56,16 @@ export function connectOverview(
       linkSubnets: familyCidrs(cidrs),
     };
   });
+  const bridged = services && !pods ? (connectBridged(connect).value ?? []) : [];
+  const unlinked = bridged.map((id): ConnectedNetwork => {
+    const network = nameOf(id);
+    return {
+      ...(network === undefined ? {} : { name: network }),
+      id,
+      isBridged: true,
+      linkSubnets: [],
+    };
+  });
   return {
     name,
     pods,
@@ -60,7 +73,7 @@ export function connectOverview(
     connectSubnets: connect.spec.connectSubnets.map(
       ({ cidr, networkPrefix }) => `${cidr} (/${networkPrefix})`,
     ),
-    networks: held.toSorted((a, b) => a.id - b.id),
+    networks: [...held, ...unlinked].toSorted((a, b) => a.id - b.id),
     ...(connect.status?.status === undefined ? {} : { status: connect.status.status }),
     ...(accepted?.status === 'False'
       ? { refusal: { reason: accepted.reason, message: accepted.message } }

@@ -29,6 +29,8 @@ export const REMOVAL = 'k8s.ovn.org/network-removal';
 export const CONNECT_SUBNETS = 'k8s.ovn.org/network-connect-subnet';
 /** Older key of the same value (reference/api.md §5.4). */
 const CONNECT_SUBNETS_OLD = 'k8s.ovn.org/network-subnets';
+/** Networks of a ClusterNetworkConnect that share services over the external bridge, and have no link (decisions/overlapping-services.md): a list of ids. */
+export const CONNECT_BRIDGED = 'k8s.ovn.org/network-connect-bridged';
 export const CONNECT_TUNNEL_KEY = 'k8s.ovn.org/connect-router-tunnel-key';
 /** Of a ClusterNetworkConnect that two NetworkConnects have made: the two networks, as `<namespace>/<name> <namespace>/<name>`. */
 export const TENANT_NETWORKS = 'k8s.ovn.org/tenant-networks';
@@ -206,6 +208,20 @@ export const connectSubnets = (connect: Annotated): Reading<ReadonlyMap<string, 
 
 export const formatConnectSubnets = (subnets: ReadonlyMap<string, FamilyCidrs>): string =>
   formatEntries(subnets, familyCidrsJson) ?? '{}';
+
+/** Ids of the networks that share services over the external bridge; absent for none. */
+export const connectBridged = (connect: Annotated): Reading<readonly number[]> =>
+  readAnnotation(connect, CONNECT_BRIDGED, BY_MANAGER, (text) =>
+    asList(parseJson(text)).map((id) =>
+      typeof id === 'number'
+        ? asInteger(id, 1, MOST_NETWORK_ID)
+        : problem('must be a JSON list of network ids'),
+    ),
+  );
+
+/** Undefined for none: the annotation goes. */
+export const formatConnectBridged = (ids: readonly number[]): string | undefined =>
+  ids.length === 0 ? undefined : JSON.stringify(ids);
 
 /** Tunnel key of the connect router. */
 export const connectTunnelKey = (connect: Annotated): Reading<number> =>

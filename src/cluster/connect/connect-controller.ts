@@ -3,13 +3,17 @@ import { isDeepStrictEqual } from 'node:util';
 import { AllocationError } from '../../allocators/allocation-error.ts';
 import { clusterNetworkConnects } from '../../api/kinds.ts';
 import {
+  CONNECT_BRIDGED,
   CONNECT_SUBNETS,
   CONNECT_TUNNEL_KEY,
+  connectBridged,
   connectSubnets,
   connectTunnelKey,
+  formatConnectBridged,
   formatConnectSubnets,
   PRIMARY_NETWORK_LABEL,
 } from '../../api/annotations/network-annotations.ts';
+import { connectivityOf } from '../../api/connectivity.ts';
 import { clusterNetworkName, parseNetworkName } from '../../api/nad/network-name.ts';
 import type { ClusterNetworkConnect } from '../../api/types.ts';
 import type { Clock } from '../../store/clock.ts';
@@ -21,6 +25,7 @@ import { ConnectAllocations } from './connect-allocations.ts';
 import { connectStatus, isZoneCondition, readyInZones } from './connect-readiness.ts';
 import {
   checkConnect,
+  connectWays,
   rangesOf,
   selectNetworks,
   type ConnectableNetwork,
@@ -61,12 +66,23 @@ const ACCEPTED: StatedCondition = {
   message: 'All validation checks passed successfully',
 };
 
+/** With some of its networks over the external bridge it says so. */
+const acceptedWith = (bridged: number): StatedCondition =>
+  bridged === 0
+    ? ACCEPTED
+    : {
+        ...ACCEPTED,
+        message: `${ACCEPTED.message}; pod subnets overlap: ${bridged} networks share services over the external bridge of each node`,
+      };
+
 export class ConnectController {
   readonly queue: WorkQueue;
   readonly #options: ConnectControllerOptions;
   readonly #writer: StatusWriter;
   readonly batch: Batch;
   readonly #allocations = new Map<string, ConnectAllocations>();
+  /** Ids of the networks of connections that share services over the external bridge. */
+  readonly #bridged = new Map<string, readonly number[]>();
   readonly #problems = new Map<string, string>();
 
   constructor(options: ConnectControllerOptions) {
@@ -112,6 +128,8 @@ export class ConnectController {
       }
       const stored = connectSubnets(connect).value;
       if (stored !== undefined) this.#allocationsOf(connect)?.adopt(stored);
+      const bridged = connectBridged(connect).value;
+      if (bridged !== undefined) this.#bridged.set(name, bridged);
     }
   }
 
@@ -167,6 +185,7 @@ export class ConnectController {
     const connect = informers.connects.get(name);
     if (connect === undefined) {
       this.#allocations.delete(name);
+      this.#bridged.delete(name);
       this.#problems.delete(name);
       registry.tunnelKeys.release(ownerOf(name));
       // Others may have been judged beside it while it was written for the last time.
@@ -188,6 +207,11 @@ export class ConnectController {
     if (allocations === undefined)
       return { reason: 'ConnectSubnetConflict', message: 'connectSubnets can’t be read' };
     allocations.releaseOthers(networks);
+    const bridged = (this.#bridged.get(name) ?? []).filter((held) =>
+      networks.some(({ id }) => id === held),
+    );
+    this.#bridged.set(name, bridged);
+    const { pods: opensPods } = connectivityOf(connect);
     const others = [...this.#allocations]
       .filter(([other, { isEmpty }]) => other !== name && !isEmpty)
       .map(([other, held]) => ({
@@ -204,11 +228,18 @@ export class ConnectController {
         name: node.metadata.name,
         hostAddresses: hostNetworksOf(node).addresses,
       })),
-      isServing: !allocations.isEmpty,
+      isServing: !allocations.isEmpty || bridged.length > 0,
+      opensPods,
     });
     if (invalid !== undefined) return invalid;
     registry.tunnelKeys.allocateDynamic(ownerOf(name), 1);
-    return allocations.allocate(networks);
+    const ways = opensPods ? { linked: networks, bridged: [] } : connectWays(networks);
+    this.#bridged.set(
+      name,
+      ways.bridged.map(({ id }) => id),
+    );
+    allocations.releaseOthers(ways.linked);
+    return allocations.allocate(ways.linked);
   }
 
   /** What a connection selects now. */
@@ -280,10 +311,15 @@ export class ConnectController {
     const allocations = this.#allocations.get(name);
     const [key] = this.#options.registry.tunnelKeys.keysOf(ownerOf(name));
     const subnets = allocations === undefined ? '{}' : formatConnectSubnets(allocations.held());
+    const bridged = formatConnectBridged(this.#bridged.get(name) ?? []);
+    const isUnheld = subnets === '{}' && bridged === undefined;
     const wanted = {
-      ...(subnets === '{}' && annotations[CONNECT_SUBNETS] === undefined
+      ...(isUnheld && annotations[CONNECT_SUBNETS] === undefined
         ? {}
         : { [CONNECT_SUBNETS]: subnets }),
+      ...(bridged === undefined && annotations[CONNECT_BRIDGED] === undefined
+        ? {}
+        : { [CONNECT_BRIDGED]: bridged ?? null }),
       ...(key === undefined ? {} : { [CONNECT_TUNNEL_KEY]: String(key) }),
     };
     const changed = Object.entries(wanted).filter(([name_, value]) => annotations[name_] !== value);
@@ -308,10 +344,13 @@ export class ConnectController {
   ): Promise<void> {
     const { informers, store } = this.#options;
     const { name } = connect.metadata;
+    const bridged = this.#bridged.get(name) ?? [];
     const current = conditionsOf(connect);
     const [tunnelKey] = this.#options.registry.tunnelKeys.keysOf(ownerOf(name));
     const accepted: StatedCondition =
-      problem === undefined ? ACCEPTED : { type: 'Accepted', status: 'False', ...problem };
+      problem === undefined
+        ? acceptedWith(bridged.length)
+        : { type: 'Accepted', status: 'False', ...problem };
     const ready = readyInZones(
       name,
       informers.zones.list(),
@@ -334,7 +373,7 @@ export class ConnectController {
           fields: {
             status: connectStatus(accepted, ready),
             tunnelKey: tunnelKey ?? null,
-            networks: this.#allocations.get(name)?.held().size ?? 0,
+            networks: (this.#allocations.get(name)?.held().size ?? 0) + bridged.length,
             nodes: `${ready.filter(({ status }) => status === 'True').length}/${ready.length}`,
             reason: [accepted, ...ready].find(({ status }) => status !== 'True')?.reason ?? null,
           },

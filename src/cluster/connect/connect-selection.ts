@@ -110,8 +110,10 @@ export interface ConnectCheck {
   readonly others: readonly AcceptedConnect[];
   readonly settings: ConnectCluster;
   readonly nodes: readonly NodeAddresses[];
-  /** True when networks hold connect subnets already. */
+  /** True when networks are connected already. */
   readonly isServing: boolean;
+  /** True where pods reach pods: their addresses have to be apart. */
+  readonly opensPods: boolean;
 }
 
 /**
@@ -278,19 +280,46 @@ function conflictWithNetworks({
   return undefined;
 }
 
-function overlappingNetworks({ networks }: ConnectCheck): ConnectProblem | undefined {
+/** A subnet that pods of both have; undefined where they have none in common. */
+function commonSubnet(a: ConnectableNetwork, b: ConnectableNetwork): Prefix | undefined {
+  for (const subnet of podSubnets(a)) {
+    const other = podSubnets(b).find((prefix) => overlaps(prefix, subnet));
+    if (other !== undefined) return other.length > subnet.length ? other : subnet;
+  }
+  return undefined;
+}
+
+/** With services alone networks may overlap: those go over the external bridge. */
+function overlappingNetworks({ networks, opensPods }: ConnectCheck): ConnectProblem | undefined {
+  if (!opensPods) return undefined;
   for (const [index, a] of networks.entries())
-    for (const b of networks.slice(index + 1))
-      for (const subnet of podSubnets(a)) {
-        const other = podSubnets(b).find((prefix) => overlaps(prefix, subnet));
-        if (other === undefined) continue;
-        const shared = other.length > subnet.length ? other : subnet;
+    for (const b of networks.slice(index + 1)) {
+      const shared = commonSubnet(a, b);
+      if (shared !== undefined)
         return {
           reason: 'OverlappingNetworkSubnets',
           message: `Cannot connect networks '${a.title}' and '${b.title}': overlapping pod subnets ${formatPrefix(shared)} detected.`,
         };
-      }
+    }
   return undefined;
+}
+
+/** How networks of a connection of services meet (docs/decisions/overlapping-services.md). */
+export interface ConnectWays {
+  /** By links to the connect router: no address of one is another's. */
+  readonly linked: readonly ConnectableNetwork[];
+  /** With each other, and with those, over the external bridge. */
+  readonly bridged: readonly ConnectableNetwork[];
+}
+
+/** A network that overlaps another one of the connection is known to no router of others; one that is left alone has nobody to be linked with. */
+export function connectWays(networks: readonly ConnectableNetwork[]): ConnectWays {
+  const linked = networks.filter((network) =>
+    networks.every((other) => other === network || commonSubnet(network, other) === undefined),
+  );
+  return linked.length < 2
+    ? { linked: [], bridged: networks }
+    : { linked, bridged: networks.filter((network) => !linked.includes(network)) };
 }
 
 const onlyFamily = (network: ConnectableNetwork): Family | undefined => {

@@ -21,6 +21,7 @@ import { AllocationError } from '../../allocators/allocation-error.ts';
 import {
   CONNECT_SUBNETS,
   CONNECT_TUNNEL_KEY,
+  connectBridged,
   connectSubnets,
   connectTunnelKey,
 } from '../../api/annotations/network-annotations.ts';
@@ -30,7 +31,7 @@ import { conditionOf } from '../../api/conditions.ts';
 import { familyCidrs } from '../../api/nad/network-config.ts';
 import type { ClusterNetworkConnect } from '../../api/types.ts';
 import type { ObjectKind } from './object-kind.ts';
-import { awaited, reading, required, type ObjectReading } from './reading.ts';
+import { awaited, optional, reading, required, type ObjectReading } from './reading.ts';
 
 /** A network of a connection, and the subnets that its links are made of. */
 export interface ConnectMember {
@@ -50,9 +51,20 @@ export interface Connect {
   readonly ranges: readonly { readonly cidr: string; readonly networkPrefix: number }[];
   readonly hasServices: boolean;
   readonly hasPods: boolean;
-  /** In the order of the networks' ids. */
+  /** Those with links, in the order of the networks' ids. */
   readonly members: readonly ConnectMember[];
+  /** Ids of those that share services with each other and with members over the external bridge; in their order. */
+  readonly bridged: readonly number[];
 }
+
+/** Ids of all networks of a connection, however they meet. */
+export const networkIdsOf = ({
+  members,
+  bridged,
+}: Pick<Connect, 'members' | 'bridged'>): readonly number[] => [
+  ...members.map(({ networkId }) => networkId),
+  ...bridged,
+];
 
 /** The member of a connection that stands for a network. */
 export const memberOf = (
@@ -78,6 +90,8 @@ export function readConnect(connect: ClusterNetworkConnect): ObjectReading<Conne
       const [topology, id] = owner.split('_') as ['layer2' | 'layer3', string];
       return { networkId: Number(id), topology, subnets: familyCidrs(cidrs) };
     });
+    const bridged = optional(connectBridged(connect)) ?? [];
+    const linked = new Set(members.map(({ networkId }) => networkId));
     return {
       name: connect.metadata.name,
       isAccepted: conditionOf(connect.status?.conditions, 'Accepted')?.status === 'True',
@@ -86,6 +100,9 @@ export function readConnect(connect: ClusterNetworkConnect): ObjectReading<Conne
       hasPods: pods,
       hasServices: services,
       members: members.sort((a, b) => a.networkId - b.networkId),
+      // Where pods meet, too, addresses have to be apart: what is left of before that is of no use.
+      bridged:
+        services && !pods ? bridged.filter((id) => !linked.has(id)).sort((a, b) => a - b) : [],
     };
   });
 }

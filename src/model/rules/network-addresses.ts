@@ -141,3 +141,13 @@ export function transitLink(
     gatewayInterface: `${gateway}/${length}`,
   };
 }
+
+/** Where a network's distributed router reaches the gateway router of a node: an address per family. */
+export const gatewayLinks = (
+  settings: ClusterSettings,
+  network: Network,
+  node: Pick<NodeFacts, 'id'>,
+): readonly string[] =>
+  network.topology === 'layer2'
+    ? FAMILIES.flatMap((family) => transitLink(network, node, family)?.gateway ?? [])
+    : joinAddresses(settings, network, node);

@@ -2,7 +2,7 @@
 import { DerivedFacts } from '../../facts/derived-facts.ts';
 import { FactTable } from '../../facts/fact-table.ts';
 import type { Network } from '../model.ts';
-import { memberOf, type Connect, type ConnectMember } from '../read/connects.ts';
+import { memberOf, networkIdsOf, type Connect, type ConnectMember } from '../read/connects.ts';
 import type { NetworkTables } from './networks.ts';
 import type { ZoneBasis } from './zone-basis.ts';
 
@@ -17,6 +17,8 @@ export function connectTables(known: ZoneBasis & NetworkTables) {
       member: [connect: string, networkId: string];
       network: [networkId: string];
       way: [connect: string, fromId: string, toId: string];
+      /** Connections by which a network's services are reached over the external bridge. */
+      bridgedTo: [networkId: string];
     }
   >('connects', known.recorder, {
     indexes: {
@@ -32,6 +34,8 @@ export function connectTables(known: ZoneBasis & NetworkTables) {
               String(to.networkId),
             ]),
         ),
+      bridgedTo: (connect) =>
+        connect.bridged.length === 0 ? [] : networkIdsOf(connect).map(String),
     },
   });
   /** Networks of connections, each whatever other networks its connection has. */
@@ -49,10 +53,26 @@ export function connectTables(known: ZoneBasis & NetworkTables) {
       .map(({ networkId }) => known.networkOfId(networkId))
       .filter((network) => network !== undefined);
 
+  /** Networks that reach services of a network of the connection over the external bridge. */
+  function bridgedClients(connect: string, networkId: number): readonly string[] {
+    const members = connects.part(connect, 'members') ?? [];
+    const bridged = connects.part(connect, 'bridged') ?? [];
+    const ids = bridged.includes(networkId) ? networkIdsOf({ members, bridged }) : bridged;
+    return ids.filter((id) => id !== networkId).flatMap((id) => known.networksOfId(id));
+  }
+
   return {
     connects,
     connectMembers,
     membersOf,
+    bridgedClients,
+
+    /** Networks of a connection, also those that it does not link. */
+    idsOf: (connect: string): readonly string[] =>
+      networkIdsOf({
+        members: connects.part(connect, 'members') ?? [],
+        bridged: connects.part(connect, 'bridged') ?? [],
+      }).flatMap((id) => known.networksOfId(id)),
 
     isMember: (connect: string, network: string): boolean =>
       membersOf(connect).some(({ name }) => name === network),

@@ -2,6 +2,7 @@
 import type { FactFailure } from '../../facts/derivation-graph.ts';
 import { externalRouteObject } from './external-routes.ts';
 import type { ZoneFacts } from './zone.ts';
+import { networkIdsOf } from '../read/connects.ts';
 import { DEFAULT_NETWORK } from '../read/networks.ts';
 
 /** What a derived fact is about. */
@@ -66,9 +67,10 @@ const namespacesOn = (facts: ZoneFacts, network: string): readonly string[] =>
 const connectedWith = (facts: ZoneFacts, network: string): readonly string[] => {
   const id = facts.registrations.peek(network)?.id;
   return [...facts.connects.entries()]
-    .filter(([, { members }]) => members.some(({ networkId }) => networkId === id))
-    .flatMap(([, { members }]) => members)
-    .flatMap(({ networkId }) => facts.networks.keysBy('id', String(networkId)));
+    .map(([, connect]) => networkIdsOf(connect))
+    .filter((ids) => id !== undefined && ids.includes(id))
+    .flat()
+    .flatMap((networkId) => facts.networks.keysBy('id', String(networkId)));
 };
 
 /** Networks of one namespace reach each other, as those of a connection do. */
@@ -111,10 +113,14 @@ const inNamespace = (facts: ZoneFacts, object: string, namespace: string): About
       .flatMap((network) => namespacesOn(facts, network)),
   ],
 });
+const connectedIds = (facts: ZoneFacts, name: string): readonly number[] => {
+  const connect = facts.connects.peek(name);
+  return connect === undefined ? [] : networkIdsOf(connect);
+};
 const ofConnect: AboutKey = (facts, name) => ({
   object: `ClusterNetworkConnect ${name}`,
   objects: networkObjects(facts),
-  namespaces: (facts.connects.peek(name)?.members ?? []).flatMap(({ networkId }) =>
+  namespaces: connectedIds(facts, name).flatMap((networkId) =>
     facts.networks
       .keysBy('id', String(networkId))
       .flatMap((network) => namespacesOn(facts, network)),

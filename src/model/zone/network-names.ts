@@ -98,6 +98,8 @@ export function nameTables(
       network,
       ...known.siblingsOf(network),
       ...members.flatMap(({ networkId }) => known.networksOfId(networkId)),
+      // Who reaches whom over the external bridge is so in both directions.
+      ...connects.by('bridgedTo', String(id)).flatMap(({ name }) => known.bridgedClients(name, id)),
     ]);
   }
 

@@ -78,10 +78,6 @@ export function renderedTables(
     object: (network) => `network ${network}`,
     indexes: { topology: topologiesOf, role: ({ role }) => [role] },
   });
-  const idsOfMembers = (connect: string): readonly string[] =>
-    (connects.part(connect, 'members') ?? []).flatMap(({ networkId }) =>
-      known.networksOfId(networkId),
-    );
   const isRendered = (network: string): boolean => rendered.part(network, 'name') !== undefined;
   const isUsed = (network: string): boolean => directUse.get(network) !== undefined;
 
@@ -90,7 +86,7 @@ export function renderedTables(
     'renderedConnects',
     graph,
     connects,
-    (name) => (idsOfMembers(name).some(isRendered) ? { name } : undefined),
+    (name) => (known.idsOf(name).some(isRendered) ? { name } : undefined),
     { object: (connect) => `ClusterNetworkConnect ${connect}` },
   );
   /** A network in use brings those that it is connected with: their services and routers have to be here. */
@@ -103,7 +99,7 @@ export function renderedTables(
     graph,
     connects,
     (connect) => {
-      const members = idsOfMembers(connect);
+      const members = known.idsOf(connect);
       return members.some(isUsed) ? { networks: members } : undefined;
     },
     {

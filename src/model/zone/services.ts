@@ -262,7 +262,9 @@ export function serviceTables(
           const ports = services.part(other, 'ports') ?? [];
           const theirs = serviceNetworks.get(other)?.networks ?? [];
           return (
-            theirs.some((network) => !own.includes(network) && known.isMember(connect, network)) &&
+            theirs.some(
+              (network) => !own.includes(network) && known.idsOf(connect).includes(network),
+            ) &&
             ports.some(({ protocol, port }) =>
               service.ports.some((one) => one.protocol === protocol && one.port === port),
             )

@@ -8,6 +8,7 @@ import type { ClusterSettings } from '../model.ts';
 import { adminTables } from './admin-policies.ts';
 import { attachmentTables } from './attachments.ts';
 import { backendTables } from './backends.ts';
+import { bridgedServiceTables } from './bridged-services.ts';
 import { connectTables } from './connects.ts';
 import { defaultAccessTables } from './default-access.ts';
 import { dnsForwardingTables } from './dns-forwarding.ts';
@@ -62,7 +63,8 @@ function tablesOf(nodeName: string, settings: ClusterSettings, options: Renderin
   const routed = { ...classes, ...externalRouteTables(classes) };
   const placed = { ...routed, ...hostPortTables(routed) };
   const rendered = { ...placed, ...renderedTables(placed, options) };
-  const groups = { ...rendered, ...groupTables(rendered), ...backendTables(rendered) };
+  const backed = { ...rendered, ...groupTables(rendered), ...backendTables(rendered) };
+  const groups = { ...backed, ...bridgedServiceTables(backed) };
   const ofPolicies = { ...groups, ...policyTables(groups), ...multicastTables(groups) };
   const policies = { ...ofPolicies, ...outlivingPolicies(ofPolicies) };
   const firewalls = { ...policies, ...firewallTables(policies), ...qosTables(policies) };

@@ -28,13 +28,14 @@ export const hostOfNetwork = (settings: HostSettings): Feature<ZoneFacts> =>
     build(facts, [name], out) {
       const network = facts.rendered.get(name);
       if (network === undefined || !hasGateway(network) || network.topology === 'localnet') return;
-      if (!settings.hasVrfs && !isDefault(network)) return;
       const on = hostNetwork(facts, network, settings);
       if (on === undefined) {
         out.waitFor(`a subnet of network ${name} on node ${facts.nodeName}`);
         return;
       }
       const rows = new HostRows(out, network.object);
-      for (const part of PARTS) part.build(rows, on);
+      // The host passes on what its gateway router has for services of connected networks, VRF or not.
+      const parts = settings.hasVrfs || isDefault(network) ? PARTS : [neighbours];
+      for (const part of parts) part.build(rows, on);
     },
   });

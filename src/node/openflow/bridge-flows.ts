@@ -17,6 +17,7 @@ import {
   fencedAddressFlows,
   fenceFlows,
 } from './bridge-flows-egress.ts';
+import { connectedFlows, connectedServiceFlows } from './bridge-flows-connected.ts';
 import { dropFlows } from './bridge-flows-drops.ts';
 import { hostFlows } from './bridge-flows-host.ts';
 import { neighbourFlows } from './bridge-flows-neighbours.ts';
@@ -24,13 +25,14 @@ import { hostPortFlows, serviceFlows, serviceWays } from './bridge-flows-service
 import { uplinkFlows } from './bridge-flows-uplink.ts';
 import { bridgeNetwork, externalBridge, patchPortOf, type BridgePart } from './bridge-network.ts';
 import { exposedHostPorts } from '../exposed-host-ports.ts';
-import { exposedService } from '../exposed-services.ts';
+import { exposedService, PROTOCOLS, serviceIn } from '../exposed-services.ts';
 import { FlowRows } from './flow-rows.ts';
 import { SETTINGS } from '../../desired/rows.ts';
 
 const PARTS: readonly BridgePart[] = [
   uplinkFlows,
   hostFlows,
+  connectedFlows,
   serviceWays,
   neighbourFlows,
   dropFlows,
@@ -100,6 +102,33 @@ export const bridgeFlowsOfService = feature({
     if (exposed === undefined) return;
     const port = patchPortOf(facts, on.name, exposed.network);
     serviceFlows(new FlowRows(out, on.name, `Service ${key}`), on, exposed, port);
+  },
+});
+
+export const bridgeFlowsOfConnectedService = feature({
+  name: 'host/bridge-flows-of-connected-service',
+  over: (facts: ZoneFacts) => facts.bridgedServices.distinct('way'),
+  objects: (_facts, [connect, , , key]) => [`ClusterNetworkConnect ${connect}`, `Service ${key}`],
+  rules: connectedFlows.rules,
+  claims: [],
+  build(facts, [connect, name, network, key], out) {
+    const on = externalBridge(facts);
+    const client = facts.rendered.get(name);
+    const server = facts.rendered.get(network);
+    const service = serviceIn(facts, network, key);
+    const ports = facts.bridgedServices.get(network, key)?.ports ?? [];
+    if (on === undefined || client === undefined || server === undefined) return;
+    if (service === undefined || !hasGateway(client) || !hasGateway(server)) return;
+    const rows = new FlowRows(out, on.name, `ClusterNetworkConnect ${connect}`);
+    connectedServiceFlows(
+      rows,
+      on,
+      { client: bridgeNetwork(facts, on, client), server: bridgeNetwork(facts, on, server) },
+      {
+        clusterIps: service.clusterIps,
+        ports: ports.map(({ protocol, port }) => ({ protocol: PROTOCOLS[protocol], port })),
+      },
+    );
   },
 });
 

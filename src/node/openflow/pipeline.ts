@@ -26,6 +26,8 @@ export const PICTURE = `
  │                   │ zone 64000, networks as the node ──▶ 8 ─ other network cards ▶ 3 ────────▶ LOCAL
  │                   │                                      └───────────────────────────────────▶ uplink
  │                   │ zone 64000, answers by these ──────▶ 1 ──────────────────────────────────▶ N
+ │                   │ N to services of connected networks ───────────────▶ 3 ──────────────────▶ LOCAL
+ │                   │ the host passes these on, and the answers ─────────────────────────────▶ N
  │                   │ egress addresses ──────────────────▶ 12 while the node renews it ────────▶ 0, once more
  └───────────────────┘ zone 64000, 100 and 102 ─────────────────────────────────────────────────▶ uplink
 `;
@@ -87,6 +89,13 @@ export const PIPELINE = {
         'tunnels-alone',
         'fragments',
       ],
+      connectedByHost: [
+        570,
+        'the host passes that on, and what those services answer; nobody outside has such an address',
+        'connected-services',
+        'redirects',
+        'strangers',
+      ],
       hostToNetwork: [
         560,
         "the host to services of a primary network, from the address of the network's gateway router",
@@ -96,6 +105,11 @@ export const PIPELINE = {
         550,
         'the host to services, from a masquerade address',
         'host-to-services',
+      ],
+      connectedToHost: [
+        520,
+        'a network to services of another one that it is connected with and overlaps: to the host',
+        'connected-services',
       ],
       hostAndOvn: [
         500,
@@ -436,8 +450,9 @@ export const FLOW_FIELDS: readonly FlowField[] = [
     field: 'pkt_mark',
     value: INTO_OVN_MARK,
     has: is(INTO_OVN_MARK),
-    meaning: 'from the host into OVN, and so in a tunnel; 0 on the userspace datapath',
-    setIn: [2],
+    meaning:
+      'from the host into OVN, and so in a tunnel; from a network to services of another one; 0 on the userspace datapath',
+    setIn: [0, 2],
     readIn: [],
     elsewhere: 'read by nftables (`tunnel-output`)',
   },

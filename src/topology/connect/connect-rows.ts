@@ -1,6 +1,6 @@
 /** What rows of connections have in common: names, ids, and which router of a network takes part (reference/topology.md §19). */
 
-import { macOf, type Family } from '../../allocators/addresses.ts';
+import { macOf, overlaps, parsePrefix, type Family } from '../../allocators/addresses.ts';
 import type { ConnectMember, LinkEnds } from '../../model/read/connects.ts';
 import type { Network } from '../../model/model.ts';
 import { layer2Names, layer3Names } from '../../model/rules/names.ts';
@@ -87,3 +87,19 @@ export const subnetsIn = (
   family: Family,
 ): readonly string[] =>
   subnets.map(({ cidr }) => cidr).filter((cidr) => cidr.includes(':') === (family === 'v6'));
+
+/**
+ * Subnets of another network in a family, without those that the network has pods in itself: until the cluster manager has found that they overlap
+ * what is sent there stays in the network.
+ */
+export const subnetsBeyond = (
+  network: Pick<Network, 'subnets'>,
+  other: Pick<Network, 'subnets'>,
+  family: Family,
+): readonly string[] => {
+  const own = subnetsIn(network, family).map(parsePrefix);
+  return subnetsIn(other, family).filter((cidr) => {
+    const subnet = parsePrefix(cidr);
+    return !own.some((one) => one !== undefined && subnet !== undefined && overlaps(one, subnet));
+  });
+};

@@ -26,7 +26,7 @@ import {
   portIds,
   routeIds,
   routerOf,
-  subnetsIn,
+  subnetsBeyond,
 } from './connect-rows.ts';
 
 /** A network of a connection on this node, and its link to the connect router. */
@@ -150,7 +150,7 @@ export const connectedWays = feature({
     const rows = Rows.northbound(out, connectObject(name)).by('policies');
     for (const family of FAMILIES) {
       const end = link.ends.find((one) => one.family === family);
-      const subnets = subnetsIn(destination, family);
+      const subnets = subnetsBeyond(network, destination, family);
       const [first] = subnets;
       if (end === undefined || first === undefined) continue;
       const destinations = subnets.map((subnet) => `${ipOf(subnet)}.dst == ${subnet}`);

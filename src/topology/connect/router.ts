@@ -38,7 +38,9 @@ export const connectRouters = feature({
   claims: [ROUTER_CLAIM, LOAD_BALANCER_GROUP_CLAIM, ...SERVICES_ONLY_CLAIMS],
   build(facts, [name], out) {
     const connect = facts.connects.get(name);
-    if (connect === undefined || !facts.isConnectRendered(name)) return;
+    // Networks that have no links need none.
+    if (connect === undefined || connect.members.length === 0) return;
+    if (!facts.isConnectRendered(name)) return;
     const rows = Rows.northbound(out, connectObject(name));
     rows.by('connect-router').named('Logical_Router', connectRouter(name), {
       copp: new RowReference('Copp', COPP),

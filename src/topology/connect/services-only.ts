@@ -8,7 +8,7 @@ import { ACL_CLAIM, addAcl, anyOf, type Acl } from '../rows/acls.ts';
 import { ACL_CONNECT_DROP, ACL_CONNECT_SERVICE, TIER_ISOLATION } from '../numbers.ts';
 import { objectIds } from '../rows/object-ids.ts';
 import { holds, type Rows } from '../rows/unit-rows.ts';
-import { CONNECT_CONTROLLER, CONNECT_TYPE, subnetsIn } from './connect-rows.ts';
+import { CONNECT_CONTROLLER, CONNECT_TYPE, subnetsBeyond } from './connect-rows.ts';
 
 export const SERVICES_ONLY_RULES: Readonly<Record<string, Rule>> = {
   'services-only': {
@@ -70,7 +70,7 @@ export function addServicesOnly(
     const reached = new Set([network, ...reachedFrom(network)].map(({ name }) => name));
     const others = connected.filter(({ name }) => !reached.has(name));
     const toPods = FAMILIES.flatMap((family) => {
-      const subnets = others.flatMap((other) => subnetsIn(other, family));
+      const subnets = others.flatMap((other) => subnetsBeyond(network, other, family));
       if (subnets.length === 0) return [];
       return `${family === 'v4' ? 'ip4' : 'ip6'}.dst == {${subnets.join(', ')}}`;
     });

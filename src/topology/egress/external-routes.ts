@@ -12,7 +12,7 @@ import {
   layer2Names,
   layer3Names,
 } from '../../model/rules/names.ts';
-import { joinAddresses, transitLink } from '../../model/rules/network-addresses.ts';
+import { gatewayLinks } from '../../model/rules/network-addresses.ts';
 import { externalRouteObject } from '../../model/zone/external-routes.ts';
 import type { ZoneFacts } from '../../model/zone/zone.ts';
 import { networkObjects, networkOf, networkRank } from '../networks/network-feature.ts';
@@ -130,7 +130,9 @@ export const externalRoutePolicies = feature({
         : layer3Names(network.name, facts.nodeName);
     for (const family of FAMILIES) {
       const sources = facts.routedPods.setOf('sources', network.name, family);
-      const nexthop = gatewayLinks(facts, network).find((link) => ipOf(link) === IP[family]);
+      const nexthop = gatewayLinks(facts.settings, network, { id: facts.own('id') }).find(
+        (link) => ipOf(link) === IP[family],
+      );
       if (sources.size === 0 || nexthop === undefined) continue;
       const set = routedPods(controllerOf(network.name), facts.nodeName, family);
       addAddressSet(rows.by('routed-pods'), set, sources);
@@ -168,14 +170,6 @@ function marksOf(network: Network): Readonly<Record<string, string>> {
 }
 
 const IP = { v4: 'ip4', v6: 'ip6' } as const;
-
-/** Where the distributed router reaches the gateway router. */
-function gatewayLinks(facts: ZoneFacts, network: Network): readonly string[] {
-  const node = { id: facts.own('id') };
-  return network.topology === 'layer2'
-    ? FAMILIES.flatMap((family) => transitLink(network, node, family)?.gateway ?? [])
-    : joinAddresses(facts.settings, network, node);
-}
 
 /** What is no way out: the network itself and, of a network of a user, services of others and what stands for the host. */
 function insideOf({ settings }: ZoneFacts, network: Network): readonly string[] {

@@ -110,6 +110,8 @@ export const loadBalancers = feature({
         object,
         `${backends.slicesLeft} of its EndpointSlices on network ${name} are left out, as there are more than ${facts.settings.serviceLimits.slices} (--max-service-slices), or more endpoints in them than twice --max-service-targets: the oldest ones count; take back what is not needed, or spread the pods over several services`,
       );
+    for (const { connect, message } of facts.bridgedServices.get(name, key)?.refusals ?? [])
+      out.problem(object, `ClusterNetworkConnect ${connect} does not share it: ${message}`);
     for (const protocol of PROTOCOLS) {
       const ofProtocol = ports.filter((port) => port.protocol === protocol);
       if (ofProtocol.length > 0) balanced.build(protocol, ofProtocol);

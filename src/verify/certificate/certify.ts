@@ -105,7 +105,7 @@ function partsOf({ corners, ways }: Certificate['evidence']): number {
   return parts;
 }
 
-/** Services and pods that edges name, with the networks that they are on. */
+/** Services and pods that edges name, with the networks that they are on; connections with those that have no link to their routers, too. */
 function usersOf(edges: readonly Edge[], { intent, services }: Proof): readonly CertifiedOwner[] {
   const named = new Set(edges.map(({ object }) => object));
   const users = new Map<string, Set<string>>();
@@ -115,6 +115,8 @@ function usersOf(edges: readonly Edge[], { intent, services }: Proof): readonly 
   };
   for (const { key, networks } of services.byKey.values()) add(`Service ${key}`, networks);
   for (const { object, networks } of services.hostPorts.values()) add(object, networks);
+  for (const { object, networks, bridged } of intent.connections)
+    if (bridged.size > 0) add(object, [...networks, ...bridged]);
   for (const { pod, network } of intent.ports.values()) add(`Pod ${pod}`, [network]);
   return [...users].map(([object, networks]) => ({ object, networks: [...networks] }));
 }

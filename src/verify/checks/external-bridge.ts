@@ -6,6 +6,7 @@ import { parseAddress } from '../../allocators/addresses.ts';
 import { list, pairs, rowsOf, text, uuidOf, type Tables } from '../rows.ts';
 import type { Findings } from '../findings.ts';
 import type { Intent } from '../intent/intent.ts';
+import { connectionOverBridge } from '../intent/connections.ts';
 import { FIRST_PACKET_MARK, type VerifiedNetwork } from '../intent/networks.ts';
 import type { VerifiedServices } from '../intent/services.ts';
 import type { Flow } from '../snapshot.ts';
@@ -380,7 +381,7 @@ function entering(
       });
       continue;
     }
-    if (isRefusal(match, services, network)) continue;
+    if (isRefusal(match, services, network) || isConnected(flow, match, network, context)) continue;
     const [other] = users;
     wrong(
       other === undefined
@@ -410,6 +411,39 @@ const isRefusal = (
     )
   );
 };
+
+/** What the host passes on to a service that a connection opens over this bridge, by cluster IP and port, or what a service answers to a network that may ask. */
+function isConnected(
+  flow: Flow,
+  match: Match,
+  network: VerifiedNetwork,
+  { intent, services, findings }: Context,
+): boolean {
+  const from = match.get('nw_src') ?? match.get('ipv6_src') ?? '';
+  const to = match.get('nw_dst') ?? match.get('ipv6_dst') ?? '';
+  const client = intent.networks.find(({ gatewayAddresses }) => gatewayAddresses.includes(from));
+  if (client !== undefined) {
+    const service = services.byClusterAddress.get(to);
+    const connection = connectionOverBridge(intent.connections, client.name, network.name);
+    if (connection === undefined || service?.networks.has(network.name) !== true) return false;
+    if (!service.ports.has(Number(match.get('tp_dst') ?? Number.NaN))) return false;
+    findings.edge({
+      from: client.name,
+      to: network.name,
+      kind: 'service',
+      where: flowText(flow),
+      object: connection.object,
+    });
+    return true;
+  }
+  const answering = services.byClusterAddress.get(from)?.networks ?? [];
+  return (
+    network.gatewayAddresses.includes(to) &&
+    [...answering].some(
+      (server) => connectionOverBridge(intent.connections, network.name, server) !== undefined,
+    )
+  );
+}
 
 /** An answer to what the network asked. */
 function isLearned({ cookie, table }: Flow, { id }: VerifiedNetwork): boolean {

@@ -25,6 +25,7 @@ import {
   type Datapath,
   type DatapathLookup,
 } from '../intent/datapaths.ts';
+import { isConnectedOverBridge } from '../intent/connections.ts';
 import type { Intent } from '../intent/intent.ts';
 import { FIRST_PACKET_MARK, type VerifiedNetwork } from '../intent/networks.ts';
 import type { Settings } from '../snapshot.ts';
@@ -244,7 +245,7 @@ const networkOfLink = (port: string, { intent, router }: Context): VerifiedNetwo
 function isWantedDestination(
   prefix: Prefix,
   isBySource: boolean,
-  { network, router, settings }: Context,
+  { network, router, settings, intent }: Context,
 ): boolean {
   if (network === undefined) return false;
   const within = (prefixes: readonly Prefix[]): boolean =>
@@ -254,14 +255,18 @@ function isWantedDestination(
   const { masqueradeSubnets, serviceSubnets } = settings;
   const masquerade = familyCidrs(masqueradeSubnets).map(parsePrefix);
   if (within(network.joinSubnets) || within(network.transitSubnets)) return true;
+  const services = serviceSubnets.map(parsePrefix).filter((one) => one !== undefined);
+  const isHost = prefix.length === (prefix.family === 'v4' ? 32 : 128);
   if (partOf(router) === 'gateway router')
     return (
       prefix.length === 0 ||
-      masquerade.some((one) => one !== undefined && containsPrefix(one, prefix))
+      masquerade.some((one) => one !== undefined && containsPrefix(one, prefix)) ||
+      // What the external bridge lets pass of it is judged there.
+      (isHost &&
+        services.some((one) => containsPrefix(one, prefix)) &&
+        isConnectedOverBridge(intent.connections, network.name))
     );
   // Services that are open to all networks; the forwarder of DNS.
-  const services = serviceSubnets.map(parsePrefix).filter((one) => one !== undefined);
-  const isHost = prefix.length === (prefix.family === 'v4' ? 32 : 128);
   return (
     isHost &&
     (services.some((one) => containsPrefix(one, prefix)) ||

@@ -1,5 +1,9 @@
 /** Which networks may touch, and which object says so. */
-import { connectSubnets, connectTunnelKey } from '../../api/annotations/network-annotations.ts';
+import {
+  connectBridged,
+  connectSubnets,
+  connectTunnelKey,
+} from '../../api/annotations/network-annotations.ts';
 import { connectivityOf } from '../../api/connectivity.ts';
 import { matchesSelector, NAME_LABEL } from '../../api/selectors.ts';
 import type { KubeObject } from '../../api/objects.ts';
@@ -13,6 +17,8 @@ export interface VerifiedConnection {
   readonly name: string;
   readonly object: string;
   readonly networks: ReadonlySet<string>;
+  /** Those that overlap others of it: services of these, and for these of all, are reached over the external bridge. */
+  readonly bridged: ReadonlySet<string>;
   readonly tunnelKey: number | undefined;
   readonly opensPods: boolean;
   readonly opensServices: boolean;
@@ -60,28 +66,59 @@ export function connectionsOf(
   return objects.connects.toSorted(byName).map((connect): VerifiedConnection => {
     const object = `ClusterNetworkConnect ${connect.metadata.name}`;
     const selected = selectedObjects(connect, objects);
-    const joined = new Set<string>();
-    for (const key of (connectSubnets(connect).value ?? new Map<string, unknown>()).keys()) {
-      const network = byId.get(Number(key.split('_')[1]));
-      if (network === undefined) continue;
-      if (isSelected(network, selected, objects)) joined.add(network.name);
-      else
-        findings.wrong(
-          'cut',
-          `${object}, annotation of subnets`,
-          `has one for network ${network.name}, which the connection does not select`,
-          object,
-          [network.name],
-        );
-    }
+    const selectedOf = (ids: readonly number[], annotation: string): ReadonlySet<string> => {
+      const found = new Set<string>();
+      for (const id of ids) {
+        const network = byId.get(id);
+        if (network === undefined) continue;
+        if (isSelected(network, selected, objects)) found.add(network.name);
+        else
+          findings.wrong(
+            'cut',
+            `${object}, annotation of ${annotation}`,
+            `has one for network ${network.name}, which the connection does not select`,
+            object,
+            [network.name],
+          );
+      }
+      return found;
+    };
+    const owners = [...(connectSubnets(connect).value ?? new Map<string, unknown>()).keys()];
     const { pods, services } = connectivityOf(connect);
+    const bridged = services && !pods ? (connectBridged(connect).value ?? []) : [];
     return {
       name: connect.metadata.name,
       object,
-      networks: joined,
+      networks: selectedOf(
+        owners.map((owner) => Number(owner.split('_')[1])),
+        'subnets',
+      ),
+      bridged: selectedOf(bridged, 'networks over the external bridge'),
       tunnelKey: connectTunnelKey(connect).value,
       opensPods: pods,
       opensServices: services,
     };
   });
 }
+
+/** The connection by which one network reaches services of another one over the external bridge. */
+export const connectionOverBridge = (
+  connections: readonly VerifiedConnection[],
+  client: string,
+  server: string,
+): VerifiedConnection | undefined =>
+  connections.find(({ networks, bridged }) =>
+    [
+      [client, server],
+      [server, client],
+    ].some(([a = '', b = '']) => a !== b && bridged.has(a) && (bridged.has(b) || networks.has(b))),
+  );
+
+/** True for a network that reaches services of others over the external bridge. */
+export const isConnectedOverBridge = (
+  connections: readonly VerifiedConnection[],
+  network: string,
+): boolean =>
+  connections.some(
+    ({ networks, bridged }) => bridged.has(network) || (bridged.size > 0 && networks.has(network)),
+  );

@@ -83,14 +83,18 @@ function checkOwner(
 ): void {
   const wrong = (why: string): void => complain(`${field}.object`, object, why);
   if (object === '') return wrong('an edge has an owner');
-  const wanted = [...joins, ...users].find((owner) => owner.object === object);
-  const isOfBoth = (a: string, b: string): boolean =>
-    wanted?.networks.includes(a) === true && wanted.networks.includes(b);
+  const wanted = [...joins, ...users].filter((owner) => owner.object === object);
+  const has = (owners: typeof joins, a: string, b: string): boolean =>
+    owners.some(
+      (owner) =>
+        owner.object === object && owner.networks.includes(a) && owner.networks.includes(b),
+    );
+  const isOfBoth = (a: string, b: string): boolean => has(wanted, a, b);
   switch (kind) {
     case 'connection':
-      return isOfBoth(from, from) ? undefined : wrong(`joins has it not for network ${from}`);
+      return has(joins, from, from) ? undefined : wrong(`joins has it not for network ${from}`);
     case 'namespace':
-      return isOfBoth(from, to) ? undefined : wrong(`joins has it not for ${from} and ${to}`);
+      return has(joins, from, to) ? undefined : wrong(`joins has it not for ${from} and ${to}`);
     case 'outside':
     case 'physical':
     case 'host':
@@ -107,7 +111,7 @@ function checkOwner(
         ? undefined
         : wrong(`is not the object of network ${to}, which lets the default network in`);
     case 'open port':
-      return wanted !== undefined && to === object
+      return wanted.length > 0 && to === object
         ? undefined
         : wrong(`users has it not, or the edge leads to ${to}`);
     default:

@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { sharing } from '../../support/zone/overlapping.ts';
 import { OvnZone } from '../../support/zone/ovn-zone.ts';
+import { service, slice, withServices } from '../../support/zone/services.ts';
 import {
   blue,
   bluePod,
@@ -155,37 +157,45 @@ describe('ovn-northd and a connection of a Layer3 with a Layer2 network', () => 
     }
   });
 
-  test('networks with the same subnets could not be connected by services alone: the answer never leaves its network', async () => {
+  test('networks with the same subnets share services over the external bridge: between the same two addresses, and nothing else', async () => {
     const twin: ZoneNetwork = {
       ...red,
       subnets: blue.subnets,
       nodeSubnets: new Map([['ovn-worker', ['103.103.0.0/24']]]),
     };
-    const twins: Zone = {
-      ...connected,
-      networks: [defaultNetwork, blue, twin],
-      attachments: [bluePod],
-      remoteAttachments: [],
-      connects: [
-        {
-          ...mixed,
-          hasPods: false,
-          hasServices: true,
-          members: [
-            { networkId: blue.id, topology: 'layer3', subnets: ['192.168.0.0/24'] },
-            { networkId: twin.id, topology: 'layer3', subnets: ['192.168.2.0/24'] },
-          ],
-        },
-      ],
-    };
-    await ovn.apply(twins);
-    // Two ways to one subnet: the hash of a connection decides to which network a request goes.
-    const routes = await ovn.nbctl('lr-route-list', 'connect_router_colored-net');
-    expect(routes.match(/103\.103\.0\.0\/24 .*ecmp/g)).toHaveLength(2);
-    // A pod of blue that was asked by 103.103.0.9 of the other network looks for that address on its own switch.
-    const question = `inport=="blue.blue_blue_pod1" && eth.src==0a:58:67:67:00:03 && eth.dst==ff:ff:ff:ff:ff:ff && arp.op==1 && arp.sha==0a:58:67:67:00:03 && arp.spa==103.103.0.3 && arp.tha==00:00:00:00:00:00 && arp.tpa==103.103.0.9`;
-    const asked = await ovn.trace('blue_blue_ovn-worker', question);
-    expect(asked.filter((line) => line.includes('crtor') || line.includes('red'))).toEqual([]);
+    const twinPod = { ...bluePod, namespace: 'red', network: twin.name, nadKey: 'red/red' };
+    const twins: Zone = withServices(
+      {
+        ...connected,
+        networks: [defaultNetwork, blue, twin],
+        attachments: [bluePod, twinPod],
+        remoteAttachments: [],
+        connects: [{ ...sharing, bridged: [blue.id, twin.id] }],
+      },
+      service('red/web', { clusterIPs: ['10.96.2.2'] }),
+      slice('red/web', ['103.103.0.3 on ovn-worker'], { network: 'red_red' }),
+    );
+    expect(await ovn.apply(twins)).toEqual([]);
+    const begins = ['--ct=new', '--ct=new', '--ct=new', '--ct=new'];
+    const asked = fromBlue('10.96.2.2').replace('icmp4', 'tcp && tcp.dst==80');
+    const leaves = async (): Promise<string | undefined> =>
+      (await ovn.trace('blue_blue_ovn-worker', asked, ...begins)).at(-1);
+    expect(await leaves()).toBe('output("breth0_blue_blue_ovn-worker");');
+    // What the bridge hands over there comes with the address of blue's gateway router.
+    const handed = (to: string): string =>
+      `inport=="breth0_red_red_ovn-worker" && eth.src==0a:58:ac:12:00:03 && eth.dst==0a:58:ac:12:00:03 && ip4.src==169.254.0.11 && ip.ttl==60 && ip4.dst==${to} && tcp && tcp.dst==80`;
+    const arrives = async (to: string): Promise<string | undefined> =>
+      (await ovn.trace('ext_red_red_ovn-worker', handed(to), ...begins)).at(-1);
+    expect(await arrives('10.96.2.2')).toBe('output("red.red_red_pod1");');
+    expect(await ovn.nbctl('lr-list')).not.toContain('connect_router_');
+    const policies = 'priority=9000';
+    expect(
+      await ovn.nbctl('--bare', '--columns=nexthops', 'find', 'Logical_Router_Policy', policies),
+    ).toBe('100.65.0.2\n');
+    expect(await ovn.apply({ ...twins, connects: [] })).toEqual([]);
+    expect(
+      await ovn.nbctl('--bare', '--columns=_uuid', 'find', 'Logical_Router_Policy', policies),
+    ).toBe('');
     expect(await ovn.apply(connected)).toEqual([]);
   });
 

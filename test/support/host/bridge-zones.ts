@@ -9,6 +9,7 @@ import {
   bridgeFlowsOfEgressIp,
   bridgeFlowsOfNetwork,
   bridgeFlowsOfNode,
+  bridgeFlowsOfConnectedService,
   bridgeFlowsOfHostPorts,
   bridgeFlowsOfService,
 } from '../../../src/node/openflow/bridge-flows.ts';
@@ -211,6 +212,7 @@ export const bridgeFeatures: readonly Feature<ZoneFacts>[] = [
   bridgeFlowsOfNetwork,
   bridgeFlowsOfHostPorts,
   bridgeFlowsOfService,
+  bridgeFlowsOfConnectedService,
   bridgeFlowsOfEgressAddresses,
   bridgeFlowsOfEgressIp,
 ];

@@ -334,6 +334,17 @@ const kindsOf = (zone: Zone): Zone => ({
         { networkId: 1, topology: 'layer3', subnets: ['192.168.0.0/24'] },
         { networkId: 3, topology: 'layer2', subnets: ['192.168.1.0/31'] },
       ],
+      bridged: [],
+    },
+    {
+      name: 'shared-net',
+      isAccepted: true,
+      tunnelKey: 16715783,
+      ranges: [{ cidr: '192.169.0.0/16', networkPrefix: 24 }],
+      hasPods: false,
+      hasServices: true,
+      members: [],
+      bridged: [1, 3],
     },
   ],
 });

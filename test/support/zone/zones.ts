@@ -353,6 +353,7 @@ export const colored: Connect = {
     { networkId: 1, topology: 'layer3', subnets: ['192.168.0.0/24'] },
     { networkId: 3, topology: 'layer3', subnets: ['192.168.1.0/24'] },
   ],
+  bridged: [],
 };
 
 export const connectedZone: Zone = {

@@ -1,5 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import { clusterNetworkConnects, namespaces, nodes, zoneStatuses } from '../../../src/api/kinds.ts';
+import {
+  clusterNetworkConnects,
+  namespaces,
+  nodes,
+  userDefinedNetworks,
+  zoneStatuses,
+} from '../../../src/api/kinds.ts';
 import type { ClusterNetworkConnect } from '../../../src/api/types.ts';
 import type { ZoneConnectStatus, ZoneStatus } from '../../../src/api/zone-status.ts';
 import type { Store } from '../../../src/store/store.ts';
@@ -382,6 +388,96 @@ describe('Ready-In-Zone-<node>', () => {
     );
     await running.settled();
     expect(await statusOf(store, 'all')).toEqual([...failure, notReported('node2')]);
+  });
+});
+
+describe('networks that overlap', () => {
+  const sharing = (name: string, namespaces: readonly string[], range: string) => {
+    const { spec, ...rest } = connect(name, namespaces, range);
+    return { ...rest, spec: { ...spec, connectivity: ['ServiceNetwork' as const] } };
+  };
+  const bridged = async (store: Store, name: string): Promise<string | undefined> =>
+    (await get(store, name)).metadata.annotations?.['k8s.ovn.org/network-connect-bridged'];
+  const acceptedWith = (networks: number): readonly string[] => [
+    'Success',
+    `${ACCEPTED[1]}; pod subnets overlap: ${networks} networks share services over the external bridge of each node`,
+  ];
+
+  test('share services over the external bridge, without a link; others have links among them', async () => {
+    const store = new MemoryStore();
+    await using running = startManager(store);
+    for (const name of ['a', 'b', 'c', 'd']) await apply(store, namespace(name));
+    await apply(store, layer3('a/net', '10.1.0.0/16'), layer2('b/net', '10.1.0.0/20'));
+    await apply(store, sharing('pair', ['a', 'b'], '192.168.0.0/17/24'));
+    await apply(store, sharing('all', ['a', 'b', 'c', 'd'], '192.168.128.0/17/24'));
+    await running.settled();
+    expect(await statusOf(store, 'pair')).toEqual(acceptedWith(2));
+    expect((await annotations(store, 'pair'))[0]).toBe('{}');
+    expect(await bridged(store, 'pair')).toBe('[1,2]');
+    expect((await get(store, 'pair')).status).toMatchObject({ networks: 2 });
+    await apply(store, layer3('c/net', '10.3.0.0/16'));
+    await running.settled();
+    // Nobody is there to be linked with.
+    expect(await bridged(store, 'all')).toBe('[1,2,3]');
+    await apply(store, layer2('d/net', '10.4.0.0/16'));
+    await running.settled();
+    expect(await statusOf(store, 'all')).toEqual(acceptedWith(2));
+    expect(await bridged(store, 'all')).toBe('[1,2]');
+    expect((await annotations(store, 'all'))[0]).toBe(
+      '{"layer2_4":{"ipv4":"192.168.129.0/31"},"layer3_3":{"ipv4":"192.168.128.0/24"}}',
+    );
+  });
+
+  test('go over the bridge from when a range is appended, and have links again when nobody overlaps', async () => {
+    const store = new MemoryStore();
+    await using running = startManager(store);
+    for (const name of ['a', 'b', 'c']) await apply(store, namespace(name));
+    await apply(store, layer3('a/net', '10.1.0.0/16'), layer3('b/net', '10.2.0.0/16'));
+    await apply(store, sharing('all', ['a', 'b', 'c'], '192.168.0.0/16/24'));
+    await running.settled();
+    expect(await statusOf(store, 'all')).toEqual(ACCEPTED);
+    expect(await bridged(store, 'all')).toBeUndefined();
+    const { spec } = layer3('b/net', '10.2.0.0/16,10.1.128.0/17');
+    await store.patch(userDefinedNetworks, 'b/net', { spec }, { fieldManager: 'user' });
+    await running.settled();
+    expect(await statusOf(store, 'all')).toEqual(acceptedWith(2));
+    expect(await bridged(store, 'all')).toBe('[1,2]');
+    await remove.udn(store, 'b/net');
+    await apply(store, layer3('c/net', '10.3.0.0/16'));
+    await running.settled();
+    expect(await statusOf(store, 'all')).toEqual(ACCEPTED);
+    expect(await bridged(store, 'all')).toBeUndefined();
+    expect(Object.keys(JSON.parse((await annotations(store, 'all'))[0] ?? '') as object)).toEqual([
+      'layer3_1',
+      'layer3_3',
+    ]);
+  });
+
+  test('are refused where pods are to be connected, and a manager that starts again keeps both', async () => {
+    const store = new MemoryStore();
+    const first = startManager(store);
+    for (const name of ['a', 'b']) await apply(store, namespace(name));
+    await apply(store, layer3('a/net', '10.1.0.0/16'), layer3('b/net', '10.1.0.0/16'));
+    await apply(store, sharing('all', ['a', 'b'], '192.168.0.0/16/24'));
+    await first.settled();
+    await first.stop();
+    const writes = store.writes.length;
+    await using second = startManager(store);
+    await second.settled();
+    expect(store.writes.slice(writes)).toEqual([]);
+    await store.patch(
+      clusterNetworkConnects,
+      'all',
+      { spec: { connectivity: ['PodNetwork', 'ServiceNetwork'] } },
+      { fieldManager: 'user' },
+    );
+    await second.settled();
+    expect(await statusOf(store, 'all')).toEqual(
+      refused(
+        'OverlappingNetworkSubnets',
+        "Cannot connect networks 'a/net' and 'b/net': overlapping pod subnets 10.1.0.0/16 detected.",
+      ),
+    );
   });
 });
 

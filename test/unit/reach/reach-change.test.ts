@@ -60,6 +60,52 @@ const sharing: Zone = {
   connects: [{ ...colored, hasPods: false, hasServices: true }],
 };
 
+const bridged: Zone = {
+  ...connectedZone,
+  connects: [{ ...colored, hasPods: false, hasServices: true, members: [], bridged: [1, 3] }],
+};
+
+describe('a connection of networks that overlap', () => {
+  const pods = [web, db, plain, sql];
+  const by = 'blue/web → green/db | tcp 5000 | Service green/db';
+  const toBlue = { namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'blue' } } };
+  const closes = (policy: KubeObject): readonly string[] =>
+    change(reachOf(bridged, ...pods), reachOf(bridged, ...pods, policy)).closes.filter(
+      (one) => one === by,
+    );
+
+  test('opens services, and no pods', () => {
+    expect(change(reachOf(unconnected, ...pods), reachOf(bridged, ...pods))).toEqual({
+      opens: [by],
+      closes: [],
+    });
+  });
+
+  test('shows the sender’s policies the cluster IP and the service’s port', () => {
+    const egress = (peer: object, port: number): KubeObject =>
+      networkPolicy('blue/out', {
+        podSelector: {},
+        policyTypes: ['Egress'],
+        egress: [{ to: [peer], ports: [{ port }] }],
+      });
+    expect(closes(egress({ ipBlock: { cidr: '10.96.0.50/32' } }, 5000))).toEqual([]);
+    expect(closes(egress({ ipBlock: { cidr: '10.96.0.50/32' } }, 5432))).toEqual([by]);
+    expect(closes(egress({ namespaceSelector: {} }, 5000))).toEqual([by]);
+  });
+
+  test('shows the receiver’s policies the join subnet and the pod’s port', () => {
+    const ingress = (peer: object): KubeObject =>
+      networkPolicy('green/in', {
+        podSelector: {},
+        policyTypes: ['Ingress'],
+        ingress: [{ from: [peer], ports: [{ port: 5432 }] }],
+      });
+    expect(closes(ingress({ ipBlock: { cidr: '100.65.0.0/16' } }))).toEqual([]);
+    expect(closes(ingress({ ipBlock: { cidr: '103.103.0.0/16' } }))).toEqual([by]);
+    expect(closes(ingress(toBlue))).toEqual([by]);
+  });
+});
+
 describe('a connection of networks', () => {
   const pods = [web, db, plain, sql];
 

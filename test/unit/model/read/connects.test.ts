@@ -57,6 +57,7 @@ describe('a ClusterNetworkConnect', () => {
       ],
       hasPods: true,
       hasServices: false,
+      bridged: [],
       members: [
         { networkId: 2, topology: 'layer2', subnets: ['192.168.1.0/31'] },
         { networkId: 7, topology: 'layer3', subnets: ['192.168.0.0/24', 'fd01::/120'] },

@@ -14,6 +14,7 @@ import {
   portsOf,
 } from '../../../support/host/bridge-zones.ts';
 import { service, slice, withServices } from '../../../support/zone/services.ts';
+import { overlappingZone } from '../../../support/zone/overlapping.ts';
 import { bluePod, inLocalMode, type Zone } from '../../../support/zone/zones.ts';
 
 /** reference/node.md §4.5, line by line: fields in the order of their names, in the words of `ovs-ofctl dump-flows`. */
@@ -164,6 +165,8 @@ const ADDED = [
   'table=0 103 in_port=4,ip,nw_src=10.30.0.0/24 → drop',
   `table=2 250 ip,pkt_mark=0x1002 → ${INTO_OVN},set_field:${MAC}->eth_dst,output:3`,
   `table=2 250 ip,pkt_mark=0x1003 → ${INTO_OVN},set_field:${MAC}->eth_dst,output:4`,
+  'table=0 570 icmp,icmp_type=5,in_port=LOCAL,nw_src=169.254.0.2 → drop',
+  'table=0 570 in_port=1,ip,nw_src=169.254.0.0/17 → drop',
   // Where packets lose their mark on the way to the bridge, the address says for which network they are.
   ...[
     ['0x1002', '169.254.0.13'],
@@ -388,6 +391,48 @@ describe('services from outside (reference/node.md §4.6)', () => {
   });
 });
 
+describe('services of connected networks that overlap (reference/node.md §4.10)', () => {
+  const connected = (zone: Zone): readonly string[] =>
+    flowLines(zone)
+      .filter((line) => /^table=0 5[27]0 /.test(line))
+      .toSorted();
+  const TO = (port: number): string =>
+    `set_field:0x1745ed->pkt_mark,set_field:0a:58:ac:12:00:03->eth_dst,output:${port}`;
+
+  test('lead from gateway router by the host to gateway router, by cluster IP and port, and back, in both modes', () => {
+    const asks = (client: number, source: string, ip: string, server: number): string[] =>
+      (ip === '10.96.1.1' ? ['tcp,tp_dst=80'] : ['tcp,tp_dst=80', 'tp_dst=53,udp']).flatMap(
+        (port) => [
+          `520 in_port=${client},nw_dst=${ip},nw_src=${source},${port} → set_field:0x1745ed->pkt_mark,resubmit(,3)`,
+          `570 in_port=LOCAL,nw_dst=${ip},nw_src=${source},${port} → ${TO(server)}`,
+        ],
+      );
+    const answers = (ip: string, source: string, client: number): string =>
+      `570 in_port=LOCAL,ip,nw_dst=${source},nw_src=${ip} → ${TO(client)}`;
+    const flows = [
+      '570 icmp,icmp_type=5,in_port=LOCAL,nw_src=169.254.0.2 → drop',
+      '570 in_port=1,ip,nw_src=169.254.0.0/17 → drop',
+      ...asks(3, '169.254.0.11', '10.96.2.2', 4),
+      ...asks(4, '169.254.0.13', '10.96.1.1', 3),
+      ...asks(5, '169.254.0.15', '10.96.1.1', 3),
+      ...asks(5, '169.254.0.15', '10.96.2.2', 4),
+      answers('10.96.2.2', '169.254.0.11', 3),
+      answers('10.96.1.1', '169.254.0.13', 4),
+      answers('10.96.1.1', '169.254.0.15', 5),
+      answers('10.96.2.2', '169.254.0.15', 5),
+    ]
+      .map((flow) => `table=0 ${flow}`)
+      .toSorted();
+    expect(connected(overlappingZone)).toEqual(flows);
+    expect(connected(inLocalMode(overlappingZone))).toEqual(flows);
+  });
+
+  test('go with the connection and with the service', () => {
+    expect(connected({ ...overlappingZone, connects: [] })).toHaveLength(2);
+    expect(connected({ ...overlappingZone, services: [] })).toHaveLength(2);
+  });
+});
+
 describe('a primary network', () => {
   test.for([
     ['shared', bridgeZone],
@@ -438,6 +483,7 @@ test('each flow has a key of its own, and a rule of its feature', () => {
           ...bridgeRows(egressZone),
           ...bridgeRows(egressCardZone),
           ...bridgeRows(egressMoveZone),
+          ...bridgeRows(overlappingZone),
         ].map(({ rule }) => rule),
       ),
     ].toSorted(),

@@ -23,6 +23,7 @@ import {
   servingZone,
 } from '../../../support/host/bridge-zones.ts';
 import { withNumbers } from '../../../../src/node/openflow/flow-rows.ts';
+import { overlappingZone } from '../../../support/zone/overlapping.ts';
 import { inLocalMode, type Zone } from '../../../support/zone/zones.ts';
 
 const withSettings = (zone: Zone, settings: Partial<Zone['settings']>): Zone => ({
@@ -33,6 +34,7 @@ const modes = [
   bridgeZone,
   dualBridgeZone,
   servingZone,
+  overlappingZone,
   egressMoveZone,
   egressZone,
   egressMoveZone,

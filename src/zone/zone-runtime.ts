@@ -5,9 +5,6 @@
 import { ClusterManager } from '../cluster/manager.ts';
 import { NodePodAddresses } from '../addresses/node-pod-addresses.ts';
 import { DEFAULT_LEASE_NAME } from '../cluster/settings.ts';
-import type { ReplicaView } from 'ovsdb-client-ts';
-import { egressFirewallName } from '../topology/rows/address-sets.ts';
-import { chassisId } from '../api/annotations/node-annotations.ts';
 import { nodes, pods } from '../api/kinds.ts';
 import { nearestName } from '../api/validation/nearest-name.ts';
 import { LEASES, NODE_LEASES } from '../api/node-lease.ts';
@@ -18,7 +15,7 @@ import { systemClock, timestamp } from '../store/clock.ts';
 import type { DropLimit } from '../store/event-writer.ts';
 import { Informers } from '../store/informers.ts';
 import type { Store } from '../store/store.ts';
-import { daemonIdentity, managerIdentity } from '../cluster-daemon/cluster-daemon.ts';
+import { managerIdentity } from '../cluster-daemon/cluster-daemon.ts';
 import { otherSouthbound } from '../node/chassis/plan.ts';
 import type { ChassisReach } from '../node/chassis/chassis-watch.ts';
 import { ConfigurationError } from '../process/configuration-error.ts';
@@ -36,15 +33,10 @@ import {
 import { northboundTables, southboundTables } from './monitored-columns.ts';
 import { folderOf, openHost, type OpenHost } from './host.ts';
 import type { HostChange } from '../node/node-agent.ts';
-import type { AnnouncedNetworksDown } from '../node/announcer/node-announcer.ts';
-import { askServers, hostServers } from '../node/dns/dns-query.ts';
-import { DnsForwarder, type DnsEvents } from '../node/dns/dns-forwarder.ts';
+import type { DnsEvents } from '../node/dns/dns-forwarder.ts';
 import { revalidation } from '../node/programs/revalidation.ts';
-import { NameSource } from '../node/dns/name-source.ts';
-import { BfdSessions } from './bfd-sessions.ts';
-import type { FactSource } from '../node/fact-source.ts';
+import type { BfdSessions } from './bfd-sessions.ts';
 import { ConnectionTables } from '../node/conntrack/connection-tables.ts';
-import { HostRouteSource } from '../node/linux/host-route-source.ts';
 import { egressProbing } from '../process/egress-probing.ts';
 import type { Logger } from '../process/logger.ts';
 import { objectSource, openStore, type OpenObjects } from '../settings/object-store.ts';
@@ -52,9 +44,7 @@ import { configurationSequence } from './confirmation.ts';
 import { ChangeRecord, type WrittenRow } from './change-record.ts';
 import { DriftReports, type Repair } from './drift-reports.ts';
 import { followedObject } from './followed-object.ts';
-import { areNodesAsked, NodeEgressLease } from './node-egress-lease.ts';
 import { switchWatch } from '../node/programs/switch-watch.ts';
-import { WaysOutSource } from '../node/egress-lease/ways-out-source.ts';
 import { Unixctl } from '../node/programs/unixctl.ts';
 import type { UnixctlWatch } from '../node/programs/unixctl-watch.ts';
 import { NodeKeepers } from './node-keepers.ts';
@@ -67,14 +57,10 @@ import { WaitingTimes } from './waiting-times.ts';
 import { ZoneAllocations } from './zone-allocations.ts';
 import type { CommitRecord, RepairedRows } from './database-target.ts';
 import { ZoneController, type NetworkWritten } from './zone-controller.ts';
-import {
-  foreignDatabase,
-  isKnownByNorthbound,
-  northdRelease,
-  unfitSchema,
-  zoneIdentity,
-} from './zone-identity.ts';
+import { northdRelease } from './zone-identity.ts';
 import { ZoneInformers } from './zone-informers.ts';
+import { ZoneOwnership } from './zone-ownership.ts';
+import { ZoneSources } from './zone-sources.ts';
 
 /** What a zone can't do without. */
 export type ZoneConfiguration = Configuration & Readonly<Record<'node' | 'nb', string>>;
@@ -117,16 +103,6 @@ const repairOf = (repaired: RepairedRows): Repair => ({
   rows: repairedRows(repaired),
 });
 
-/** What the database has of a name in rules. */
-function addressesIn(
-  replica: ReplicaView,
-  name: string,
-  family: Parameters<typeof egressFirewallName>[1],
-): readonly string[] {
-  const [row] = replica.find('Address_Set', ['name'], [egressFirewallName(name, family).name]);
-  return row === undefined ? [] : (row.column('addresses') as readonly string[]);
-}
-
 /** Something that could not be done in time, in words. */
 class NotReadyError extends Error {
   readonly code = 'NOT_READY';
@@ -161,22 +137,15 @@ export class ZoneRuntime implements AsyncDisposable {
   readonly #switch: UnixctlWatch | undefined;
   /** Present when ovn-northd may be beside the Northbound database. */
   readonly #northd: UnixctlWatch | undefined;
-  readonly bfdSessions: BfdSessions;
   /** Present where spans of pods are sent. */
   readonly podStages: PodStages | undefined;
-  readonly #sources: readonly FactSource[];
-  /** Present where nodes are asked for their health. */
-  readonly #egressLease: NodeEgressLease | undefined;
-  /** Present where egress addresses are kept on the host. */
-  readonly #waysOut: WaysOutSource | undefined;
-  readonly #names: NameSource;
+  readonly #sources: ZoneSources;
   readonly #drift: DriftReports;
   readonly #waitingTimes = new WaitingTimes();
   readonly #prepared: PreparedEgress;
   readonly #applied: AppliedObjects;
   readonly #running: Promise<unknown>;
-  /** The databases are this node's, and fit for it; looked at again whenever one was connected anew. */
-  #isOurs = false;
+  readonly #ownership: ZoneOwnership;
   #failure: unknown;
 
   private constructor(options: RuntimeOptions, store: OpenObjects) {
@@ -206,7 +175,7 @@ export class ZoneRuntime implements AsyncDisposable {
       onChange: onWork,
     });
     const onAvailable = (): void => {
-      this.#isOurs = false;
+      this.#ownership.forget();
       onWork();
     };
     const database = { tls: configuration.tls, log, onAvailable, onLost: onWork };
@@ -229,6 +198,19 @@ export class ZoneRuntime implements AsyncDisposable {
             remotes: configuration.sb,
             tables: southboundTables,
           });
+    this.#ownership = new ZoneOwnership({
+      node,
+      takeZone: configuration.takeZone,
+      northbound: this.northbound,
+      southbound: this.southbound,
+      object: () => informers.of(nodes).get(node),
+      systemId: () => {
+        const local = this.host?.externalIds();
+        return local !== undefined && 'externalIds' in local
+          ? local.externalIds.get('system-id')
+          : undefined;
+      },
+    });
     this.#drift = new DriftReports({
       node,
       log,
@@ -251,10 +233,10 @@ export class ZoneRuntime implements AsyncDisposable {
               this.#switch?.lost();
             },
             isSwitchDown: () => this.switchDown !== undefined,
-            mayOpenFence: (isNew) => this.#egressLease?.mayOpenFence(isNew) === true,
+            mayOpenFence: (isNew) => this.#sources.mayOpenFence(isNew),
             onExternalIds: () => {
               this.#keepers?.externalIdsChanged();
-              this.#waysOut?.openVswitchChanged();
+              this.#sources.openVswitchChanged();
             },
             onChange: (change) => {
               const { database, repaired, written, by } = change;
@@ -352,9 +334,9 @@ export class ZoneRuntime implements AsyncDisposable {
         southbound,
         facts: this.facts,
         preparedEgressAddresses: () => this.#prepared.addresses,
-        egressFence: () => this.#egressLease?.announcedFence,
-        networksDown: () => this.#networksDown,
-        hasEgressLease: () => this.#egressLease?.mayAnnounce !== false,
+        egressFence: () => this.#sources.announcedFence,
+        networksDown: () => this.#sources.networksDown,
+        hasEgressLease: () => this.#sources.mayAnnounceEgress,
         mayWrite: mode === 'write',
         onChange: onWork,
       });
@@ -370,71 +352,20 @@ export class ZoneRuntime implements AsyncDisposable {
         podOf: (port) => this.#podOf(port),
         onChange: onWork,
       });
-    const names = new NameSource({
-      ask: askServers,
-      hostServers,
+    this.#sources = new ZoneSources({
+      ...heeded,
+      node,
+      configuration,
+      informers,
+      facts: this.facts,
+      northbound,
+      host,
+      mayWrite: mode === 'write',
+      dnsEvents: options.dnsEvents,
       log,
       onChange: onWork,
-      heldBefore: (name, family) =>
-        northbound.isLoaded?.() === false
-          ? undefined
-          : addressesIn(northbound.replica, name, family),
-      ...heeded,
+      onEgressChange: () => this.#keepers?.egressChanged(),
     });
-    this.#names = names;
-    const { dnsEvents: events } = options;
-    const dnsEvents = events === undefined ? {} : { events };
-    this.bfdSessions = new BfdSessions({
-      node,
-      northbound: () => (northbound.isLoaded?.() === false ? undefined : northbound.replica),
-      onChange: onWork,
-    });
-    if (host !== undefined && mode === 'write' && settings.features.egressIp)
-      this.#waysOut = new WaysOutSource({
-        node,
-        nodes: informers.of(nodes),
-        settings,
-        openVswitch: () =>
-          host.openVswitch.unavailable() === undefined ? host.openVswitch.replica : undefined,
-        namespace: host.namespace,
-        monitor: host.monitor,
-        log,
-        onChange: () => {
-          this.#keepers?.egressChanged();
-          onWork();
-        },
-      });
-    if (host !== undefined && mode === 'write' && areNodesAsked(settings))
-      this.#egressLease = new NodeEgressLease({
-        node,
-        settings,
-        informers,
-        facts: this.facts,
-        host,
-        log,
-        onFence: () => this.#keepers?.egressChanged(),
-        onChange: onWork,
-      });
-    this.#sources = [
-      names,
-      this.bfdSessions,
-      ...(host === undefined || mode !== 'write'
-        ? []
-        : [new DnsForwarder({ node, names, log, onChange: onWork, ...dnsEvents })]),
-      ...(host === undefined || !(configuration.host.hasVrfs || settings.features.egressIp)
-        ? []
-        : [
-            new HostRouteSource({
-              node,
-              namespace: host.namespace,
-              monitor: host.monitor,
-              log,
-              onChange: onWork,
-            }),
-          ]),
-      ...(this.#egressLease?.sources ?? []),
-      ...(this.#waysOut === undefined ? [] : [this.#waysOut]),
-    ];
     const makeManager = (): ClusterManager =>
       new ClusterManager({
         ...common,
@@ -467,7 +398,7 @@ export class ZoneRuntime implements AsyncDisposable {
       ...[this.#switch, this.#northd].flatMap((watch) =>
         watch === undefined ? [] : [watch.run(signal)],
       ),
-      ...this.#sources.map((source) => source.start(this.facts, systemClock, signal)),
+      ...this.#sources.start(signal),
     ];
     this.#running = Promise.all(
       tasks.map((task) => task.catch((error: unknown) => this.#failed(error))),
@@ -534,7 +465,7 @@ export class ZoneRuntime implements AsyncDisposable {
    * NotReadyError when the node is not known well enough.
    */
   update(): void {
-    this.#assertOurs();
+    this.#ownership.assert();
     if (this.controller.update() === undefined) return;
     const { node, manifests } = this.configuration;
     const object = `Node ${node}`;
@@ -552,36 +483,11 @@ export class ZoneRuntime implements AsyncDisposable {
 
   /** True if Northbound is this node's, whatever Southbound would say. */
   get isNorthboundOurs(): boolean {
-    const { node, takeZone } = this.configuration;
-    return takeZone || isKnownByNorthbound(node, this.northbound.replica);
+    return this.#ownership.isNorthboundOurs;
   }
 
-  #assertOurs(): void {
-    if (this.#isOurs) return;
-    const { configuration, northbound, host, informers } = this;
-    const southbound = this.southbound?.isLoaded?.() === false ? undefined : this.southbound;
-    const { node, takeZone } = configuration;
-    const databases = [['--nb', northbound] as const, ['--sb', southbound] as const];
-    for (const [flag, database] of databases) {
-      const unfit = database && unfitSchema(database.replica);
-      if (unfit !== undefined) throw new ConfigurationError(flag, unfit);
-    }
-    const object = informers.of(nodes).get(node);
-    const chassis = object && chassisId(object).value;
-    const local = host?.externalIds();
-    const foreign = takeZone
-      ? undefined
-      : foreignDatabase(
-          node,
-          chassis,
-          zoneIdentity(northbound.replica, southbound?.replica),
-          local !== undefined && 'externalIds' in local
-            ? local.externalIds.get('system-id')
-            : undefined,
-        );
-    if (foreign !== undefined) throw new ConfigurationError(foreign.flag, foreign.message);
-    // Without a chassis nothing is built.
-    this.#isOurs = chassis !== undefined;
+  get bfdSessions(): BfdSessions {
+    return this.#sources.bfdSessions;
   }
 
   /** What is still to be done until ovn-controller has its settings, in words. */
@@ -596,7 +502,7 @@ export class ZoneRuntime implements AsyncDisposable {
 
   /** What names of rules stand for, as it is known now: to be asked before `update`. */
   get knownNames(): number {
-    return this.#names.installations.change;
+    return this.#sources.names.installations.change;
   }
 
   /** Egress addresses that are to come and whose rows are built: to be asked before these are sent. */
@@ -620,14 +526,14 @@ export class ZoneRuntime implements AsyncDisposable {
     const { configured } = this.controller.progress.sequence;
     this.#applied.sent(objects, configured);
     this.podStages?.announced(configured);
-    this.#names.installations.sent(names, configured);
+    this.#sources.names.installations.sent(names, configured);
     this.#prepared.sent(egress, configured);
   }
 
   /** To be called when the data plane or the host may have reached something: answers of DNS are held back until it has, and egress addresses do not come. */
   noteReached(): void {
     const { reached } = this.controller.progress.sequence;
-    this.#names.installations.reached(reached);
+    this.#sources.names.installations.reached(reached);
     this.#prepared.reached(reached);
     this.#applied.reached(reached);
     this.podStages?.reached(configurationSequence(this.northbound.replica));
@@ -652,13 +558,6 @@ export class ZoneRuntime implements AsyncDisposable {
   /** That Open vSwitch of this node does not run, with what to do; undefined while it may be well. */
   get switchDown(): string | undefined {
     return this.#switch?.down;
-  }
-
-  get #networksDown(): AnnouncedNetworksDown {
-    if (this.#waysOut === undefined) return undefined;
-    const networks = this.#waysOut.down;
-    if (networks === undefined) return 'as before';
-    return networks.size === 0 ? undefined : { daemon: daemonIdentity(), networks };
   }
 
   /** Release of the ovn-northd of this zone; undefined before it has worked on the database. */
@@ -694,7 +593,7 @@ export class ZoneRuntime implements AsyncDisposable {
       ...this.#problemsOfModel(),
       ...this.#allocations.problems(),
       ...(this.#keepers?.problems() ?? []),
-      ...this.#sources.flatMap((source) => source.problems()),
+      ...this.#sources.problems(),
       ...(this.chassisReach()?.problems ?? []),
       ...(this.connectionTables?.problems() ?? []),
       ...this.controller.problems(),

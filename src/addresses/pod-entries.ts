@@ -13,7 +13,7 @@ import {
   prefixOf,
 } from '../allocators/addresses.ts';
 import { addressAt, gatewayAddress, MASQUERADE_OFFSETS } from '../allocators/node-addresses.ts';
-import type { FamilyCidrs } from '../api/nad/network-config.ts';
+import { isRoutedLayer2, type FamilyCidrs } from '../api/nad/network-config.ts';
 import type { PodNetwork, PodRoute } from '../api/annotations/pod-annotations.ts';
 import type { ClusterSettings } from '../model/model.ts';
 import type { WantedAttachment } from '../model/rules/pod-plan.ts';
@@ -25,7 +25,7 @@ export interface PodEntryInput {
   readonly addresses: readonly InterfaceAddress[];
   readonly macAddress: string;
   readonly tunnelId?: number;
-  /** Gateways of a primary Layer2 network; elsewhere the first address of the pod's subnet. */
+  /** Gateways of a Layer2 network with a router; elsewhere the first address of the pod's subnet. */
   readonly layer2Gateways?: readonly Address[];
   /** Families for which another attachment of the pod has the default route. */
   readonly defaultRouteElsewhere: ReadonlySet<Family>;
@@ -72,10 +72,10 @@ function hairpin({ masqueradeSubnets }: ClusterSettings, family: Family): readon
 
 /** Gateway of the attachment's network for an address; undefined where the network has no router. */
 function gatewayOf(input: PodEntryInput, address: InterfaceAddress): Address | undefined {
-  const { nad, role } = input.attachment;
+  const { nad } = input.attachment;
   const topology = nad?.config.topology ?? 'layer3';
   if (topology === 'layer3') return gatewayAddress(prefixOf(address));
-  if (topology !== 'layer2' || role !== 'primary') return undefined;
+  if (nad === undefined || !isRoutedLayer2(nad.config)) return undefined;
   return input.layer2Gateways?.find(({ family }) => family === address.family);
 }
 
@@ -97,7 +97,7 @@ export function podEntry(input: PodEntryInput): PodNetwork {
     const isDefault =
       role === 'primary' ? !defaultRouteElsewhere.has(address.family) : asked.has(address.family);
     if (isDefault) gateways.push(nextHop);
-    if (nad?.config.topology === 'layer2' && address.family === 'v6')
+    if (role === 'primary' && nad?.config.topology === 'layer2' && address.family === 'v6')
       lla = linkLocalOfMac(macOfAddress(firstGateway(input) ?? gateway));
   }
   return {

@@ -65,6 +65,20 @@ const wayOut = (gateway?: string): object => ({
     },
   },
 });
+/** The same on one switch over all nodes. */
+const flatOut = (gateway?: string): object => ({
+  apiVersion: 'k8s.ovn.org/v1',
+  kind: 'UserDefinedNetwork',
+  metadata: {
+    namespace: 'alpha',
+    name: 'flat',
+    ...(gateway === undefined ? {} : { annotations: { [GATEWAY]: gateway } }),
+  },
+  spec: {
+    topology: 'Layer2',
+    layer2: { role: 'Secondary', subnets: ['10.75.0.0/16', 'fd00:75::/64'] },
+  },
+});
 const TO_OUTSIDE = JSON.stringify({ routes: [`${OUTSIDE.v4}/32`, `${OUTSIDE.v6}/128`] });
 const NODE_PORT = 30_180;
 const EGRESS_ADDRESS = '172.18.0.70';
@@ -96,7 +110,8 @@ const PODS = {
       { name: 'out' },
     ]),
     podOn('alpha/two', 'n2', 'mesh, lan, bare, routed, out'),
-    podOn('alpha/three', 'n3', 'mesh'),
+    podOn('alpha/three', 'n3', 'mesh, flat'),
+    podOn('alpha/four', 'n1', 'flat'),
   ],
   beta: [podOn('beta/one', 'n1', 'mesh'), podOn('beta/two', 'n2', 'mesh')],
 };
@@ -174,7 +189,7 @@ describe.skipIf(whyNoLab !== undefined)(
       writeFileSync(join(folder, 'networks.yaml'), manifest(networks));
       const lan = secondary('alpha/lan', { subnet: '10.71.0.0/24', hasExternalConnectivity: true });
       writeFileSync(join(folder, 'lan.yaml'), manifest([lan, secondary('alpha/bare', {}), ROUTED]));
-      writeFileSync(join(folder, 'out.yaml'), manifest([wayOut(TO_OUTSIDE)]));
+      writeFileSync(join(folder, 'out.yaml'), manifest([wayOut(TO_OUTSIDE), flatOut(TO_OUTSIDE)]));
       for (const [name, pods] of Object.entries(PODS))
         writeFileSync(join(folder, `${name}-pods.yaml`), manifest(pods));
       lab = await testLab('e2e-secondary', { families: 'dual' });
@@ -189,7 +204,7 @@ describe.skipIf(whyNoLab !== undefined)(
         async () => {
           await tenants.settle();
           const attached = attachedPods(lab.record).map(({ interfaces }) => interfaces.length - 1);
-          return attached.toSorted((a, b) => a - b).join(' ') === '1 1 1 5 5';
+          return attached.toSorted((a, b) => a - b).join(' ') === '1 1 1 2 5 5';
         },
         SOON.timeout,
       );
@@ -295,6 +310,20 @@ describe.skipIf(whyNoLab !== undefined)(
       ).toEqual(['alpha/two', 'nobody', 'nobody', 'nobody', 'nobody']);
     });
 
+    test('a flat one leads out of each node, by one gateway that no pod has the address of', async () => {
+      const { device, address } = end('alpha/three', 'alpha/flat');
+      expect(await deviceTo('alpha/three', OUTSIDE.v4)).toBe(device);
+      await expect
+        .poll(() => seenAs('alpha/three'), SOON)
+        .toEqual(['172.18.0.13', 'fd00:172:18::13']);
+      await expect.poll(() => seenAs('alpha/four'), SOON).toEqual(NODE);
+      const four = end('alpha/four', 'alpha/flat').address;
+      expect(['10.75.0.1', '10.75.0.2']).not.toContain(four);
+      expect(
+        await answers(['alpha/three', four], ['alpha/four', address], ['beta/one', four]),
+      ).toEqual(['alpha/four', 'alpha/three', 'nobody']);
+    });
+
     test('what a pod answers on its default network to a host that its routes lead to goes back there', async () => {
       const { addresses = [] } =
         attachedPods(lab.record)
@@ -329,7 +358,8 @@ describe.skipIf(whyNoLab !== undefined)(
         metadata: { namespace: 'alpha', name: 'default' },
         spec: { egress: [{ type: 'Deny', to: { cidrSelector: `${OUTSIDE.v4}/32` } }] },
       });
-      await expect.poll(() => seenAs('alpha/one'), SOON).toEqual(['nobody', NODE[1]]);
+      for (const pod of ['alpha/one', 'alpha/four'])
+        await expect.poll(() => seenAs(pod), SOON).toEqual(['nobody', NODE[1]]);
       withdraw('firewall.yaml');
       await expect.poll(() => seenAs('alpha/one'), SOON).toEqual(NODE);
     });
@@ -348,23 +378,41 @@ describe.skipIf(whyNoLab !== undefined)(
       const seen = async (): Promise<string[]> => [
         ...(await seenAs('alpha/one')),
         ...(await seenAs('alpha/two')),
+        ...(await seenAs('alpha/four')),
       ];
       await expect
         .poll(seen, SOON)
-        .toEqual([EGRESS_ADDRESS, NODE[1], EGRESS_ADDRESS, 'fd00:172:18::12']);
+        .toEqual([
+          EGRESS_ADDRESS,
+          NODE[1],
+          EGRESS_ADDRESS,
+          'fd00:172:18::12',
+          EGRESS_ADDRESS,
+          NODE[1],
+        ]);
       withdraw('egress-ip.yaml');
       await expect.poll(() => seenAs('alpha/one'), SOON).toEqual(NODE);
     });
 
     test('without the annotation nothing of its gateway is left, and pods stay on it', async () => {
-      expect(await tenants.mentions('GR_alpha_out')).not.toEqual([]);
-      declare('out.yaml', wayOut());
-      await expect.poll(() => tenants.mentions('GR_alpha_out'), SOON).toEqual([]);
-      expect(await seenAs('alpha/one')).toEqual(['nobody', 'nobody']);
+      const gateways = async (): Promise<readonly string[]> => [
+        ...(await tenants.mentions('GR_alpha_out')),
+        ...(await tenants.mentions('GR_alpha_flat')),
+      ];
+      expect(await gateways()).not.toEqual([]);
+      declare('out.yaml', wayOut(), flatOut());
+      await expect.poll(gateways, SOON).toEqual([]);
+      for (const pod of ['alpha/one', 'alpha/three'])
+        expect(await seenAs(pod)).toEqual(['nobody', 'nobody']);
       const two = end('alpha/two', 'alpha/out').address;
-      expect(await answers(['alpha/one', two])).toEqual(['alpha/two']);
-      declare('out.yaml', wayOut(TO_OUTSIDE));
-      await expect.poll(() => seenAs('alpha/one'), SOON).toEqual(NODE);
+      const four = end('alpha/four', 'alpha/flat').address;
+      expect(await answers(['alpha/one', two], ['alpha/three', four])).toEqual([
+        'alpha/two',
+        'alpha/four',
+      ]);
+      declare('out.yaml', wayOut(TO_OUTSIDE), flatOut(TO_OUTSIDE));
+      for (const pod of ['alpha/one', 'alpha/four'])
+        await expect.poll(() => seenAs(pod), SOON).toEqual(NODE);
     });
 
     test('a network without a subnet carries what addresses pods give themselves, from the MACs that they have', async () => {

@@ -1,10 +1,11 @@
 /** Reads the CNI configuration of a NAD (reference/api.md §3.3): what network it names, or what is wrong with it. */
-import type {
-  ClusterAddressing,
-  EvpnVrf,
-  FamilyCidrs,
-  NetworkConfig,
-  NetworkTopology,
+import {
+  isRoutedLayer2,
+  type ClusterAddressing,
+  type EvpnVrf,
+  type FamilyCidrs,
+  type NetworkConfig,
+  type NetworkTopology,
 } from './network-config.ts';
 import type { Result } from '../result.ts';
 import { formatValue } from '../validation/field-errors.ts';
@@ -298,6 +299,7 @@ function addressing(
   | 'defaultGatewayIPs'
   | 'joinSubnets'
   | 'transitSubnets'
+  | 'hasRouter'
 > {
   const written = text(plugin, 'subnets');
   const subnets = written === '' ? [] : unwrap(parseSubnets(written, topology));
@@ -315,15 +317,24 @@ function addressing(
   }
   const gateways = text(plugin, 'defaultGatewayIPs');
   const transit = text(plugin, 'transitSubnet');
-  const hasTransit = topology === 'layer2' && role === 'primary';
+  const isRouted = hasRouter(plugin, topology, role) && subnets.length > 0;
+  const hasTransit = topology === 'layer2' && (role === 'primary' || isRouted);
   return {
     subnets,
     ...lists,
     defaultGatewayIPs: gateways === '' ? [] : unwrap(parseAddressList(gateways)),
     joinSubnets: topology === 'localnet' ? {} : joinOf(plugin, settings),
     transitSubnets: hasTransit && transit !== '' ? unwrap(parseFamilyCidrs(transit)) : {},
+    ...(isRouted ? { hasRouter: true } : {}),
   };
 }
+
+/** Of a secondary layer2 network; elsewhere it means nothing. */
+const hasRouter = (
+  plugin: PlainObject,
+  topology: NetworkTopology,
+  role: NetworkConfig['role'],
+): boolean => topology === 'layer2' && role === 'secondary' && flag(plugin, 'hasRouter');
 
 /** Step 20. */
 function checkFamilies(config: NetworkConfig, settings: ClusterAddressing): void {
@@ -370,13 +381,12 @@ function read(plugin: PlainObject, nadKey: string, settings: ClusterAddressing):
     );
   }
   checkFamilies(config, settings);
-  const hasTransit = topology === 'layer2' && role === 'primary';
-  if (!hasTransit || text(plugin, 'transitSubnet') !== '')
+  if (!isRoutedLayer2(config) || text(plugin, 'transitSubnet') !== '')
     return { kind: 'network', config, warnings: [] };
   return {
     kind: 'network',
     config: { ...config, transitSubnets: unwrap(findTransitSubnets(config, settings)) },
-    warnings: ['transitSubnet is not set; it is computed'],
+    warnings: role === 'primary' ? ['transitSubnet is not set; it is computed'] : [],
   };
 }
 

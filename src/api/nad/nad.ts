@@ -52,6 +52,8 @@ function ipamProblem(spec: NetworkSpec): string | undefined {
 export interface RenderFeatures {
   readonly evpn?: boolean;
   readonly persistentIPs?: boolean;
+  /** A secondary layer2 network has room for a router. */
+  readonly hasRouter?: boolean;
 }
 
 function transitOf(spec: NetworkSpec, settings: ClusterAddressing): Result<readonly string[]> {
@@ -142,7 +144,15 @@ function renderConfig(
     return fail('allowPersistentIPs is set but persistentIPs is Disabled');
   }
   const nadKey = objectKey({ namespace, name: object.metadata.name });
-  const config = canonicalJson(configKeys(spec, nadKey, transit.value, settings));
+  const isRouted =
+    features.hasRouter === true &&
+    spec.topology === 'layer2' &&
+    spec.role === 'secondary' &&
+    spec.subnets.length > 0;
+  const config = canonicalJson({
+    ...configKeys(spec, nadKey, transit.value, settings),
+    ...(isRouted ? { hasRouter: true } : {}),
+  });
   const parsed = parseNetworkConfig(config, nadKey, settings);
   if (parsed.kind === 'invalid') return fail(parsed.error);
   if (parsed.kind !== 'network') return fail('it would be taken for one of another plugin');
@@ -261,6 +271,7 @@ const IDENTITY: readonly (readonly [string, (config: NetworkConfig) => unknown])
   ['allowPersistentIPs', ({ allowPersistentIPs }) => allowPersistentIPs],
   ['role', ({ role }) => role],
   ['physicalNetworkName', ({ physicalNetworkName }) => physicalNetworkName ?? ''],
+  ['hasRouter', ({ hasRouter }) => hasRouter ?? false],
   ['transport', ({ transport }) => transport ?? ''],
   ['uplink', ({ uplink }) => uplink ?? ''],
   ['evpn', ({ evpn }) => canonicalJson(evpn ?? {})],

@@ -36,7 +36,7 @@ export interface NetworkConfig {
   readonly defaultGatewayIPs: readonly string[];
   /** Both families for layer3 and layer2, defaults included; empty for localnet. */
   readonly joinSubnets: FamilyCidrs;
-  /** Only primary layer2. */
+  /** Only layer2 with a router. */
   readonly transitSubnets: FamilyCidrs;
   readonly allowPersistentIPs: boolean;
   readonly physicalNetworkName?: string;
@@ -45,7 +45,17 @@ export interface NetworkConfig {
   readonly outboundSnat?: 'enabled' | 'disabled';
   readonly evpn?: { readonly vtep: string; readonly macVrf?: EvpnVrf; readonly ipVrf?: EvpnVrf };
   readonly uplink?: string;
+  /** Of a secondary layer2 network: from its creation on it has room for a router, which no pod takes (decisions/secondary-gateways.md). */
+  readonly hasRouter?: true;
 }
+
+/** True for a layer2 network in whose subnets a router and hosts have addresses, and which has a tunnel key and transit subnets for it. */
+export const isRoutedLayer2 = ({
+  topology,
+  role,
+  hasRouter,
+}: Pick<NetworkConfig, 'topology' | 'role' | 'hasRouter'>): boolean =>
+  topology === 'layer2' && (role === 'primary' || hasRouter === true);
 
 /** Settings of the cluster that networks are checked against (reference/api.md §12). */
 export interface ClusterAddressing {

@@ -30,6 +30,7 @@ export type SecondaryNetwork = Pick<
   | 'excludeSubnets'
   | 'joinSubnets'
   | 'transitSubnets'
+  | 'hasRouter'
 >;
 
 /** What pods send out by a secondary network. */
@@ -75,12 +76,14 @@ export function readSecondaryGateway(
 function whyNoGateway(network: SecondaryNetwork, settings: ClusterAddressing): string | undefined {
   if (network.role !== 'secondary')
     return 'asks for what a primary network has anyway; remove the annotation';
-  if (network.topology !== 'layer3')
-    return `asks for a gateway of a network of topology ${network.topology}, which only secondary Layer3 networks may have; remove the annotation`;
+  if (network.topology === 'localnet')
+    return 'asks for a gateway of a localnet, whose pods are on a physical network; remove the annotation';
   if (network.transport !== undefined)
     return `asks for a gateway of a network with transport ${network.transport}, which has none; remove the annotation`;
   if (network.subnets.length === 0)
     return 'asks for a gateway of a network without subnets, where pods have no addresses to leave with; give the network subnets, or remove the annotation';
+  if (network.topology === 'layer2' && network.hasRouter !== true)
+    return 'asks for a gateway of a Layer2 network that was made without it, and where pods may have its address; make the network again with the annotation, or remove the annotation';
   const families = new Set(
     prefixes({ subnets: settings.clusterSubnets }).map(({ family }) => family),
   );

@@ -16,7 +16,7 @@ import type {
   SubnetEntry,
 } from '../nad/network-config.ts';
 import { type Result, fail, succeed } from '../result.ts';
-import { familyCidrs } from '../nad/network-config.ts';
+import { familyCidrs, isRoutedLayer2 } from '../nad/network-config.ts';
 
 type SubnetType =
   | 'cluster subnet'
@@ -110,8 +110,9 @@ export interface NetworkRanges {
   readonly subnets: readonly SubnetEntry[];
   readonly excludeSubnets: readonly string[];
   readonly joinSubnets: FamilyCidrs;
-  /** Own transit subnets of a primary layer2 network. */
+  /** Own transit subnets of a layer2 network with a router. */
   readonly transitSubnets: FamilyCidrs;
+  readonly hasRouter?: true;
 }
 
 /**
@@ -124,7 +125,7 @@ export function networkOverlap(
 ): Overlap | undefined {
   if (network.topology === 'localnet') return undefined;
   const excluded = network.excludeSubnets.map(parsePrefix).filter((cidr) => cidr !== undefined);
-  const ownTransit = network.topology === 'layer2' && network.role === 'primary';
+  const ownTransit = isRoutedLayer2(network);
   const transit =
     network.topology === 'layer3'
       ? settings.transitSubnets

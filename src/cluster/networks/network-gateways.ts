@@ -10,6 +10,15 @@ import type { ClusterSettings } from '../../model/model.ts';
 import { readSecondaryGateway, type SecondaryGateway } from '../../api/nad/secondary-gateway.ts';
 import type { StatedCondition } from '../../store/status-writer.ts';
 
+/** Whether a Layer2 network has room for a router: what it was made with it keeps, as long as it lives. `known`: the network, if there is one. */
+export const hasRoomForRouter = (
+  object: NetworkObject,
+  known: Pick<NetworkConfig, 'hasRouter'> | undefined,
+): boolean =>
+  known === undefined
+    ? annotationOf(object, SECONDARY_GATEWAY) !== undefined && object.kind !== 'OVNSecondaryNetwork'
+    : known.hasRouter === true;
+
 /** What an object asks for; undefined for one that asks for nothing. */
 function requested(
   object: NetworkObject,
@@ -21,7 +30,7 @@ function requested(
   return object.kind === 'OVNSecondaryNetwork'
     ? {
         kind: 'invalid',
-        error: `metadata.annotations[${SECONDARY_GATEWAY}]: an OVNSecondaryNetwork has no gateway; make it a UserDefinedNetwork of topology Layer3 and role Secondary, or remove the annotation`,
+        error: `metadata.annotations[${SECONDARY_GATEWAY}]: an OVNSecondaryNetwork has no gateway; make it a UserDefinedNetwork of role Secondary, or remove the annotation`,
       }
     : readSecondaryGateway(asked, config, settings);
 }
@@ -48,13 +57,16 @@ export function withGateway(
   return { ...nad, metadata: { ...nad.metadata, annotations } };
 }
 
-/** What is wrong with the gateway that an object asks for; undefined also for one whose network can't be made. */
+/** What is wrong with the gateway that an object asks for; undefined also for one whose network can't be made. `known`: the network, if there is one. */
 export function gatewayProblem(
   object: NetworkObject,
   settings: ClusterSettings,
+  known?: Pick<NetworkConfig, 'hasRouter'>,
 ): string | undefined {
   if (annotationOf(object, SECONDARY_GATEWAY) === undefined) return undefined;
-  const rendered = renderNad(object, object.metadata.namespace ?? 'default', settings);
+  const rendered = renderNad(object, object.metadata.namespace ?? 'default', settings, {
+    hasRouter: hasRoomForRouter(object, known),
+  });
   if (rendered.kind === 'invalid') return undefined;
   const read = requested(object, rendered.value.config, settings);
   return read?.kind === 'invalid' ? read.error : undefined;
@@ -64,9 +76,10 @@ export function gatewayProblem(
 export function secondaryGatewayAccepted(
   object: NetworkObject,
   settings: ClusterSettings,
+  known: Pick<NetworkConfig, 'hasRouter'> | undefined,
 ): StatedCondition | undefined {
   if (annotationOf(object, SECONDARY_GATEWAY) === undefined) return undefined;
-  const problem = gatewayProblem(object, settings);
+  const problem = gatewayProblem(object, settings, known);
   const type = 'SecondaryGatewayAccepted';
   return problem === undefined
     ? {

@@ -4,7 +4,7 @@ import { AllocationError } from '../../allocators/allocation-error.ts';
 import { IdAllocator, MAX_NETWORK_ID } from '../../allocators/ids.ts';
 import { masqueradeAddresses, maxMasqueradeNetworkId } from '../../allocators/node-addresses.ts';
 import { TunnelKeyAllocator } from '../../allocators/tunnel-keys.ts';
-import type { NetworkConfig } from '../../api/nad/network-config.ts';
+import { isRoutedLayer2, type NetworkConfig } from '../../api/nad/network-config.ts';
 import { ovnName } from '../../api/nad/network-name.ts';
 import type { ClusterSettings } from '../../model/model.ts';
 import type { RegisteredNad } from '../../api/nad/registered-nad.ts';
@@ -149,5 +149,5 @@ function messageOfRoom(subnet: Prefix, room: number): string {
 }
 
 /** Keys that are stored for a network: the transit switch's follows from the id (reference/api.md §6.7). */
-const tunnelKeyCount = ({ topology, role }: Pick<NetworkConfig, 'topology' | 'role'>): number =>
-  topology === 'layer2' && role === 'primary' ? 2 : 0;
+const tunnelKeyCount = (config: Pick<NetworkConfig, 'topology' | 'role' | 'hasRouter'>): number =>
+  isRoutedLayer2(config) ? 2 : 0;

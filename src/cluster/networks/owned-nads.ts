@@ -13,7 +13,7 @@ import type { ClusterInformers } from '../informers.ts';
 import { registeredNad, type RegisteredNad } from '../../api/nad/registered-nad.ts';
 import { correctNad, withIdentity } from './nads.ts';
 import type { NetworkProblem } from './network-outcome.ts';
-import { withGateway } from './network-gateways.ts';
+import { hasRoomForRouter, withGateway } from './network-gateways.ts';
 import { withPool } from './network-pools.ts';
 import type { NetworkRegistry } from './network-registry.ts';
 import { growthOf, type Growth } from './appended-subnets.ts';
@@ -122,7 +122,8 @@ export class OwnedNads {
       .some(({ ownerUid }) => ownerUid === object.metadata.uid);
     if (!isNew || this.of(object).length > 0) return [];
     return namespaces.flatMap((namespace) => {
-      const rendered = renderNad(object, namespace, settings.cluster);
+      const hasRouter = hasRoomForRouter(object, undefined);
+      const rendered = renderNad(object, namespace, settings.cluster, { hasRouter });
       if (rendered.kind === 'invalid') return [];
       const { config } = rendered.value;
       const refusal = refusalEverywhere(object, namespace, config, this.#context);
@@ -142,7 +143,8 @@ export class OwnedNads {
       throw new NetworkRefusal(invalidPrimaryNetwork(namespace, found !== undefined));
     const unsupported = unsupportedNetwork(object);
     if (unsupported !== undefined) throw new NetworkRefusal(unsupported);
-    const desired = renderNad(object, namespace, settings.cluster);
+    const hasRouter = hasRoomForRouter(object, registry.network(networkOf(object))?.config);
+    const desired = renderNad(object, namespace, settings.cluster, { hasRouter });
     if (desired.kind === 'invalid') throw new NetworkRefusal(desired.error);
     const { config } = desired.value;
     const key = objectKey(desired.value.nad.metadata);

@@ -182,7 +182,11 @@ export class StatusController {
       ready,
       isolated,
       servicePoolAccepted(object, this.#options.settings.cluster),
-      secondaryGatewayAccepted(object, this.#options.settings.cluster),
+      secondaryGatewayAccepted(
+        object,
+        this.#options.settings.cluster,
+        this.#options.registry.network(network)?.config,
+      ),
     ].filter((condition) => condition !== undefined);
     const isCluster = object.kind === 'ClusterUserDefinedNetwork';
     try {

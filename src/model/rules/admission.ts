@@ -5,7 +5,7 @@
 import { familyOf, hasAddress } from '../../allocators/addresses.ts';
 import { isDynamicTunnelKey, switchTunnelKey } from '../../allocators/tunnel-keys.ts';
 import { NETWORK_ID, TUNNEL_KEYS } from '../../api/annotations/network-annotations.ts';
-import { familyCidrs } from '../../api/nad/network-config.ts';
+import { familyCidrs, isRoutedLayer2 } from '../../api/nad/network-config.ts';
 import { ovnPrefix } from '../../api/nad/network-name.ts';
 import { networkMasqueradeOffsets, POD_SUBNET_OFFSETS } from '../../allocators/node-addresses.ts';
 import type { ClusterSettings, Network, NodeFacts } from '../model.ts';
@@ -97,12 +97,9 @@ interface NetworkIdentity {
 }
 
 /** Key of a Layer2 network's transit router; undefined for other networks, and while the cluster manager has given none. */
-export const transitRouterKey = ({
-  topology,
-  role,
-  tunnelKeys,
-}: Pick<Network, 'topology' | 'role' | 'tunnelKeys'>): number | undefined =>
-  topology === 'layer2' && role === 'primary' ? tunnelKeys[1] : undefined;
+export const transitRouterKey = (
+  network: Pick<Network, 'topology' | 'role' | 'hasRouter' | 'tunnelKeys'>,
+): number | undefined => (isRoutedLayer2(network) ? network.tunnelKeys[1] : undefined);
 
 const ANOTHER_KEY = `remove the annotation ${TUNNEL_KEYS} from its NADs: the cluster manager gives another one`;
 
@@ -162,7 +159,7 @@ export function admitNetwork(network: Network, context: AdmissionContext): Netwo
 
 /** A router that spans zones has one key in all of them, or packets of one network would arrive in another. */
 const missingKeys = (network: Network): string | undefined =>
-  network.topology === 'layer2' && network.role === 'primary' && network.tunnelKeys.length < 2
+  isRoutedLayer2(network) && network.tunnelKeys.length < 2
     ? `waits for tunnel keys of its switch and router (annotation ${TUNNEL_KEYS} of its NADs)`
     : undefined;
 

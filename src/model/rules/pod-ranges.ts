@@ -19,7 +19,7 @@ import { FIRST_TRANSIT_ROUTER_PORT_TUNNEL_ID } from '../../allocators/ids.ts';
 import { layer2Ends } from '../../allocators/layer2-ends.ts';
 import { gatewayAddress, managementAddress } from '../../allocators/node-addresses.ts';
 import type { PodNetwork } from '../../api/annotations/pod-annotations.ts';
-import type { NetworkConfig } from '../../api/nad/network-config.ts';
+import { isRoutedLayer2, type NetworkConfig } from '../../api/nad/network-config.ts';
 import { announcedSubnets } from './flat-networks.ts';
 
 export interface PodRanges extends AddressSpace {
@@ -67,11 +67,11 @@ export function nodeRanges(network: string, nodeSubnets: readonly string[]): Pod
 export function sharedRanges(config: NetworkConfig): PodRanges {
   const subnets = prefixes(config.subnets.map(({ cidr }) => cidr));
   const infrastructure = prefixes(config.infrastructureSubnets);
-  const isPrimary = config.topology === 'layer2' && config.role === 'primary';
+  const isRouted = isRoutedLayer2(config);
   const configured = config.defaultGatewayIPs.map(parseAddress).filter((one) => one !== undefined);
   // What has no room for a gateway and a management port has none for pods.
-  const tooSmall = isPrimary ? subnets.filter((subnet) => sizeOf(subnet) <= 2n) : [];
-  const ends = isPrimary
+  const tooSmall = isRouted ? subnets.filter((subnet) => sizeOf(subnet) <= 2n) : [];
+  const ends = isRouted
     ? subnets
         .filter((subnet) => !tooSmall.includes(subnet))
         .map((subnet) => layer2Ends(subnet, infrastructure, configured))
@@ -93,7 +93,7 @@ export function sharedRanges(config: NetworkConfig): PodRanges {
       ...announcedSubnets(config).map((cidr) => macOf(nthAddress(cidr, 0))),
     ],
     ...(config.topology === 'layer2'
-      ? { firstTunnelId: isPrimary ? FIRST_TRANSIT_ROUTER_PORT_TUNNEL_ID : 1 }
+      ? { firstTunnelId: isRouted ? FIRST_TRANSIT_ROUTER_PORT_TUNNEL_ID : 1 }
       : {}),
   };
 }

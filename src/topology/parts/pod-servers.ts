@@ -19,10 +19,10 @@ export const podServers: NetworkPart = {
     },
   },
   claims: [ACL_CLAIM],
-  build(rows, { names, network, podRanges }) {
+  build(rows, { names, network, podRanges, hasGateway }) {
     // On Layer3 the switch is there with the node's subnet.
     if (network.topology === 'layer3' && podRanges.length === 0) return;
-    const hasRouter = network.topology === 'layer3' || network.role === 'primary';
+    const hasRouter = network.topology === 'layer3' || hasGateway;
     addPodServerAcls(
       rows.by('pod-servers'),
       network,

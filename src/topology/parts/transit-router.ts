@@ -1,4 +1,4 @@
-/** The router of a primary Layer2 network, and its port to the pods (reference/topology.md §9.1, §9.2). */
+/** The router of a Layer2 network with a gateway, and its port to the pods (reference/topology.md §9.1, §9.2). */
 
 import { contains, macOf } from '../../allocators/addresses.ts';
 import { RowReference } from '../../desired/rows.ts';
@@ -19,7 +19,7 @@ import { addRouterPeer, SWITCH_PORT_CLAIM } from '../rows/switch-rows.ts';
 export const transitRouter: NetworkPart<Layer2Names> = {
   rules: {
     'transit-router': {
-      text: 'A primary Layer2 network has one router, with the same tunnel key in every zone, by which its pods reach gateway routers.',
+      text: 'A Layer2 network with a gateway has one router, with the same tunnel key in every zone, by which its pods reach gateway routers.',
       source: 'reference/topology.md §9.1',
     },
     'router-to-pods': {
@@ -53,7 +53,8 @@ export const transitRouter: NetworkPart<Layer2Names> = {
         mac: macOf(first.gateway),
         networks: onNode.podRanges.map((range) => range.gatewayInterface),
         options: { ...gatewayMtu(onNode), 'requested-tnl-key': String(TRANSIT_ROUTER_SWITCH_PORT) },
-        ipv6_ra_configs: routerAdvertisement(onNode),
+        // On a secondary network pods have another default route.
+        ipv6_ra_configs: onNode.isPrimary ? routerAdvertisement(onNode) : {},
       },
       holds('Logical_Router', names.clusterRouter, 'ports'),
     );

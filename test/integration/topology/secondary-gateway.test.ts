@@ -8,6 +8,7 @@ import {
   defaultNetwork,
   exampleZone,
   blue,
+  yellow,
   type Zone,
   type ZoneNetwork,
 } from '../../support/zone/zones.ts';
@@ -101,5 +102,57 @@ describe('ovn-northd and a secondary Layer3 network with a gateway', () => {
     expect(await ovn.apply(zoneOf(secondaryLayer3))).toEqual([]);
     expect(await names()).not.toMatch(/GR_blue_sec|ext_blue_sec|blue_sec_join|k8s-blue_sec/);
     expect(await last('203.0.113.7')).not.toMatch(/^output/);
+  });
+});
+
+describe('ovn-northd and a secondary Layer2 network with a gateway', () => {
+  const FLAT = 'cluster_udn_yellow.net_ovn_layer2_switch';
+  const flat: ZoneNetwork = {
+    ...yellow,
+    role: 'secondary',
+    hasRouter: true,
+    secondaryGateway: '{}',
+    nads: ['blue/flat'],
+  };
+  const onFlat: Attachment = {
+    ...secondaryPod,
+    network: flat.name,
+    nadKey: 'blue/flat',
+    macAddress: '0a:58:69:69:00:05',
+    addresses: ['105.105.0.5/16'],
+    tunnelId: 10,
+  };
+  const far: Attachment = {
+    ...onFlat,
+    pod: 'far',
+    node: 'ovn-worker2',
+    macAddress: '0a:58:69:69:00:06',
+    addresses: ['105.105.0.6/16'],
+    tunnelId: 11,
+  };
+  const withFlat = (network: ZoneNetwork): Zone => ({
+    ...zoneOf(network),
+    attachments: [bluePod, onFlat],
+    remoteAttachments: [far],
+  });
+  const out =
+    'inport=="blue.flat_blue_pod1" && eth.src==0a:58:69:69:00:05 && eth.dst==0a:58:69:69:00:01 && ip4.src==105.105.0.5 && ip.ttl==64 && ip4.dst==203.0.113.7 && icmp4';
+  const begins = Array.from({ length: 6 }, () => '--ct=new');
+
+  test.each([
+    ['shared', 'output("breth0_cluster_udn_yellow.net_ovn-worker");'],
+    ['local', 'output("k8s-cluster_udn_yellow.net_ovn-worker");'],
+  ])('pods leave in %s gateway mode, and stay on the network without it', async (mode, way) => {
+    await using ovn = await OvnZone.start();
+    const zone = mode === 'local' ? inLocalMode(withFlat(flat)) : withFlat(flat);
+    expect(await ovn.apply(zone)).toEqual([]);
+    expect(ovn.planOf(zone, 'Northbound')).toMatchObject({ isEmpty: true, problems: [] });
+    expect((await ovn.trace(FLAT, out, ...begins)).at(-1)).toBe(way);
+    const { secondaryGateway: _gateway, ...without } = flat;
+    expect(await ovn.apply(withFlat(without))).toEqual([]);
+    expect(await ovn.nbctl('--bare', '--columns=name', 'list', 'Logical_Router')).not.toContain(
+      'yellow',
+    );
+    expect((await ovn.trace(FLAT, out, ...begins)).at(-1) ?? 'nothing').not.toContain('breth0');
   });
 });

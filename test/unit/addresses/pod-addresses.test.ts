@@ -216,6 +216,30 @@ test('a pod on a secondary network with a gateway has its routes there, and the 
   expect(await networksOf(store, 'plain/all')).toEqual(all);
 });
 
+test('pods of a secondary Layer2 network with a gateway have none of the addresses and keys of its router', async () => {
+  const store = new MemoryStore();
+  await using running = start(store, 'node1');
+  const flat = layer2('plain/flat', '10.30.0.0/29', 'Secondary');
+  const annotations = { 'k8s.ovn.org/secondary-gateway': '{"routes": ["203.0.113.0/24"]}' };
+  await apply(
+    store,
+    node('node1'),
+    namespace('plain', {}),
+    { ...flat, metadata: { ...flat.metadata, annotations } },
+    pod('plain/web', 'node1', { 'k8s.v1.cni.cncf.io/networks': 'flat' }),
+  );
+  await running.settled();
+  const entry = Object.entries((await networksOf(store, 'plain/web')) ?? {}).find(
+    ([name]) => name === 'plain/flat',
+  )?.[1] as unknown;
+  expect(entry).toMatchObject({
+    ip_addresses: ['10.30.0.3/29'],
+    routes: [{ dest: '203.0.113.0/24', nextHop: '10.30.0.1' }],
+    tunnel_id: 10,
+    role: 'secondary',
+  });
+});
+
 test('a pod of a Layer2 network gets an address of the whole network and a port tunnel id', async () => {
   const store = new MemoryStore();
   await using running = start(store, 'node1', 'node2');

@@ -62,14 +62,18 @@ describe('a gateway of a secondary network', () => {
 
   test.each<[Partial<SecondaryNetwork>, RegExp]>([
     [{ role: 'primary' }, /what a primary network has anyway/],
-    [{ topology: 'localnet' }, /topology localnet/],
-    [{ topology: 'layer2' }, /topology layer2/],
+    [{ topology: 'localnet' }, /a localnet, whose pods/],
+    [{ topology: 'layer2' }, /a Layer2 network that was made without it/],
     [{ transport: 'no-overlay' }, /transport no-overlay/],
     [{ subnets: [] }, /without subnets/],
     [{ subnets: [{ cidr: '100.65.9.0/24' }] }, /overlaps/],
     [{ subnets: [{ cidr: 'fd00:80::/48' }] }, /no addresses of that family/],
   ])('is none of a network with %j', (network, error) => {
     expect(read('{}', network)).toMatch(error);
+  });
+
+  test('is one of a Layer2 network that has room for a router', () => {
+    expect(read('{}', { topology: 'layer2', hasRouter: true })).toEqual([]);
   });
 
   test('is in force when all NADs ask for one that it can have, whatever their routes', () => {

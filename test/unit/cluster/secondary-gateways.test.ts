@@ -75,7 +75,6 @@ test('a network that has one anyway, or can have none, says so', async () => {
     store,
     namespace('blue'),
     asking(layer3('blue/own', '10.30.0.0/16/24'), '{}'),
-    asking(layer2('blue/flat', '10.40.0.0/16', 'Secondary'), '{}'),
     asking(
       {
         apiVersion: 'k8s.ovn.org/v1alpha1',
@@ -88,11 +87,56 @@ test('a network that has one anyway, or can have none, says so', async () => {
   );
   await running.settled();
   expect(await told(store, 'blue/own')).toContain('what a primary network has anyway');
-  expect(await told(store, 'blue/flat')).toContain('topology layer2');
   const mesh = await store.get(ovnSecondaryNetworks, 'blue/mesh');
   expect(mesh?.status?.conditions).toContainEqual(
     expect.objectContaining({ type: 'SecondaryGatewayAccepted', status: 'False' }),
   );
-  for (const key of ['blue/own', 'blue/flat', 'blue/mesh'])
-    expect(await ofNad(store, key)).toBeUndefined();
+  for (const key of ['blue/own', 'blue/mesh']) expect(await ofNad(store, key)).toBeUndefined();
+});
+
+test('a Layer2 network has room for a router, and keys of it, if it is made with one, and keeps them', async () => {
+  const store = new MemoryStore();
+  await using running = startManager(store);
+  const flat = layer2('blue/flat', '10.40.0.0/16', 'Secondary');
+  await apply(store, namespace('blue', {}), asking(flat, '{}'));
+  await running.settled();
+  const nad = () => store.get(networkAttachmentDefinitions, 'blue/flat');
+  const made = await nad();
+  expect(JSON.parse(made?.spec?.config ?? '')).toMatchObject({ hasRouter: true });
+  const keys = made?.metadata.annotations?.['k8s.ovn.org/tunnel-keys'];
+  expect(JSON.parse(keys ?? '')).toHaveLength(2);
+  expect(await told(store, 'blue/flat')).toMatch(/^True/);
+  const patch = (text: string | null): Promise<unknown> =>
+    store.patch(
+      userDefinedNetworks,
+      'blue/flat',
+      { metadata: { annotations: { [GATEWAY]: text } } },
+      USER,
+    );
+  await patch(null);
+  await running.settled();
+  const without = await nad();
+  expect(without?.spec).toEqual(made?.spec);
+  expect(await ofNad(store, 'blue/flat')).toBeUndefined();
+  await patch('{}');
+  await running.settled();
+  expect(await ofNad(store, 'blue/flat')).toBe('{"routes":[]}');
+});
+
+test('one that is made without has none later, for a pod may have the address of the router', async () => {
+  const store = new MemoryStore();
+  await using running = startManager(store);
+  await apply(store, namespace('blue', {}), layer2('blue/flat', '10.40.0.0/16', 'Secondary'));
+  await running.settled();
+  await store.patch(
+    userDefinedNetworks,
+    'blue/flat',
+    { metadata: { annotations: { [GATEWAY]: '{}' } } },
+    USER,
+  );
+  await running.settled();
+  expect(await ofNad(store, 'blue/flat')).toBeUndefined();
+  const { spec } = (await store.get(networkAttachmentDefinitions, 'blue/flat')) ?? {};
+  expect(JSON.parse(spec?.config ?? '')).not.toHaveProperty('hasRouter');
+  expect(await told(store, 'blue/flat')).toMatch(/^False.*made without it/);
 });

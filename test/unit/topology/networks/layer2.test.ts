@@ -294,3 +294,41 @@ test('a Layer2 network is one unit: its switch is never there without what keeps
   expect(rows.some(({ table }) => table === 'Logical_Switch')).toBe(true);
   expect(rows.some(({ table }) => table === 'ACL')).toBe(true);
 });
+
+describe('a secondary Layer2 network with a gateway', () => {
+  const given: ZoneNetwork = { ...yellow, role: 'secondary', hasRouter: true };
+  const asPrimary = (zone: Zone): readonly string[] =>
+    textsOf(zone, /^layer2\//).map((text) => text.replaceAll('role=secondary', 'role=primary'));
+
+  test('has what leads out of a primary one, and tells no pod of IPv6 that it is its router', () => {
+    const rows = asPrimary(withNetwork({ ...given, secondaryGateway: '{}' }));
+    const primary = asPrimary(withNetwork(yellow));
+    expect(rows.filter((row) => !primary.includes(row))).toEqual([]);
+    expect(primary.filter((row) => !rows.includes(row))).toEqual([
+      expect.stringMatching(/^ACL .*allow-hairpinning:Egress/),
+      expect.stringMatching(/^ACL .*allow-hairpinning:Ingress/),
+      expect.stringMatching(/^Logical_Router_Static_Route .*udn-enabled-default-service/),
+      expect.stringMatching(/^Logical_Router_Static_Route .*udn-enabled-default-service/),
+    ]);
+    const dual = asPrimary({
+      ...withNetwork(
+        { ...dualYellow, role: 'secondary', hasRouter: true, secondaryGateway: '{}' },
+        dualZone,
+      ),
+    });
+    expect(dual.filter((row) => row.includes('trtos-'))).not.toEqual([]);
+    expect(dual.filter((row) => row.includes('ipv6_ra_configs'))).toEqual([]);
+  });
+
+  test('that asks for none has its pods alone', () => {
+    const tables = (network: ZoneNetwork): ReadonlySet<string | undefined> =>
+      new Set(asPrimary(withNetwork(network)).map((text) => text.split(' ')[0]));
+    for (const network of [
+      given,
+      { ...yellow, role: 'secondary', secondaryGateway: '{}' } as const,
+    ]) {
+      expect(tables(network)).not.toContain('Logical_Router');
+      expect(tables(network)).toContain('Logical_Switch');
+    }
+  });
+});

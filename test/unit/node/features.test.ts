@@ -15,6 +15,7 @@ import {
   dualZone,
   exampleZone,
   factsOf,
+  inLocalMode,
   networkName,
   type Zone,
   type ZoneNetwork,
@@ -205,4 +206,33 @@ test('each row names a rule of its feature, and no two rows of all units are one
       expect(seen).not.toContain(id);
       seen.add(id);
     }
+});
+
+describe('on the host a secondary network with a gateway', () => {
+  const network = (of: Partial<ZoneNetwork>): Zone => ({
+    ...dualZone,
+    networks: [...dualZone.networks.slice(0, 1), { ...example, ...of }],
+  });
+  const texts = (of: Zone): readonly string[] =>
+    hostUnits(of)
+      .flatMap(({ rows, failure }) => {
+        expect(failure).toBeUndefined();
+        return rowTexts(rows);
+      })
+      .toSorted();
+
+  test.each(['shared', 'local'] as const)(
+    'has what a primary one has, in %s gateway mode',
+    (mode) => {
+      const inMode = (of: Partial<ZoneNetwork>): Zone =>
+        mode === 'local' ? inLocalMode(network(of)) : network(of);
+      const primary = texts(inMode({}));
+      expect(primary.join('\n')).toContain('169.254.0.14');
+      expect(texts(inMode({ role: 'secondary', secondaryGateway: '{}' }))).toEqual(primary);
+      expect(texts(inMode({ role: 'secondary' }))).toEqual(
+        texts(inMode({ role: 'secondary', secondaryGateway: 'unreadable' })),
+      );
+      expect(texts(inMode({ role: 'secondary' })).join('\n')).not.toContain('169.254.0.14');
+    },
+  );
 });

@@ -12,6 +12,7 @@ import {
   policedPod,
   PolicedZone,
 } from '../../support/zone/policed-zone.ts';
+import { secondaryLayer3 } from '../../support/zone/zone-variants.ts';
 import { colored, connectedZone, exampleZone, type Zone } from '../../support/zone/zones.ts';
 
 const web = policedPod('blue/web', {
@@ -222,6 +223,50 @@ describe('an egress firewall', () => {
         'blue/web → outside 192.0.2.0/24 | everything but tcp 443',
       ],
     });
+  });
+
+  test('closes a secondary network with a gateway, too, which opens what it leads to', () => {
+    const networks = (secondaryGateway?: string): Zone => ({
+      ...unconnected,
+      networks: [
+        ...unconnected.networks,
+        { ...secondaryLayer3, ...(secondaryGateway === undefined ? {} : { secondaryGateway }) },
+      ],
+    });
+    const { annotations = {}, ...metadata } = web.metadata;
+    const entries = JSON.parse(annotations['k8s.ovn.org/pod-networks'] ?? '{}') as object;
+    const both: Pod = {
+      ...web,
+      metadata: {
+        ...metadata,
+        annotations: {
+          ...annotations,
+          'k8s.v1.cni.cncf.io/networks': 'sec',
+          'k8s.ovn.org/pod-networks': JSON.stringify({
+            ...entries,
+            'blue/sec': {
+              ip_addresses: ['10.80.0.5/24'],
+              mac_address: '0a:58:0a:50:00:05',
+              role: 'secondary',
+            },
+          }),
+        },
+      },
+    };
+    const name = 'blue/web';
+    expect(change(reachOf(networks(), both), reachOf(networks('{}'), both))).toEqual({
+      opens: [`${name} → outside 0.0.0.0/0 | everything`],
+      closes: [],
+    });
+    const { closes } = change(
+      reachOf(networks('{}'), both),
+      reachOf(networks('{}'), both, firewall),
+    );
+    // By both of its networks.
+    expect(closes).toEqual([
+      `${name} → outside 0.0.0.0/0 but 192.0.2.0/24, 198.51.100.0/24 | everything | 2`,
+      `${name} → outside 192.0.2.0/24 | everything but tcp 443 | 2`,
+    ]);
   });
 
   test('and a policy both count', () => {

@@ -32,6 +32,15 @@ export interface Violation {
 export const violationText = ({ check, where, what }: Violation): string =>
   `${check} ${where} ${what}`;
 
+/** What rows let pass on a way, as headers of packets that begin something there; a field that is missing: any. */
+export interface Headers {
+  /** Addresses, or subnets in CIDR form. */
+  readonly sources?: readonly string[];
+  readonly destinations: readonly string[];
+  readonly protocol: string;
+  readonly ports?: readonly number[];
+}
+
 /** A way between a network and another one, the host or what is outside, that an object wants. */
 export interface Edge {
   readonly from: string;
@@ -49,6 +58,8 @@ export interface Edge {
   /** Row by which it leads. */
   readonly where: string;
   readonly object: string;
+  /** Of what rules let pass by address and port: all of it. */
+  readonly passes?: readonly Headers[];
 }
 
 export class Findings {

@@ -22,13 +22,14 @@ const CERTIFICATE = '/tmp/certificate.json';
 const ACCESS = ['--default-network-access=monitoring'];
 
 const isFound = (
-  { check, concerns, where }: PlantedFault,
+  { check, concerns, where, what }: PlantedFault,
   violations: readonly Violation[],
 ): boolean =>
   violations.some(
     (one) =>
       one.check === check &&
       (where === undefined || where.test(one.where)) &&
+      (what === undefined || what.test(one.what)) &&
       concerns.every((name) => [one.object, ...one.networks].includes(name)),
   );
 
@@ -96,6 +97,22 @@ describe.skipIf(whyNoLab !== undefined)(
           'blue_l3 outside UserDefinedNetwork blue/l3',
         ]),
       );
+      const passing = (to: string): unknown =>
+        verdict.edges.find((edge) => edge.from === 'default' && edge.to === to && edge.passes)
+          ?.passes;
+      expect(passing('Pod green/a')).toContainEqual({
+        destinations: [expect.stringMatching(/^10\.128\.0\.\d+$/) as unknown],
+        protocol: 'tcp',
+        ports: [8080],
+      });
+      expect(passing('shop_net')).toEqual([
+        {
+          sources: [expect.stringMatching(/^10\.128\.0\.\d+$/) as unknown],
+          destinations: ['172.16.1.80'],
+          protocol: 'tcp',
+          ports: [80],
+        },
+      ]);
       const { witnesses } = verdict;
       expect(witnesses).toMatchObject({ seed: 1, packets: 24, logicalTraces: 24 });
       expect(witnesses?.physicalTraces).toBeGreaterThan(0);

@@ -74,10 +74,18 @@ export function certificateOf(
   return { ...certificate, digest: digestOf(certificate) };
 }
 
-/** Several flows may open the same. */
-const distinct = (edges: readonly Edge[]): readonly Edge[] => [
-  ...new Map(edges.map((edge) => [canonicalJson(edge), edge])).values(),
-];
+/** Several flows may open the same, and rows of one name each a part of it. */
+function distinct(edges: readonly Edge[]): readonly Edge[] {
+  const byWay = Map.groupBy(edges, ({ from, to, kind, where, object }) =>
+    canonicalJson({ from, to, kind, where, object }),
+  );
+  return [...byWay.values()].flatMap(([first, ...more]) => {
+    if (first === undefined) return [];
+    const all = [first, ...more].flatMap(({ passes = [] }) => passes);
+    const passes = [...new Map(all.map((one) => [canonicalJson(one), one])).values()];
+    return passes.length === 0 ? [first] : [{ ...first, passes }];
+  });
+}
 
 /** Parts of one owner each, by following ways within them. */
 function partsOf({ corners, ways }: Certificate['evidence']): number {

@@ -5,7 +5,7 @@
 import { DEFAULT_NETWORK } from '../../api/nad/network-name.ts';
 import type { NorthboundRows } from '../northbound-rows.ts';
 import { list, member, text, uuidOf, type Row } from '../rows.ts';
-import type { Findings } from '../findings.ts';
+import type { Findings, Headers } from '../findings.ts';
 import {
   networkOf,
   partOf,
@@ -165,6 +165,7 @@ function checkAllowances(
         kind: 'open port',
         where: aclText(row),
         object: `Pod ${wanted.pod}`,
+        passes: openedTo(wanted.pod, wanted.terms, intent),
       });
       continue;
     }
@@ -191,7 +192,7 @@ function isWantedAllowance(
   row: Row,
   group: Row | undefined,
   intent: Intent,
-): boolean | { readonly pod: string } {
+): boolean | { readonly pod: string; readonly terms: readonly string[] } {
   const type = member(row, 'external_ids', 'k8s.ovn.org/owner-type');
   const match = text(row, 'match');
   // After load balancing, where nothing of the default network is closed, and of a router's port alone.
@@ -227,7 +228,20 @@ function isWantedAllowance(
     const [, protocol, number] = /^(tcp|udp|sctp)\.dst == (\d+)$/.exec(term) ?? [];
     return wanted.some((one) => one.protocol === protocol && one.port === Number(number));
   };
-  return terms.every(isOpen) && wanted.length > 0 ? { pod: pod.pod } : false;
+  return terms.every(isOpen) && wanted.length > 0 ? { pod: pod.pod, terms } : false;
+}
+
+/** What the default network may send to a pod, by the terms of an ACL that asks for protocols and ports alone. */
+function openedTo(pod: string, terms: readonly string[], intent: Intent): readonly Headers[] {
+  const destinations = intent
+    .portsOfPod(pod)
+    .filter(({ network }) => network === DEFAULT_NETWORK)
+    .flatMap(({ addresses }) => addresses);
+  const ports = Map.groupBy(terms, (term) => term.split('.')[0] ?? '');
+  return [...ports].map(([protocol, all]) => {
+    const numbers = all.flatMap((term) => / == (\d+)$/.exec(term)?.[1] ?? []).map(Number);
+    return { destinations, protocol, ...(numbers.length === 0 ? {} : { ports: numbers }) };
+  });
 }
 
 /** A connection of services alone: pods do not begin connections to pods of the others. */

@@ -2,7 +2,7 @@
 import { letsDefaultIn } from '../../api/annotations/network-annotations.ts';
 import { DEFAULT_NETWORK } from '../../api/nad/network-name.ts';
 import { objectKey } from '../../api/objects.ts';
-import type { Findings } from '../findings.ts';
+import type { Findings, Headers } from '../findings.ts';
 import type { Intent } from '../intent/intent.ts';
 import type { VerifiedNetwork } from '../intent/networks.ts';
 import type { VerifiedServices } from '../intent/services.ts';
@@ -82,13 +82,14 @@ function checkServices(
   findings: Findings,
 ): void {
   const open = openNetworks(snapshot, intent);
-  const reached = new Map<VerifiedNetwork, string>();
-  for (const family of FAMILIES)
+  const reached = new Map<VerifiedNetwork, { readonly where: string; passes: Headers[] }>();
+  for (const family of FAMILIES) {
+    const sources = elementsOf(own.sets.get(`${PODS}-${family}`)).map(({ key }) => key.join(' '));
     for (const { key } of elementsOf(own.sets.get(`${SERVICES}-${family}`))) {
-      const [address = '', , port = ''] = key;
+      const [address = '', protocol = '', port = ''] = key;
       const where = `${key.join(' . ')} of ${SERVICES}-${family}`;
       const service = services.byClusterAddress.get(address);
-      const isPort = service?.ports.has(Number(port)) === true;
+      const isPort = service?.opens.has(`${protocol} ${port}`) === true;
       const networks = [...(service?.networks ?? [])].map((name) => intent.byName.get(name));
       const network = networks.find((one) => one !== undefined && open.has(one));
       if (!isPort || network === undefined)
@@ -99,15 +100,21 @@ function checkServices(
           service === undefined ? 'no object' : `Service ${service.key}`,
           [DEFAULT_NETWORK, ...(service?.networks ?? [])],
         );
-      else if (!reached.has(network)) reached.set(network, where);
+      else {
+        const known = reached.get(network) ?? { where, passes: [] };
+        known.passes.push({ sources, destinations: [address], protocol, ports: [Number(port)] });
+        reached.set(network, known);
+      }
     }
-  for (const [network, where] of reached)
+  }
+  for (const [network, { where, passes }] of reached)
     findings.edge({
       from: DEFAULT_NETWORK,
       to: network.name,
       kind: 'access',
       where,
       object: network.object,
+      passes,
     });
 }
 

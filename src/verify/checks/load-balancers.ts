@@ -16,6 +16,7 @@ import type { Intent } from '../intent/intent.ts';
 import type { VerifiedNetwork } from '../intent/networks.ts';
 import type { VerifiedService, VerifiedServices } from '../intent/services.ts';
 import type { Settings } from '../snapshot.ts';
+import { headersOf, isEndpoint, strangePorts } from './service-ports.ts';
 
 /** Addresses of the node in the masquerade subnet (reference/node.md §1.1). */
 const NODE_ADDRESSES = 8;
@@ -175,8 +176,19 @@ function checkOne(row: Row, network: VerifiedNetwork, at: string, context: Conte
         `hangs on ${at} of network ${network.name}, and the service is on ${home}: no object wants that`,
         home,
       );
-    findings.edge({ from: network.name, to: home, kind: 'service', where, object: opened.object });
+    findings.edge({
+      from: network.name,
+      to: home,
+      kind: 'service',
+      where,
+      object: opened.object,
+      passes: headersOf(
+        row,
+        network.subnets.map((subnet) => intent.textOf(subnet)),
+      ),
+    });
   }
+  for (const what of strangePorts(row, service)) wrong(what, home);
   checkAddresses(row, owner, context, wrong);
   checkPoolAddresses(row, service, { home, at: network.name }, context, wrong);
   backends(
@@ -186,6 +198,27 @@ function checkOne(row: Row, network: VerifiedNetwork, at: string, context: Conte
     context,
     wrong,
   );
+  checkTargetPorts(row, { home, owner }, context, wrong);
+}
+
+/** A port of a backend that is no endpoint's is open to clients of the service, though nobody asked for that. */
+function checkTargetPorts(
+  row: Row,
+  { home, owner }: { readonly home: string; readonly owner: string },
+  context: Context,
+  wrong: (what: string, ...others: (string | undefined)[]) => void,
+): void {
+  const [addresses, ends] = [
+    context.services.endpoints(home, owner),
+    context.services.endpointPorts(home, owner),
+  ];
+  for (const [vip, value] of Object.entries(pairs(row, 'vips')))
+    for (const target of endsOf(value, context)) {
+      const address = addressOf(target);
+      if (!addresses.has(address) || context.isOfNode(address)) continue;
+      if (!isEndpoint(row, target, ends))
+        wrong(`leads ${vip} to ${target}, which is no port of an endpoint of it`, home);
+    }
 }
 
 /** Networks that have an address of a backend and are not this one. */

@@ -17,6 +17,9 @@ export interface VerifiedService {
   readonly poolAddresses: readonly string[];
   readonly nodePorts: ReadonlySet<number>;
   readonly ports: ReadonlySet<number>;
+  /** Its ports, and those that it has at nodes, as `tcp 80`. */
+  readonly opens: ReadonlySet<string>;
+  readonly opensAtNodes: ReadonlySet<string>;
 }
 
 /** Somebody who is reached by an address and port of the node. */
@@ -32,6 +35,8 @@ export interface VerifiedServices {
   byPoolAddress(network: string, address: string): readonly VerifiedService[];
   /** Addresses of endpoints of a service on a network. */
   endpoints(network: string, service: string): ReadonlySet<string>;
+  /** These with their ports, as `10.20.0.3 tcp 8080`; of one of all ports as `10.20.0.3`. */
+  endpointPorts(network: string, service: string): ReadonlySet<string>;
   /** Who is reached by a port of the node, or an external address and port. */
   usersOf(address: string | undefined, port: number): readonly NodePortUser[];
   /** Ports of the node that a pod has, by `<namespace>/<pod>`. */
@@ -64,14 +69,22 @@ export function servicesOf(objects: Objects, intent: Intent): VerifiedServices {
         byPool.set(place, [...(byPool.get(place) ?? []), service]);
       }
   const endpoints = new Map<string, Set<string>>();
+  const endpointPorts = new Map<string, Set<string>>();
   for (const slice of objects.slices) {
     const of = serviceOfSlice(slice);
     if (of === undefined) continue;
     const key = `${of.network} ${of.service}`;
     const addresses = endpoints.get(key) ?? new Set<string>();
+    const ends = endpointPorts.get(key) ?? new Set<string>();
     for (const { addresses: found = [] } of slice.endpoints ?? [])
-      for (const address of found) addresses.add(address);
+      for (const address of found) {
+        addresses.add(address);
+        // Without a number it is for all ports (discovery.k8s.io/v1).
+        for (const { port, protocol } of slice.ports ?? [{}])
+          ends.add(port === undefined ? address : `${address} ${portText(protocol, port)}`);
+      }
     endpoints.set(key, addresses);
+    endpointPorts.set(key, ends);
   }
   const byNodePort = new Map<number, NodePortUser[]>();
   const byExternal = new Map<string, NodePortUser[]>();
@@ -91,6 +104,7 @@ export function servicesOf(objects: Objects, intent: Intent): VerifiedServices {
     byClusterAddress,
     byPoolAddress: (network, address) => byPool.get(`${network} ${address}`) ?? [],
     endpoints: (network, service) => endpoints.get(`${network} ${service}`) ?? NOBODY,
+    endpointPorts: (network, service) => endpointPorts.get(`${network} ${service}`) ?? NOBODY,
     usersOf: (address, port) => [
       ...(byNodePort.get(port) ?? []),
       ...(address === undefined ? [] : (byExternal.get(`${address} ${port}`) ?? [])),
@@ -102,6 +116,8 @@ export function servicesOf(objects: Objects, intent: Intent): VerifiedServices {
 const append = <K>(map: Map<K, NodePortUser[]>, key: K, user: NodePortUser): void => {
   map.set(key, [...(map.get(key) ?? []), user]);
 };
+
+const portText = (protocol = 'TCP', port: number): string => `${protocol.toLowerCase()} ${port}`;
 
 function verifiedService(
   { metadata, spec, status }: Service,
@@ -118,6 +134,12 @@ function verifiedService(
     poolAddresses: isPooled ? ingress : [],
     nodePorts: new Set(ports.flatMap(({ nodePort }) => (nodePort === undefined ? [] : [nodePort]))),
     ports: new Set(ports.map(({ port }) => port)),
+    opens: new Set(ports.map(({ port, protocol }) => portText(protocol, port))),
+    opensAtNodes: new Set(
+      ports.flatMap(({ nodePort, protocol }) =>
+        nodePort === undefined ? [] : [portText(protocol, nodePort)],
+      ),
+    ),
   };
 }
 

@@ -17,6 +17,7 @@ const READ: Readonly<Record<string, (services: VerifiedServices, key: string) =>
   'cluster address': ({ byClusterAddress }, key) => byClusterAddress.get(key),
   'pool address': (services, key) => services.byPoolAddress(...pair(key)),
   endpoints: (services, key) => services.endpoints(...pair(key)),
+  'endpoint ports': (services, key) => services.endpointPorts(...pair(key)),
   'host ports': ({ hostPorts }, key) => hostPorts.get(key),
   'all services': (services) => services,
 };
@@ -44,6 +45,10 @@ export class KeptServices {
       endpoints: (network, service) => {
         readers.note('endpoints', `${network} ${service}`);
         return now().endpoints(network, service);
+      },
+      endpointPorts: (network, service) => {
+        readers.note('endpoint ports', `${network} ${service}`);
+        return now().endpointPorts(network, service);
       },
       usersOf: (address, port) => {
         readers.note(all, '');

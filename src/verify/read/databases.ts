@@ -67,7 +67,7 @@ export const NORTHBOUND_COLUMNS: Columns = {
   QoS: ['match', 'action', 'bandwidth', 'external_ids'],
   DHCP_Options: ['cidr', 'options', 'external_ids'],
   Port_Group: ['name', 'ports', 'acls', 'external_ids'],
-  Load_Balancer: ['name', 'vips', 'external_ids'],
+  Load_Balancer: ['name', 'vips', 'protocol', 'external_ids'],
   Load_Balancer_Group: ['name', 'load_balancer'],
   Chassis_Template_Var: ['chassis', 'variables'],
 };

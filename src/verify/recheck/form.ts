@@ -17,6 +17,11 @@ const object = (
 
 const owner = object({ object: text, networks: list(text) });
 
+const headers = object(
+  { destinations: list(text), protocol: text },
+  { sources: list(text), ports: list(count) },
+);
+
 const witnesses = object(
   {
     seed: count,
@@ -86,7 +91,12 @@ export const CERTIFICATE_FORM: Schema = object(
     }),
     counts: table(count),
     pairs: object({ all: count, apart: count, connected: count }),
-    edges: list(object({ from: text, to: text, kind: text, where: text, object: text })),
+    edges: list(
+      object(
+        { from: text, to: text, kind: text, where: text, object: text },
+        { passes: list(headers) },
+      ),
+    ),
     violations: list(
       object({ check: text, where: text, what: text, object: text, networks: list(text) }),
     ),

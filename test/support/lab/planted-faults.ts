@@ -11,6 +11,7 @@ export interface PlantedFault {
   readonly concerns: readonly string[];
   /** What the finding is about, where another fault of the group has the same check and object. */
   readonly where?: RegExp;
+  readonly what?: RegExp;
 }
 
 /** Numbers that follow from the id of a network (reference/node.md §1, reference/topology.md §2). */
@@ -276,6 +277,14 @@ const northbound = ({ blue, green }: FaultNumbers): readonly PlantedFault[] => [
     undo: `ovn-nbctl add Port_Group ${GROUP} ports ${uuid('Logical_Switch_Port', 'name=blue_a')}`,
     check: 'default network',
     concerns: ['Pod blue/a'],
+  },
+  {
+    name: 'a load balancer with a port that its service has not',
+    plant: `ovn-nbctl set Load_Balancer ${LB} vips:"\\"172.16.1.80:22\\""="\\"10.80.0.3:8080\\""`,
+    undo: `ovn-nbctl remove Load_Balancer ${LB} vips '"172.16.1.80:22"'`,
+    check: 'load balancers',
+    concerns: ['Service shop/web', 'shop_net'],
+    what: /172\.16\.1\.80:22 \(tcp 22\)/,
   },
   {
     name: 'a load balancer that leads to a pod of another network',

@@ -108,6 +108,7 @@ test('pods of named namespaces and services of networks that let them in are an 
     kind: 'access',
     where: '172.16.1.80 . tcp . 80 of default-access-services-v4',
     object: 'UserDefinedNetwork blue/net',
+    passes: [{ sources: [ADDRESS], destinations: ['172.16.1.80'], protocol: 'tcp', ports: [80] }],
   });
 });
 

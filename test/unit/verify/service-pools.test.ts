@@ -25,7 +25,12 @@ const service = (key: string, cluster: string, ...addresses: readonly string[]):
 /** What is found where `key`'s load balancer with that address hangs on the switch of a network. */
 const foundOf = (
   services: readonly Service[],
-  { key, address = ADDRESS, at }: { key: string; address?: string; at: string },
+  {
+    key,
+    address = ADDRESS,
+    at,
+    vip = [`${address}:80`, '10.20.0.3:8080'],
+  }: { key: string; address?: string; at: string; vip?: readonly [string, string] },
 ): readonly string[] => {
   const [namespace = '', name = ''] = key.split('/');
   const uuid = ['uuid', 'balancer'];
@@ -39,7 +44,7 @@ const foundOf = (
         _uuid: uuid,
         name: `${namespace}_net_Service_${key}_TCP_pool`,
         protocol: 'tcp',
-        vips: ['map', [[`${address}:80`, '10.20.0.3:8080']]],
+        vips: ['map', [vip]],
         external_ids: [
           'map',
           Object.entries({
@@ -103,4 +108,16 @@ test("on a network that is not connected its load balancer is nobody's wish", ()
       'hangs on green_net_n1 of network green_net, and the service is on blue_net: no object wants that',
     ]),
   );
+});
+
+test('a port that its service or its endpoint has not is a finding', () => {
+  const services = [service('blue/a', '172.16.1.5', ADDRESS)];
+  const found = (...vip: readonly [string, string]): readonly string[] =>
+    foundOf(services, { key: 'blue/a', at: 'blue_net', vip });
+  expect(found(`${ADDRESS}:22`, '10.20.0.3:8080')).toEqual([
+    `answers for ${ADDRESS}:22 (tcp 22), and Service blue/a has no such port`,
+  ]);
+  expect(found(`${ADDRESS}:80`, '10.20.0.3:22')).toEqual([
+    `leads ${ADDRESS}:80 to 10.20.0.3:22, which is no port of an endpoint of it`,
+  ]);
 });

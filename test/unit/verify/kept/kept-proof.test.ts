@@ -170,7 +170,7 @@ const COLUMNS: Readonly<Record<string, readonly string[]>> = {
   Logical_Router_Port: ['peer', 'networks', 'name'],
   Port_Group: ['ports', 'acls', 'external_ids'],
   Load_Balancer_Group: ['load_balancer'],
-  Load_Balancer: ['vips', 'external_ids'],
+  Load_Balancer: ['vips', 'protocol', 'external_ids'],
 };
 
 const VALUES: Readonly<Record<string, readonly unknown[]>> = {
@@ -202,6 +202,7 @@ const VALUES: Readonly<Record<string, readonly unknown[]>> = {
   parent_name: ['', 'green.net_green_a'],
   enabled: [true, false],
   vips: [map({ '172.16.1.9:80': '10.20.0.4:80' }), map({ '172.16.1.8:80': '10.20.0.3:80' })],
+  protocol: ['tcp', 'udp', ['set', []]],
   external_ids: [
     owned,
     map({}),

@@ -46,3 +46,17 @@ test.each([
     wrong: expect.arrayContaining([expect.stringContaining(why)]) as unknown,
   });
 });
+
+const PLACED = ['--node', 'n1', '--nb', 'unix:/nowhere'];
+
+test.each([
+  [['--packets'], '--packets: is for --witnesses, which is missing'],
+  [
+    ['--witnesses', '3', '--packets', '--sb', 'unix:/nowhere'],
+    '--packets: needs --ovs: it says which interface a pod has',
+  ],
+  [['--check', 'file', '--packets'], '--check: goes with none of'],
+])('%j is refused with what is missing', async (flags, why) => {
+  using installation = new Installation();
+  await expect(installation.runHere('verify', ...PLACED, ...flags)).rejects.toThrow(why);
+});

@@ -1,5 +1,5 @@
 /** Sends frames from the interfaces of pods, and listens at the devices of the host (packet(7)). Nothing of a pod is changed, and nothing is left when the process ends. */
-import { closeSync, openSync, readdirSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
@@ -61,7 +61,7 @@ export function openWire(nonce: number): Wire {
 
 /** A descriptor of the namespace that the host knows by a number. */
 function openNamespace(id: number, route: NetlinkSocket): number | undefined {
-  for (const name of readdirSync(NAMESPACES)) {
+  for (const name of existsSync(NAMESPACES) ? readdirSync(NAMESPACES) : []) {
     let descriptor: number;
     try {
       descriptor = openSync(join(NAMESPACES, name), 'r');

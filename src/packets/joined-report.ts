@@ -15,6 +15,8 @@ export function nextQuestions(report: PacketReport): readonly NextQuestion[] {
   const { node: here, verdict, part, passesHere, legs, destination } = report;
   const { endpoints = [], endpointNodes = {}, isUnmet = false, protocol } = destination;
   if (verdict !== OPEN) return [];
+  // Asked is for what the pod sends: on another network it would be something else.
+  if (legs.some(({ end }) => end.kind === 'node' && end.isByHost === true)) return [];
   const asked = (endpoint: string): string =>
     `${endpoint}${protocol === undefined ? '' : `/${protocol}`}`;
   const [endpoint, ...others] = endpoints;

@@ -91,7 +91,13 @@ export type LegEnd =
   /** At the port of a pod: of the one that was meant, or of another. */
   | { readonly kind: 'pod'; readonly object: string; readonly isMeant: boolean }
   /** Goes to another node through the tunnel, on a network. */
-  | { readonly kind: 'node'; readonly node?: string; readonly network?: string }
+  | {
+      readonly kind: 'node';
+      readonly node?: string;
+      readonly network?: string;
+      /** The host has brought it to that network: there it comes from the network's gateway router, not from the pod. */
+      readonly isByHost?: true;
+    }
   /** Handed to the kernel of this node. */
   | {
       readonly kind: 'host';

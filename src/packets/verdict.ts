@@ -54,8 +54,8 @@ const isArrived = ({ there, back }: Try): boolean =>
   there.end.kind === 'pod' &&
   there.end.isMeant &&
   back !== undefined &&
-  back.end.kind === 'pod' &&
-  back.end.isMeant;
+  // What comes back to the network the pod gets by its connection.
+  (back.end.kind === 'returned' || (back.end.kind === 'pod' && back.end.isMeant));
 
 /** The way is one that is known to lead to nobody who would answer. */
 const isLost = ({ there, back }: Try, sender: Sender, meant: Meant): boolean => {
@@ -116,9 +116,11 @@ export function judged(
     const [only, ...others] = meant.endpoints;
     const whom = only === undefined || others.length > 0 ? '' : ` for ${only}`;
     const why =
-      part === 'sends'
-        ? `This node sends it through the tunnel; what ${nodeOf(first, meant)} makes of it its own databases say: ask there, too${whom}.`
-        : 'This node brings it from the tunnel to the pod, and the answer back to the tunnel; what the node of the pod that sends makes of it its own databases say: ask there, too.';
+      first.there.end.kind === 'node' && first.there.end.isByHost === true
+        ? `This node brings it to network ${first.there.end.network ?? 'of the service'}, and sends it through the tunnel as from that network's gateway router; what ${nodeOf(first, meant)} makes of it is not asked.`
+        : part === 'sends'
+          ? `This node sends it through the tunnel; what ${nodeOf(first, meant)} makes of it its own databases say: ask there, too${whom}.`
+          : 'This node brings it from the tunnel to the pod, and the answer back to the tunnel; what the node of the pod that sends makes of it its own databases say: ask there, too.';
     return { verdict: "can't be decided here", passesHere: true, why, ...none };
   }
   const open = tries.find((one) => !isArrived(one)) ?? first;

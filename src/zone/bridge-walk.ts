@@ -1,5 +1,5 @@
 /** Follows a packet over the bridges of this node as their flows are: whether br-int does what Southbound says, and what the bridges beside it make of it. */
-import { mapIn, textIn, type LookedUpRow, type RowLookup } from '../databases/row-lookup.ts';
+import { mapIn, textIn, type LookedUpRow } from '../databases/row-lookup.ts';
 import { OPEN_VSWITCH } from '../node/host-rows.ts';
 import { kernelRoute, type RoutedPacket } from '../node/linux/route-lookup.ts';
 import { INTEGRATION_BRIDGE } from '../node/names.ts';
@@ -13,6 +13,7 @@ import {
   type BridgeOutput,
   type BridgeStep,
 } from '../packets/bridge-trace.ts';
+import { connectionIn, markIn } from '../packets/bridge-actions.ts';
 import { bridgeFlow, type Packet } from '../packets/microflow.ts';
 import {
   legEndText,
@@ -21,6 +22,7 @@ import {
   type Leg,
   type Wire,
 } from '../packets/packet-report.ts';
+import { isPatch, nameOf, portsOf } from './bridge-ports.ts';
 import { originOfFlow } from './explained.ts';
 import type { Origins, OriginSource } from './origins.ts';
 
@@ -38,6 +40,9 @@ export interface BridgeSource extends OriginSource {
 const MOST_LOOKS = 32;
 const ANSWER = Array.from({ length: MOST_LOOKS }, () => '--ct-next=trk,est,rpl');
 
+/** The number of a bridge's own port (OpenFlow 1.0, OFPP_LOCAL), as ofproto/trace takes it. */
+const LOCAL_PORT = 65_534;
+
 /** Of whoever answers from outside: no flow looks at it. */
 const NEXT_HOP = '02:00:00:00:00:01';
 
@@ -47,8 +52,11 @@ interface BridgeTrace {
   readonly outputs: readonly BridgeOutput[];
 }
 
-const isPatch = (port: LookedUpRow | undefined): boolean =>
-  port !== undefined && textIn(port, 'type') === 'patch';
+/** Where a packet goes that the kernel has sent back to a bridge: to the patch port of a network, or to its end. */
+export type PassedOn = { readonly bridge: string; readonly hops: readonly Hop[] } & (
+  | { readonly to: { readonly port: string; readonly number: number }; readonly end?: undefined }
+  | { readonly to?: undefined; readonly end: Leg['end'] }
+);
 
 export class BridgeWalk {
   readonly #source: BridgeSource;
@@ -214,6 +222,76 @@ export class BridgeWalk {
     return { ...leg, hops: [hop], end };
   }
 
+  /**
+   * What the kernel sends back to the bridge that it has a packet from, as the bridge then goes on: to a network, or not. Undefined where the kernel does
+   * something else. `packet` as it is there, with the MAC address of the bridge as its source.
+   */
+  async passedOn(end: Leg['end'], packet: Packet): Promise<PassedOn | undefined> {
+    const { host } = this.#source;
+    if (host === undefined || end.kind !== 'host' || end.device === undefined) return undefined;
+    if (end.route?.kind !== 'sent' || end.route.device !== end.device) return undefined;
+    const bridge = end.device;
+    const ports = (await this.#ports) ?? new Map<string, LookedUpRow>();
+    try {
+      const flow = bridgeFlow(packet, LOCAL_PORT);
+      const text = await host.vswitchd.run('ofproto/trace', [bridge, flow], this.#signal);
+      const { steps, outputs } = this.#traceOn(bridge, text);
+      const [out] = outputs;
+      const last = steps.at(-1);
+      if (last === undefined) return undefined;
+      const hop = { datapath: bridge, in: LOCAL, decisions: [] };
+      if (out === undefined) {
+        const by = await this.#decided('drops', last);
+        return { bridge, hops: [hop], end: { kind: 'stopped', isRefused: false, by } };
+      }
+      const port = nameOf(out, ports);
+      const passes = await this.#decided('passes', out.by, `out of ${port}`);
+      const hops = [{ ...hop, out: port, decisions: [passes] }];
+      return isPatch(ports.get(`${out.bridge} ${out.port}`))
+        ? { bridge, hops, to: { port, number: Number(out.port) } }
+        : { bridge, hops, end: { kind: 'outside', port } };
+    } catch (error) {
+      this.#noteUnseen(error);
+      return undefined;
+    }
+  }
+
+  /** The answer to what came to a network by way of the host: from the network's port of the bridge by the host to the network that asked. */
+  async answeredByHost({ bridge, to }: PassedOn, answer: Packet): Promise<Leg | undefined> {
+    const { host } = this.#source;
+    if (host === undefined || to === undefined) return undefined;
+    const { from, to: asker } = answer;
+    const leg = { direction: 'back', from, to: asker } as const;
+    try {
+      const flow = bridgeFlow(answer, to.number);
+      const text = await host.vswitchd.run('ofproto/trace', [bridge, flow], this.#signal);
+      const { steps, outputs } = this.#traceOn(bridge, text);
+      const [out] = outputs;
+      const last = steps.at(-1);
+      if (last === undefined) return undefined;
+      const comes = { datapath: bridge, in: to.port, decisions: [] };
+      if (out?.port !== LOCAL) {
+        const by = await this.#decided('drops', last);
+        return { ...leg, hops: [comes], end: { kind: 'stopped', isRefused: false, by } };
+      }
+      const passes = await this.#decided('passes', out.by, `out of ${LOCAL}`);
+      const mark = markIn(steps);
+      const inKernel = this.#inKernel(
+        { kind: 'host', port: bridge, device: bridge },
+        { from, to: asker, ...(mark === undefined ? {} : { mark }) },
+      );
+      const goesOn = await this.passedOn(inKernel, answer);
+      const hops = [{ ...comes, out: LOCAL, decisions: [passes] }, ...(goesOn?.hops ?? [])];
+      if (goesOn === undefined) return { ...leg, hops, end: inKernel };
+      const end: Leg['end'] =
+        goesOn.to === undefined ? goesOn.end : { kind: 'returned', port: goesOn.to.port };
+      return { ...leg, hops, end };
+    } catch (error) {
+      this.#noteUnseen(error);
+      return undefined;
+    }
+  }
+
   #traceOn(bridge: string, text: string): BridgeTrace {
     const events = readBridgeTrace(text);
     return {
@@ -314,36 +392,6 @@ export class BridgeWalk {
   }
 }
 
-/** How a bridge tracks what it sends out. */
-function connectionIn(steps: readonly BridgeStep[]): Wire['connection'] {
-  const found = steps.flatMap(({ actions }) => {
-    const text = actions.join(' ');
-    const zone = /\bct\(commit[^)]*?\bzone=(\d+)/.exec(text)?.[1];
-    const [, set, loaded] =
-      /(?:set_field:(0x[0-9a-f]+|\d+)(?:\/0x[0-9a-f]+)?->ct_mark|load:(0x[0-9a-f]+|\d+)->NXM_NX_CT_MARK)/.exec(
-        text,
-      ) ?? [];
-    const mark = set ?? loaded;
-    return zone === undefined || mark === undefined ? [] : [{ zone: Number(zone), mark }];
-  });
-  return found.at(-1);
-}
-
-/** The mark that the packet has in the kernel, where a flow gives it one. */
-function markIn(steps: readonly BridgeStep[]): number | undefined {
-  const marks = steps.flatMap(({ actions }) =>
-    actions.flatMap((action) => {
-      const [, set, loaded] =
-        /^(?:set_field:(0x[0-9a-f]+|\d+)(?:\/0x[0-9a-f]+)?->pkt_mark|load:(0x[0-9a-f]+|\d+)->NXM_NX_PKT_MARK\[)/.exec(
-          action,
-        ) ?? [];
-      const text = set ?? loaded;
-      return text === undefined ? [] : [Number(text)];
-    }),
-  );
-  return marks.at(-1);
-}
-
 /** Why the trace ends before the packet does: what ofproto/trace can't follow. */
 function whyOpen({ bridge, actions }: BridgeStep): string | undefined {
   if (bridge !== INTEGRATION_BRIDGE) return undefined;
@@ -352,43 +400,4 @@ function whyOpen({ bridge, actions }: BridgeStep): string | undefined {
   if (actions.some((action) => action.startsWith('group:')))
     return `${INTEGRATION_BRIDGE} chooses the endpoint by a hash, which can't be followed: what its flows and other bridges make of it afterwards was not looked at`;
   return undefined;
-}
-
-const nameOf = (
-  { bridge, port }: Pick<BridgeOutput, 'bridge' | 'port'>,
-  ports: ReadonlyMap<string, LookedUpRow>,
-): string => {
-  const row = ports.get(`${bridge} ${port}`);
-  return row === undefined ? port : textIn(row, 'name');
-};
-
-/** Interfaces by bridge and number. */
-async function portsOf(ovs: RowLookup): Promise<ReadonlyMap<string, LookedUpRow>> {
-  const [bridges, ports, interfaces] = await Promise.all([
-    ovs.select('Bridge', [], ['name', 'ports']),
-    ovs.select('Port', [], ['interfaces']),
-    ovs.select('Interface', [], ['name', 'type', 'ofport', 'external_ids']),
-  ]);
-  const [portById, interfaceById] = [byUuid(ports), byUuid(interfaces)];
-  const found = new Map<string, LookedUpRow>();
-  for (const bridge of bridges)
-    for (const port of membersOf(bridge, 'ports', portById))
-      for (const one of membersOf(port, 'interfaces', interfaceById)) {
-        const number = Number(one.columns['ofport']);
-        if (number > 0) found.set(`${textIn(bridge, 'name')} ${number}`, one);
-      }
-  return found;
-}
-
-const byUuid = (rows: readonly LookedUpRow[]): ReadonlyMap<string, LookedUpRow> =>
-  new Map(rows.map((row) => [row.uuid, row]));
-
-/** A set with one member is that member. */
-function membersOf(
-  row: LookedUpRow,
-  column: string,
-  byId: ReadonlyMap<string, LookedUpRow>,
-): readonly LookedUpRow[] {
-  const value = row.columns[column];
-  return (Array.isArray(value) ? value : [value]).flatMap((uuid) => byId.get(String(uuid)) ?? []);
 }

@@ -22,7 +22,7 @@ import { backendsOf, decisionsOf, traceEnds, type TraceEnd } from '../packets/tr
 import { readTrace, type TraceEvent } from '../packets/trace-text.ts';
 import type { Try } from '../packets/verdict.ts';
 import { ConfigurationError } from '../process/configuration-error.ts';
-import { BridgeWalk, type BridgeSource } from './bridge-walk.ts';
+import { BridgeWalk, type BridgeSource, type PassedOn } from './bridge-walk.ts';
 import { Origins, SOUTHBOUND, type OriginSource } from './origins.ts';
 import { PacketDeciders } from './packet-deciders.ts';
 import { knownPod, networkOfKey, podObject, type EndSource } from './packet-ends.ts';
@@ -78,6 +78,8 @@ class PacketWalk {
   readonly #ports: PacketPorts;
   readonly #deciders: PacketDeciders;
   readonly #bridges: BridgeWalk;
+  /** Ways that came to another network over the host. */
+  readonly #overHost = new Map<Leg, { readonly passed: PassedOn; readonly packet: Packet }>();
 
   constructor(source: WalkSource, walk: Walk, signal: AbortSignal) {
     this.#source = source;
@@ -141,7 +143,9 @@ class PacketWalk {
           for (const backend of backendsOf(event)) endpoints.add(backend);
       if (endpoints.size > 1) most = Math.min(MOST_TRIES, TRIES_PER_ENDPOINT * endpoints.size);
       const logical = await this.#leg('there', events, way.from, target.address);
-      const there = isHere ? await this.#bridges.followed(logical, packet) : logical;
+      const there = isHere
+        ? await this.#beyondHost(await this.#bridges.followed(logical, packet), packet, endpoints)
+        : logical;
       const known = tries.find((one) => JSON.stringify(one.there) === JSON.stringify(there));
       const back =
         known === undefined ? await this.#back(there, [...endpoints], packet) : known.back;
@@ -149,6 +153,33 @@ class PacketWalk {
       if (endpoints.size > 1 && arrivedAt(tries).size >= endpoints.size) break;
     }
     return { tries, endpoints: [...endpoints] };
+  }
+
+  /** Goes on where the host sends it back to the bridge, and that leads it to a network: adds the endpoints that are met there. */
+  async #beyondHost(leg: Leg, sent: Packet, endpoints: Set<string>): Promise<Leg> {
+    const mac = this.#source.facts.own('gateway')?.macAddress;
+    if (leg.end.kind !== 'host' || mac === undefined) return leg;
+    const from = translatedSource(leg.hops) ?? sent.from;
+    const packet: Packet = { ...sent, inport: '', from, fromMac: mac, toMac: mac };
+    const passed = await this.#bridges.passedOn(leg.end, packet);
+    if (passed === undefined) return leg;
+    const hops = [...leg.hops, ...passed.hops];
+    if (passed.to === undefined) return { ...leg, hops, end: passed.end };
+    // The switch's port to the bridge is the other end of that patch port.
+    const inport = passed.to.port.replace(/^patch-(.+)-to-br-int$/, '$1');
+    const events = await this.#followed({ ...packet, inport }, 'new');
+    for (const event of events)
+      if (event.kind === 'step' && event.aside === undefined)
+        for (const backend of backendsOf(event)) endpoints.add(backend);
+    const inside = await this.#leg('there', events, from, sent.to);
+    const { end } = inside;
+    const whole: Leg = {
+      ...leg,
+      hops: [...hops, ...inside.hops],
+      end: end.kind === 'node' ? { ...end, isByHost: true } : end,
+    };
+    this.#overHost.set(whole, { passed, packet });
+    return whole;
   }
 
   /** At the port of the pod that sends. */
@@ -260,6 +291,8 @@ class PacketWalk {
     const { end, hops } = there;
     if (end.kind === 'outside') return this.#bridges.answered(there, sent);
     if (end.kind !== 'pod' || !end.isMeant) return undefined;
+    const over = this.#overHost.get(there);
+    if (over !== undefined) return this.#bridges.answeredByHost(over.passed, reversed(over.packet));
     const { way, target } = this.#walk;
     const pod = target.pod ?? (await this.#podCalled(end.object));
     const { address, port } = answerer(pod, target, endpoints);
@@ -423,6 +456,16 @@ function answerer(
   const same = own.find((one) => parseAddress(one)?.family === family) ?? address;
   return port === undefined ? { address: same } : { address: same, port };
 }
+
+/** The packet that answers it. */
+const reversed = ({ from, to, fromPort, toPort, ...packet }: Packet): Packet => ({
+  ...packet,
+  from: to,
+  to: from,
+  isAnswer: true,
+  ...(toPort === undefined ? {} : { fromPort: toPort }),
+  ...(fromPort === undefined ? {} : { toPort: fromPort }),
+});
 
 /** The address that the packet came to have on its way, if it is another one. */
 function translatedSource(hops: Leg['hops']): string | undefined {

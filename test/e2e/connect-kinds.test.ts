@@ -36,6 +36,10 @@ const TWINS: readonly Tenant[] = [
   { name: 'rerouted', topology: 'Layer3', number: 36, twinOf: 'routed' },
   { name: 'flattened', topology: 'Layer2', number: 37, twinOf: 'flat' },
 ];
+/** Members that nobody overlaps. */
+const LINKED = MEMBERS.map(({ name }) => name).filter((name) =>
+  TWINS.every(({ twinOf }) => twinOf !== name),
+);
 const TENANTS = [...MEMBERS, APART, ...TWINS];
 
 const originalOf = (tenant: Tenant): Tenant =>
@@ -323,6 +327,29 @@ describe.skipIf(whyNoLab !== undefined)(
       declare('connect.yaml', connect(['ClusterIPServiceNetwork'], { shares: 'true' }));
       await expect.poll(atServices, SOON).toEqual(expectedAtServices(isShared));
       expect(await podsAre(isOwn)).toEqual([]);
+    });
+
+    test('heddle explain follows such a way by the host, and the answer, and to another node as far as the tunnel', async () => {
+      const clients = ends.filter(({ pod }) => ['routed/client', 'flattened/client'].includes(pod));
+      const asked = clients.flatMap((from) =>
+        TENANTS.filter(({ name }) => name !== tenantOf(from.pod)).map(({ name }) => ({
+          from,
+          name,
+        })),
+      );
+      const wrong: string[] = [];
+      for (const { from, name } of asked) {
+        const asking = { from, destination: `svc/${name}/web`, port: 80, protocol: 'tcp' } as const;
+        const { verdict, report } = await said(lab.record, asking);
+        const server = ends.find(({ pod }) => pod === `${name}/server`);
+        const isLinked = [tenantOf(from.pod), name].every((one) => LINKED.includes(one));
+        const isWhole = server?.node === from.node || isLinked;
+        const isRight = isShared(tenantOf(from.pod), name)
+          ? report.passesHere === true && verdict === (isWhole ? 'reaches' : 'undecided')
+          : verdict !== 'reaches';
+        if (!isRight) wrong.push(`${from.pod} → ${name}: ${verdict}: ${report.why}`);
+      }
+      expect(wrong).toEqual([]);
     });
 
     test('policies of the client see the cluster IP of such a service', async () => {

@@ -403,6 +403,8 @@ spec:
           "Cannot connect networks 'blue/net' and 'yellow': overlapping pod subnets 10.20.4.0/24 detected.",
         ),
       ]);
+      const services = connect('a', '192.168.0.0/16').replace('PodNetwork', 'ServiceNetwork');
+      expect(warnings(blue, cluster('yellow', '10.20.4.0/24'), services)).toEqual([]);
       expect(
         warnings(
           blue,

@@ -307,6 +307,21 @@ test('networks that overlap are told so to both, who agreed', async () => {
   expect((await statusOf(store, 'b/to-a'))[1]).toBe(message);
 });
 
+test('networks that overlap share services, and no pods, where both agreed to that', async () => {
+  const store = new MemoryStore();
+  await using running = startManager(store, { tenantConnects: ALLOWED });
+  await apply(store, namespace('a'), namespace('b'));
+  await apply(store, layer3('a/net', '10.1.0.0/16'), layer3('b/net', '10.1.0.0/16'));
+  await apply(store, networkConnect('a/to-b', 'net', 'b/net', ['ServiceNetwork']));
+  await apply(store, networkConnect('b/to-a', 'net', 'a/net'));
+  await running.settled();
+  const [made] = await store.list(clusterNetworkConnects);
+  expect(made?.spec.connectivity).toEqual(['ServiceNetwork']);
+  expect(made?.metadata.annotations?.['k8s.ovn.org/network-connect-bridged']).toBe('[1,2]');
+  for (const key of ['a/to-b', 'b/to-a'])
+    expect((await statusOf(store, key))[1]).not.toContain('OverlappingNetworkSubnets');
+});
+
 test('the connection goes with a network, and comes back with it', async () => {
   const store = new MemoryStore();
   await using running = startManager(store, { tenantConnects: ALLOWED });

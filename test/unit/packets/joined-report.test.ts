@@ -32,6 +32,12 @@ describe('who is asked next', () => {
     expect(nextQuestions(sent)).toEqual([{ node: 'n2' }]);
   });
 
+  test('nobody of what the host has brought to another network: there it comes from a gateway router', () => {
+    expect(nextQuestions(report('n1', { ...tunnel, network: 'red_net', isByHost: true }))).toEqual(
+      [],
+    );
+  });
+
   test('of an address the node to which it goes', () => {
     expect(nextQuestions({ ...sent, destination: { address: '10.20.0.6' } })).toEqual([
       { node: 'n2' },

@@ -345,3 +345,29 @@ describe('what is not in OVN', () => {
     });
   });
 });
+
+test('what comes back to the network of the sender by the bridge, its pod gets', () => {
+  const returned: LegEnd = { kind: 'returned', port: 'patch-breth0_blue_net_n1-to-br-int' };
+  const asked = { ...meant, object: 'Service red/db', network: 'red_net', isPodAddress: false };
+  const by = (back: LegEnd) => judged([andBack(arrives(), back)], 'whole', sender, asked);
+  expect(by(returned)).toMatchObject({
+    verdict: 'reaches',
+    why: 'It arrives, and the answer comes back.',
+  });
+  expect(by(arrives('Pod blue/other', false)).verdict).toBe('does not reach');
+});
+
+test('what the host brings to another network goes to another node as from there, and is not decided', () => {
+  const end: LegEnd = { kind: 'node', node: 'n2', network: 'red_net', isByHost: true };
+  const { node: _, ...withoutNode } = {
+    ...meant,
+    object: 'Service red/db',
+    network: 'red_net',
+    isPodAddress: false,
+  };
+  const found = judged([there(end)], 'sends', sender, withoutNode);
+  expect(found).toMatchObject({ verdict: "can't be decided here", passesHere: true });
+  expect(found.why).toBe(
+    "This node brings it to network red_net, and sends it through the tunnel as from that network's gateway router; what node n2 makes of it is not asked.",
+  );
+});

@@ -313,9 +313,12 @@ export const FEATURES: readonly Feature[] = [
     ],
     byGivenGateway('packets', [GATEWAYS, 'pods of two nodes leave it with an EgressIP']),
   ),
-  egress('EgressIP for some destinations', 'api.md#for-some-destinations-alone', [
-    ['e2e/egress-classes.test', 'what is for the class leaves with its address'],
-  ]),
+  egress(
+    'EgressIP for some destinations',
+    'api.md#for-some-destinations-alone',
+    [['e2e/egress-classes.test', 'what is for the class leaves with its address']],
+    byGivenGateway('packets', [GATEWAYS, 'with an EgressIP for some destinations']),
+  ),
   egress('EgressService', 'api.md#egressservice', [
     ['e2e/egress-service.test', 'pods of the chosen node, and of others, leave with the address'],
   ]),

@@ -394,6 +394,33 @@ describe.skipIf(whyNoLab !== undefined)(
       await expect.poll(() => seenAs('alpha/one'), SOON).toEqual(NODE);
     });
 
+    test('with an EgressIP for some destinations what is for these leaves it with its address', async () => {
+      declare(
+        'egress-ip.yaml',
+        {
+          apiVersion: 'k8s.ovn.org/v1',
+          kind: 'EgressTrafficClass',
+          metadata: { name: 'outside', labels: { group: 'outside' } },
+          spec: { destinations: [{ cidr: `${OUTSIDE.v4}/32` }] },
+        },
+        {
+          apiVersion: 'k8s.ovn.org/v1',
+          kind: 'EgressIP',
+          metadata: { name: 'to-outside' },
+          spec: {
+            egressIPs: [EGRESS_ADDRESS],
+            namespaceSelector: { matchLabels: { leaves: 'alpha' } },
+            trafficSelector: { matchLabels: { group: 'outside' } },
+          },
+        },
+      );
+      for (const pod of ['alpha/one', 'alpha/four'])
+        await expect.poll(() => seenAs(pod), SOON).toEqual([EGRESS_ADDRESS, NODE[1]]);
+      withdraw('egress-ip.yaml');
+      for (const pod of ['alpha/one', 'alpha/four'])
+        await expect.poll(() => seenAs(pod), SOON).toEqual(NODE);
+    });
+
     test('without the annotation nothing of its gateway is left, and pods stay on it', async () => {
       const gateways = async (): Promise<readonly string[]> => [
         ...(await tenants.mentions('GR_alpha_out')),
@@ -496,8 +523,11 @@ describe.skipIf(whyNoLab !== undefined)(
       withdraw('alpha-pods.yaml');
       await expect
         .poll(async () => {
-          const { nads } = await readObjects(lab.record.name);
-          return nads.map(({ metadata }) => `${metadata.namespace}/${metadata.name}`).sort();
+          const { nads, networks } = await readObjects(lab.record.name);
+          const left = networks.filter(({ kind }) => kind === 'UserDefinedNetwork');
+          return [...nads, ...left]
+            .map(({ metadata }) => `${metadata.namespace}/${metadata.name}`)
+            .sort();
         }, SOON)
         .toEqual(['alpha/mesh', 'beta/mesh']);
       await tenants.settle();

@@ -17,6 +17,7 @@ import { NO_TRAFFIC_CLASS, type TrafficClass } from '../read/egress-traffic-clas
 import type { AttachmentTables } from './attachments.ts';
 import type { EgressIpTables } from './egress-ips.ts';
 import type { EgressServiceTables } from './egress-services.ts';
+import type { NetworkTables } from './networks.ts';
 import type { InterfaceKey, PodTables } from './pods.ts';
 import type { ModelProblem } from './problems.ts';
 import type { ZoneBasis } from './zone-basis.ts';
@@ -52,7 +53,12 @@ export type EgressClassTables = ReturnType<typeof egressClassTables>;
 const prefixes = (cidrs: readonly string[]) => cidrs.flatMap((cidr) => parsePrefix(cidr) ?? []);
 
 export function egressClassTables(
-  known: ZoneBasis & PodTables & AttachmentTables & EgressIpTables & EgressServiceTables,
+  known: ZoneBasis &
+    Pick<NetworkTables, 'leavesBy'> &
+    PodTables &
+    AttachmentTables &
+    EgressIpTables &
+    EgressServiceTables,
 ) {
   const { graph, recorder, egressIps } = known;
   const trafficClasses = new FactTable<[name: string], TrafficClass>('trafficClasses', recorder);
@@ -102,7 +108,7 @@ export function egressClassTables(
   function portOf(...key: InterfaceKey): EgressClassPort | undefined {
     const own = known.attachments.get(...key);
     const attachment = own ?? known.remoteAttachments.get(...key);
-    if (attachment?.role !== 'primary') return undefined;
+    if (attachment === undefined || !known.leavesBy(attachment)) return undefined;
     const { namespace, pod, network } = attachment;
     const names = known.classEgressOf(namespace, pod);
     if (names.length === 0) return undefined;

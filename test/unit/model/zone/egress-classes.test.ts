@@ -2,6 +2,7 @@
 import { expect, test } from 'vitest';
 import type { EgressIp } from '../../../../src/model/read/egress-ips.ts';
 import type { EgressClassTables } from '../../../../src/model/zone/egress-classes.ts';
+import { secondaryLayer3, secondaryPod } from '../../../support/zone/zone-variants.ts';
 import { bluePod, exampleZone, factsOf, type Zone } from '../../../support/zone/zones.ts';
 
 const egressIp = (name: string, changes: Partial<EgressIp> = {}): EgressIp => ({
@@ -44,6 +45,25 @@ test('a class that comes, changes or goes changes where to, and not whom', () =>
   facts.trafficClasses.put('a', { ...trafficClass('a', '192.0.2.0/24'), labels: {} });
   facts.refresh(0);
   expect(usesOf(facts)).toEqual([]);
+});
+
+test('a pod is served on its secondary network, too, where that has a gateway', () => {
+  const served = (secondaryGateway?: string) =>
+    usesOf(
+      factsOf({
+        ...zone,
+        networks: [
+          ...exampleZone.networks,
+          { ...secondaryLayer3, ...(secondaryGateway === undefined ? {} : { secondaryGateway }) },
+        ],
+        attachments: [bluePod, secondaryPod],
+      }),
+    );
+  expect(served('{}')).toEqual([
+    { egressIp: 'a', ...OWN },
+    { egressIp: 'a', addresses: ['10.80.0.5'] },
+  ]);
+  expect(served()).toEqual([{ egressIp: 'a', ...OWN }]);
 });
 
 test('disjoint ones serve a pod side by side; of overlapping ones the oldest has what all want', () => {

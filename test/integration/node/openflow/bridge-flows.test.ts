@@ -182,10 +182,15 @@ describe('flows of the external bridge', () => {
     await until('ports', async () => (await settled()).problems.length === 0);
     await vswitchd.kill();
     kept.units.want(undefined);
-    await until('the problem', async () => {
-      const { problems } = await settled();
-      return problems.some(({ kind, key }) => kind === 'refused' && key === BRIDGE);
-    });
+    // Where the end of its process was noticed before the write, a switch that starts anew is waited for.
+    await until(
+      'the problem',
+      async () => {
+        const { problems } = await settled();
+        return problems.some(({ kind, key }) => kind === 'refused' && key === BRIDGE);
+      },
+      { limit: 45_000 },
+    );
     await vswitchd.launch();
     await until('nothing to be wrong', async () => (await settled()).problems.length === 0);
   });

@@ -234,6 +234,8 @@ export interface ClusterSettings {
   readonly forwardsDns: boolean;
   /** Pods of primary networks that ask for it are told the addresses of their own networks by DNS. */
   readonly networkNames: boolean;
+  /** Secondary networks that ask for it have a gateway. */
+  readonly secondaryGateways: boolean;
   /** Namespaces of the default network whose pods reach services of primary networks that let them in. */
   readonly defaultAccess: readonly string[];
   /** Domain of the names of services and pods, as kubelets have it (`clusterDomain`). */

@@ -31,6 +31,7 @@ export const DEFAULT_SETTINGS: ClusterSettings = {
   dnsServers: 'kube-system/kube-dns',
   forwardsDns: true,
   networkNames: false,
+  secondaryGateways: false,
   defaultAccess: [],
   clusterDomain: 'cluster.local',
   hasVrfs: true,

@@ -520,6 +520,7 @@ function clusterSettings(read: Read, kernelPortRange = ''): ClusterSettings {
     dnsServers: read('dns-servers', dnsServers, defaults.dnsServers),
     forwardsDns: read('dns-forwarder', boolean, defaults.forwardsDns),
     networkNames: read('network-names', boolean, defaults.networkNames),
+    secondaryGateways: read('secondary-gateways', boolean, defaults.secondaryGateways),
     defaultAccess: read('default-network-access', namespaceNames, defaults.defaultAccess),
     clusterDomain: read('cluster-domain', domainName, defaults.clusterDomain),
     hasVrfs: read('host-vrfs', boolean, defaults.hasVrfs),

@@ -156,6 +156,13 @@ export const OPTIONS = [
     'false',
   ),
   option(
+    'secondary-gateways',
+    'cluster',
+    'true|false',
+    'secondary networks with the annotation k8s.ovn.org/secondary-gateway lead out of the cluster; NetworkPolicies and policies of administrators do not bind what leaves there',
+    'false',
+  ),
+  option(
     'default-network-access',
     'cluster',
     'LIST',

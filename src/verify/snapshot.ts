@@ -89,6 +89,8 @@ export interface Settings extends ClusterAddressing {
   readonly routingTables: number;
   /** Namespaces of the default network whose pods reach services of networks that let them in. */
   readonly defaultAccess: readonly string[];
+  /** Secondary networks that ask for it have a gateway. */
+  readonly secondaryGateways: boolean;
 }
 
 /** What a server says of a database when it is read. */

@@ -195,7 +195,10 @@ describe.skipIf(whyNoLab !== undefined)(
       lab = await testLab('e2e-secondary', { families: 'dual' });
       const address = ['address', 'add', `${OUTSIDE_ADDRESS}/24`, 'dev', 'eth0'];
       await outputInside(lab.record, ['ip', '-n', 'ext', ...address]);
-      tenants = new Tenants(lab.record, { folder, daemonArguments: ['--render-grace-period=2'] });
+      tenants = new Tenants(lab.record, {
+        folder,
+        daemonArguments: ['--render-grace-period=2', '--secondary-gateways=true'],
+      });
       await tenants.start();
       await serveOutward(lab.record);
       // No node tells of networks of pods that are on their way: a pod's come one after the other.

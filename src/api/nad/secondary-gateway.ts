@@ -33,6 +33,12 @@ export type SecondaryNetwork = Pick<
   | 'hasRouter'
 >;
 
+/** What it depends on of the cluster. */
+export interface GatewaySettings extends ClusterAddressing {
+  /** An administrator lets secondary networks have one: policies of namespaces and administrators do not bind what leaves there. */
+  readonly secondaryGateways: boolean;
+}
+
 /** What pods send out by a secondary network. */
 export interface SecondaryGateway {
   /** Destinations, in canonical form. */
@@ -52,7 +58,7 @@ const wrong = (value: unknown, why: string): Result<never> =>
 export function readSecondaryGateway(
   text: string,
   network: SecondaryNetwork,
-  settings: ClusterAddressing,
+  settings: GatewaySettings,
 ): Result<SecondaryGateway> {
   const why = whyNoGateway(network, settings);
   if (why !== undefined) return wrong(text, why);
@@ -73,7 +79,9 @@ export function readSecondaryGateway(
 }
 
 /** Why a network can't have one at all. */
-function whyNoGateway(network: SecondaryNetwork, settings: ClusterAddressing): string | undefined {
+function whyNoGateway(network: SecondaryNetwork, settings: GatewaySettings): string | undefined {
+  if (!settings.secondaryGateways)
+    return 'asks for a gateway, and secondary networks of this cluster have none: an administrator sets secondary-gateways to true, or remove the annotation';
   if (network.role !== 'secondary')
     return 'asks for what a primary network has anyway; remove the annotation';
   if (network.topology === 'localnet')
@@ -112,7 +120,7 @@ function routesOf(text: string): Result<readonly unknown[]> {
 function readRoute(
   value: unknown,
   network: SecondaryNetwork,
-  settings: ClusterAddressing,
+  settings: GatewaySettings,
 ): Result<string> {
   const address = typeof value === 'string' ? parseInterfaceAddress(value) : undefined;
   if (address === undefined)
@@ -152,7 +160,7 @@ const prefixes = ({ subnets }: Pick<SecondaryNetwork, 'subnets'>): readonly Pref
 export const isOptedIn = (
   texts: readonly (string | undefined)[],
   network: SecondaryNetwork,
-  settings: ClusterAddressing,
+  settings: GatewaySettings,
 ): boolean =>
   texts.length > 0 &&
   [...new Set(texts)].every(
@@ -163,7 +171,7 @@ export const isOptedIn = (
 export function nadGatewayProblem(
   text: string,
   network: SecondaryNetwork,
-  settings: ClusterAddressing,
+  settings: GatewaySettings,
   without: string | undefined,
 ): string | undefined {
   const read = readSecondaryGateway(text, network, settings);
@@ -176,7 +184,7 @@ export function nadGatewayProblem(
 /** Destinations for which pods of a NAD get routes; none where the NAD can't be read. */
 export function routesOfNad(
   { config, secondaryGateway }: { config: SecondaryNetwork; secondaryGateway?: string | undefined },
-  settings: ClusterAddressing,
+  settings: GatewaySettings,
 ): readonly string[] | undefined {
   if (secondaryGateway === undefined) return undefined;
   const read = readSecondaryGateway(secondaryGateway, config, settings);

@@ -44,6 +44,7 @@ export const testSettings: ClusterManagerSettings = {
     ...DEFAULT_SETTINGS,
     clusterSubnets: [{ cidr: '10.244.0.0/16', hostLength: 24 }],
     serviceSubnets: ['10.96.0.0/16'],
+    secondaryGateways: true,
   },
   limits: DEFAULT_LIMITS,
   leaseName: DEFAULT_LEASE_NAME,

@@ -13,6 +13,7 @@ export const SETTINGS: Settings = {
   mtu: 1400,
   routingTables: 10_000,
   defaultAccess: [],
+  secondaryGateways: true,
 };
 
 /** NAD `<namespace>/<name>` of a Layer3 network with that id. */

@@ -28,7 +28,7 @@ export const optionsOf = (folder: string): Record<string, string> =>
   Object.fromEntries(
     [
       ...readFileSync(join(folder, 'README.md'), 'utf8').matchAll(
-        /--(enable-[a-z-]+|network-names|tenant-connect-subnets|default-network-access)(?:=([\w./]+))?/g,
+        /--(enable-[a-z-]+|network-names|secondary-gateways|tenant-connect-subnets|default-network-access)(?:=([\w./]+))?/g,
       ),
     ].map(([, option = '', value = 'true']) => [option, value]),
   );

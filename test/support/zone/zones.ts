@@ -134,6 +134,7 @@ export const ipv4Settings: ClusterSettings = {
   dnsServers: 'kube-system/kube-dns',
   forwardsDns: true,
   networkNames: false,
+  secondaryGateways: true,
   defaultAccess: [],
   clusterDomain: 'cluster.local',
   hasVrfs: true,

@@ -76,6 +76,14 @@ describe('a gateway of a secondary network', () => {
     expect(read('{}', { topology: 'layer2', hasRouter: true })).toEqual([]);
   });
 
+  test('is none of any network without consent of an administrator', () => {
+    const off = { ...settings, secondaryGateways: false };
+    expect(isOptedIn(['{}'], routed, off)).toBe(false);
+    expect(nadGatewayProblem('{}', routed, off, undefined)).toContain(
+      'an administrator sets secondary-gateways to true',
+    );
+  });
+
   test('is in force when all NADs ask for one that it can have, whatever their routes', () => {
     const other = routesTo('203.0.113.0/24');
     expect(isOptedIn(['{}', other], routed, settings)).toBe(true);

@@ -24,7 +24,7 @@ describe('objects that are each valid', () => {
   const together = (...documents: string[]): { errors: string[]; warnings: string[] } => {
     const { errors, warnings } = checkTogether(
       parseManifest(documents.join('---'), 'net.yaml').documents,
-      DEFAULT_SETTINGS,
+      { ...DEFAULT_SETTINGS, secondaryGateways: true },
     );
     return { errors: errors.map(formatManifestError), warnings: warnings.map(formatManifestError) };
   };

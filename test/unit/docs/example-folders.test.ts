@@ -20,7 +20,7 @@ describe.each(folders.map((folder) => [basename(folder), folder]))('%s', (_name,
     const parsed = files.map((file) => parseManifest(readFileSync(file, 'utf8'), basename(file)));
     const together = checkTogether(
       parsed.flatMap(({ documents }) => documents),
-      DEFAULT_SETTINGS,
+      { ...DEFAULT_SETTINGS, secondaryGateways: true },
     );
     const found = [
       ...parsed.flatMap(({ errors }) => errors),

@@ -41,9 +41,7 @@ const LONG_INTEGRATION = [
 /** The installation on Kubernetes, which has the machine for itself. */
 const ALONE = 'test/e2e/kubernetes/install.test.ts';
 /** Labs of a run for CI that come after those on Kubernetes and in the virtual machine, so that these and the other labs end at the same time. */
-const AFTER_MACHINE = ['connects', 'egress-firewall', 'ipv6', 'topologies', 'verify'].map(
-  (name) => `test/e2e/${name}.test.ts`,
-);
+const AFTER_MACHINE = ['connects', 'egress-firewall'].map((name) => `test/e2e/${name}.test.ts`);
 /** What a run for a release has on the newest OVN, too: what becomes of rows, and what that costs. Conversions begin with the schemas of an older one. */
 const ON_NEWER_OVN = ['topology', 'verify', 'zone'].map((name) => `test/integration/${name}/`);
 const ON_OLDER_OVN = 'test/integration/zone/converted-databases.test.ts';

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { probe, type Probe } from '../../src/lab/connectivity.ts';
 import { outputInside } from '../../src/lab/exec.ts';
 import { OUTSIDE } from '../../src/lab/node-facts.ts';
+import { readObjects } from '../../src/lab/objects.ts';
 import { SERVER_PORT } from '../../src/lab/pods.ts';
 import {
   LIMIT,
@@ -63,6 +64,56 @@ const hostPort = (id: number): number => 31_080 + id;
 /** A pod on the default network. */
 const PLAIN = 'plain/web';
 
+/** Secondary networks with a way to the outside host, and their pods, which have everything else by the default network. */
+const WAYS_OUT = [
+  {
+    name: 'out',
+    spec: {
+      topology: 'Layer3',
+      layer3: {
+        role: 'Secondary',
+        subnets: [
+          { cidr: '10.74.0.0/16', hostSubnet: 24 },
+          { cidr: 'fd00:74::/48', hostSubnet: 64 },
+        ],
+      },
+    },
+  },
+  {
+    name: 'flat',
+    spec: {
+      topology: 'Layer2',
+      layer2: { role: 'Secondary', subnets: ['10.75.0.0/16', 'fd00:75::/64'] },
+    },
+  },
+] as const;
+const wayOut = ({ name, spec }: (typeof WAYS_OUT)[number]): readonly object[] => [
+  {
+    apiVersion: 'k8s.ovn.org/v1',
+    kind: 'UserDefinedNetwork',
+    metadata: {
+      namespace: 'plain',
+      name,
+      annotations: {
+        'k8s.ovn.org/secondary-gateway': JSON.stringify({
+          routes: [`${OUTSIDE.v4}/32`, `${OUTSIDE.v6}/128`],
+        }),
+      },
+    },
+    spec,
+  },
+  {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: {
+      namespace: 'plain',
+      name,
+      annotations: { 'k8s.v1.cni.cncf.io/networks': name },
+    },
+    spec: { nodeName: NODE, containers: [{ name: 'web', image: 'web' }] },
+  },
+];
+
 const OBJECTS = [
   ...TENANTS.flatMap(({ name, topology, cidrs, id }) => [
     namespace(name),
@@ -71,6 +122,7 @@ const OBJECTS = [
   ]),
   { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'plain' } },
   pod('plain', 'web', undefined, hostPort(0)),
+  ...WAYS_OUT.flatMap(wayOut),
 ];
 
 /** Of a service whose ports are those of nodes, too. */
@@ -79,7 +131,7 @@ const atNodePort = (nodePort: number): object => ({
   ports: PORTS.map((port) => ({ ...port, nodePort })),
 });
 
-const ARGUMENTS = ['--render=everywhere', '--gateway-mode=local'];
+const ARGUMENTS = ['--render=everywhere', '--gateway-mode=local', '--secondary-gateways=true'];
 
 const NOBODY = 'nobody';
 const SOON = { timeout: LIMIT, interval: 500 };
@@ -194,6 +246,27 @@ describe.skipIf(whyNoVirtualMachine !== undefined)(
         // On the bridge all of it is the host's.
         expect(new Set(known.get('64000')?.map(({ mark }) => mark))).toEqual(new Set(['2']));
       }
+    });
+
+    test('pods of secondary networks with a gateway reach it too, and the host knows each network by its own address', async () => {
+      const ways = WAYS_OUT.flatMap(({ name }) =>
+        [OUTSIDE.v4, OUTSIDE.v6].map((to, family) => ({
+          from: namespaceOf(`plain/${name}`),
+          to,
+          port: SERVER_PORT,
+          expected: `outside saw ${nodeAddresses(NODE)[family]}`,
+        })),
+      );
+      await prove(ways, { seesPeer: true });
+      const { nads } = await readObjects(lab.record.name);
+      const ids = WAYS_OUT.map(({ name }) =>
+        Number(
+          nads.find(({ metadata }) => metadata.namespace === 'plain' && metadata.name === name)
+            ?.metadata.annotations?.['k8s.ovn.org/network-id'],
+        ),
+      );
+      const sources = (await connections(0)).get('0')?.map(({ source }) => source);
+      expect(sources).toEqual(expect.arrayContaining(ids.map((id) => `169.254.0.${10 + 2 * id}`)));
     });
 
     test('pods of every network reach hosts at a second network card of their node and behind its static routes, as soon as it has them and as long', async () => {

@@ -109,10 +109,15 @@ export async function startHostTenants(
   let pods: Awaited<ReturnType<typeof readObjects>>['pods'] = [];
   const missing = (): string[] =>
     pods
-      .filter(
-        ({ metadata }) =>
-          metadata.annotations?.['k8s.ovn.org/pod-networks']?.includes('"primary"') !== true,
-      )
+      .filter(({ metadata: { namespace: own = '', annotations = {} } }) => {
+        const given = annotations['k8s.ovn.org/pod-networks'] ?? '';
+        const asked = (annotations['k8s.v1.cni.cncf.io/networks'] ?? '')
+          .split(', ')
+          .filter(Boolean);
+        return [`"primary"`, ...asked.map((name) => `"${own}/${name}"`)].some(
+          (entry) => !given.includes(entry),
+        );
+      })
       .map(({ metadata }) => `${metadata.namespace}/${metadata.name}`);
   await until(
     'pods with addresses on their networks',

@@ -1,5 +1,6 @@
 /** NADs as the cluster manager makes and mends them. Pure. */
 import { parsePrefix, type Family } from '../../allocators/addresses.ts';
+import { annotationOf } from '../../api/annotations/annotations.ts';
 import { NETWORK_FINALIZER } from '../../api/nad/nad.ts';
 import {
   formatTunnelKeys,
@@ -38,6 +39,19 @@ export const withIdentity = (
     annotations: { ...nad.metadata.annotations, ...identityAnnotations(network, identity) },
   },
 });
+
+/** A NAD with what its object asks for by an annotation; `value` undefined, as that can't be used: with what the existing one has of it. */
+export function withRequested(
+  nad: NetworkAttachmentDefinition,
+  annotation: string,
+  value: string | undefined,
+  existing: NetworkAttachmentDefinition | undefined,
+): NetworkAttachmentDefinition {
+  const kept = value ?? (existing && annotationOf(existing, annotation));
+  if (kept === undefined) return nad;
+  const annotations = { ...nad.metadata.annotations, [annotation]: kept };
+  return { ...nad, metadata: { ...nad.metadata, annotations } };
+}
 
 type Texts = Readonly<Record<string, string>>;
 

@@ -8,6 +8,7 @@ import type { NetworkAttachmentDefinition } from '../../api/types.ts';
 import type { Result } from '../../api/result.ts';
 import type { ClusterSettings } from '../../model/model.ts';
 import { readSecondaryGateway, type SecondaryGateway } from '../../api/nad/secondary-gateway.ts';
+import { withRequested } from './nads.ts';
 import type { StatedCondition } from '../../store/status-writer.ts';
 
 /** Whether a Layer2 network has room for a router: what it was made with it keeps, as long as it lives. `known`: the network, if there is one. */
@@ -48,13 +49,8 @@ export function withGateway(
 ): NetworkAttachmentDefinition {
   const read = requested(object, config, settings);
   if (read === undefined) return nad;
-  const text =
-    read.kind === 'value'
-      ? JSON.stringify(read.value)
-      : existing && annotationOf(existing, SECONDARY_GATEWAY);
-  if (text === undefined) return nad;
-  const annotations = { ...nad.metadata.annotations, [SECONDARY_GATEWAY]: text };
-  return { ...nad, metadata: { ...nad.metadata, annotations } };
+  const gateway = read.kind === 'value' ? JSON.stringify(read.value) : undefined;
+  return withRequested(nad, SECONDARY_GATEWAY, gateway, existing);
 }
 
 /** What is wrong with the gateway that an object asks for; undefined also for one whose network can't be made. `known`: the network, if there is one. */

@@ -7,6 +7,7 @@ import type { NetworkObject } from '../../api/nad/network-spec.ts';
 import type { NetworkAttachmentDefinition } from '../../api/types.ts';
 import type { ClusterSettings } from '../../model/model.ts';
 import { readServicePool } from '../../model/rules/service-pools.ts';
+import { withRequested } from './nads.ts';
 import type { StatedCondition } from '../../store/status-writer.ts';
 
 /**
@@ -23,15 +24,8 @@ export function withPool(
   const asked = annotationOf(object, SERVICE_POOL);
   if (asked === undefined) return nad;
   const read = readServicePool(asked, config, settings);
-  const pool =
-    read.kind === 'value'
-      ? read.value.join(', ')
-      : existing === undefined
-        ? undefined
-        : annotationOf(existing, SERVICE_POOL);
-  if (pool === undefined) return nad;
-  const annotations = { ...nad.metadata.annotations, [SERVICE_POOL]: pool };
-  return { ...nad, metadata: { ...nad.metadata, annotations } };
+  const pool = read.kind === 'value' ? read.value.join(', ') : undefined;
+  return withRequested(nad, SERVICE_POOL, pool, existing);
 }
 
 /** What is wrong with the pool that an object asks for; undefined also for one whose network can't be made. */

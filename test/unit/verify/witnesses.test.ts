@@ -2,11 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Snapshot } from '../../../src/verify/snapshot.ts';
 import { prove } from '../../../src/verify/verify.ts';
-import {
-  chosenWitnesses,
-  numbersFrom,
-  type Witness,
-} from '../../../src/verify/witnesses/choice.ts';
+import { chosenWitnesses, numbersFrom } from '../../../src/verify/witnesses/choice.ts';
 import {
   flowOf,
   microflowOf,
@@ -17,22 +13,10 @@ import { askWitnesses, type Tracers } from '../../../src/verify/witnesses/witnes
 import { connectedSnapshot } from '../../support/verify/connected-zone.ts';
 import { INTERFACES, openVswitchOf } from '../../support/verify/interfaces.ts';
 import { pod, snapshot } from '../../support/verify/small-zone.ts';
+import { V4 as witness } from '../../support/verify/test-witnesses.ts';
 
 const SNAPSHOT = snapshot();
 const PROOF = prove(SNAPSHOT);
-
-const witness: Witness = {
-  port: 'blue.net_blue_a',
-  datapath: 'blue_net_n1',
-  mac: '0a:58:0a:14:00:03',
-  address: '10.20.0.3',
-  network: 'blue_net',
-  toNetwork: 'green_net',
-  toAddress: '10.80.0.3',
-  toMac: '0a:58:0a:14:00:01',
-  fromPort: 61_000,
-  toPort: 80,
-};
 
 describe('packets that are asked about', () => {
   test('are the same for the same seed, and as many as asked for', () => {

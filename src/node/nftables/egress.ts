@@ -6,7 +6,13 @@ import type { CardExit } from '../../model/zone/egress-ips.ts';
 import type { ZoneFacts } from '../../model/zone/zone.ts';
 import { DEFAULT_NETWORK } from '../../model/read/networks.ts';
 import { clusterFamilies } from '../../model/rules/network-addresses.ts';
-import { ELSEWHERE, FORWARDED, SERVICE_PODS } from './management-port-forward.ts';
+import {
+  egressIpLinks,
+  egressServiceLinks,
+  ELSEWHERE,
+  FORWARDED,
+  SERVICE_PODS,
+} from './management-port-forward.ts';
 import { concatenated, ipWord, NftRows, quoted } from './nft-rows.ts';
 import { ofFamily } from './ruleset.ts';
 import { MARK_SECONDARY_EGRESS, MARK_TO_NODE_ADDRESS } from '../numbers.ts';
@@ -37,7 +43,7 @@ export const egressChains: Feature<ZoneFacts> = {
       source: 'reference/node.md §3.7, egress service',
     },
     'egress-service-sources': {
-      text: 'What they send leaves with that address or not at all, also what belongs to a connection from before.',
+      text: 'What they send leaves with that address or not at all, also what belongs to a connection from before, or to none.',
       source: 'reference/egress.md §4.3',
     },
     'egress-addresses': {
@@ -53,7 +59,7 @@ export const egressChains: Feature<ZoneFacts> = {
       source: 'reference/node.md §3.7, egress IP, host; reference/egress.md §1.10',
     },
     'egress-leaks': {
-      text: 'What was to leave by another network card with an egress address leaves with one or not at all, also what belongs to a connection that was translated otherwise before.',
+      text: 'What was to leave by another network card with an egress address leaves with one or not at all, also what belongs to a connection that was translated otherwise before, or to none.',
       source: 'reference/node.md §3.7, leak guard; reference/egress.md §1.13, G2',
     },
   },
@@ -78,7 +84,7 @@ export const egressChains: Feature<ZoneFacts> = {
         (family) => `${ipWord(family)} saddr @${ofFamily(SERVICE_NETWORKS, family)} masquerade`,
       ),
     );
-    buildServiceFilter(by('egress-service-sources'), families);
+    buildServiceFilter(by('egress-service-sources'), facts);
     if (!egressIp) return;
     const addresses = by('egress-addresses');
     addresses.chain(ADDRESSES);
@@ -113,7 +119,8 @@ export const egressChains: Feature<ZoneFacts> = {
 };
 
 /** By the connection it is known who sends, whatever address it has by now. */
-function buildServiceFilter(rows: NftRows, families: readonly Family[]): void {
+function buildServiceFilter(rows: NftRows, facts: ZoneFacts): void {
+  const families = clusterFamilies(facts.settings);
   rows.chain(SERVICE_FILTER);
   rows.rules(
     SERVICE_FILTER,
@@ -128,8 +135,19 @@ function buildServiceFilter(rows: NftRows, families: readonly Family[]): void {
         `ct direction original ${began} @${ofFamily(SERVICE_PODS, family)} drop`,
       ];
     }),
+    ...untranslated(families, (family) => egressServiceLinks(facts.settings, family)),
   );
 }
+
+/** What has such an address still: of a connection that nobody knows (an end of one that was forgotten), which no connection's address tells. */
+const untranslated = (
+  families: readonly Family[],
+  linksOf: (family: Family) => string | undefined,
+): readonly string[] =>
+  families.flatMap((family) => {
+    const links = linksOf(family);
+    return links === undefined ? [] : [`${ipWord(family)} saddr ${links} drop`];
+  });
 
 function buildLeaks(rows: NftRows, facts: ZoneFacts): void {
   const families = clusterFamilies(facts.settings);
@@ -145,6 +163,7 @@ function buildLeaks(rows: NftRows, facts: ZoneFacts): void {
       const ip = ipWord(family);
       return `ct original ${ip} saddr . oifname @${ofFamily(FORWARDED, family)} oifname . ${ip} saddr != @${ofFamily(LEFT_WITH, family)} drop`;
     }),
+    ...untranslated(families, (family) => egressIpLinks(facts.settings, family)),
   );
 }
 

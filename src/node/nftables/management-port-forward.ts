@@ -13,6 +13,7 @@ import { ONE } from '../../facts/keys.ts';
 import { feature, type Feature } from '../../desired/features.ts';
 import { networkObject } from '../../model/zone/failed-facts.ts';
 import { DEFAULT_NETWORK } from '../../model/read/networks.ts';
+import type { ClusterSettings } from '../../model/model.ts';
 import type { ZoneFacts } from '../../model/zone/zone.ts';
 import { isDefault } from '../../model/rules/names.ts';
 import { clusterFamilies, hasGateway } from '../../model/rules/network-addresses.ts';
@@ -43,8 +44,8 @@ const OWN = 'udn-forwarded';
 export const FORWARDED = 'egress-ip-forwarded';
 const own = (family: Family): string => ofFamily(OWN, family);
 
-/** Addresses by which the host knows what networks of users send out by it, `at` places up to `last`; undefined where the masquerade subnet has not all of them. */
-function egressLinks(
+/** `at` places from the first up to `last`; undefined where the masquerade subnet has not all of them. */
+function linksOf(
   subnet: string | undefined,
   at: typeof egressMasquerade,
   last: number,
@@ -56,6 +57,20 @@ function egressLinks(
   });
   return ends.length === 2 ? ends.join('-') : undefined;
 }
+
+/** Addresses by which the host knows what networks of users send out by network cards, each of one EgressIP: a range as nft writes it. */
+export const egressIpLinks = (
+  { masqueradeSubnets }: ClusterSettings,
+  family: Family,
+): string | undefined =>
+  linksOf(masqueradeSubnets[family], egressMasquerade, LAST_EGRESS_MARK - FIRST_EGRESS_MARK);
+
+/** The same of what they send out by routing tables, each of one EgressService. */
+export const egressServiceLinks = (
+  { masqueradeSubnets }: ClusterSettings,
+  family: Family,
+): string | undefined =>
+  linksOf(masqueradeSubnets[family], egressServiceMasquerade, EGRESS_SERVICE_SLOTS - 1);
 
 /** What matches packets from the host's port on the default network. */
 const FROM_DEFAULT = `iifname "${managementDevice(DEFAULT_NETWORK_ID)}"`;
@@ -176,8 +191,7 @@ export const managementPortForward: Feature<ZoneFacts> = {
       }
       add(cards, `${FROM_DEFAULT} meta mark ${MARK_SECONDARY_EGRESS} drop`);
       for (const family of families) {
-        const subnet = facts.settings.masqueradeSubnets[family];
-        const links = egressLinks(subnet, egressMasquerade, LAST_EGRESS_MARK - FIRST_EGRESS_MARK);
+        const links = egressIpLinks(facts.settings, family);
         const ip = ipWord(family);
         if (links !== undefined)
           add(
@@ -193,8 +207,7 @@ export const managementPortForward: Feature<ZoneFacts> = {
     for (const pods of leaving) add(services, `${FROM_DEFAULT} ${pods} accept`);
     const byTables = new NftRows(out, SETTINGS, 'egress-service-tables');
     for (const family of families) {
-      const subnet = facts.settings.masqueradeSubnets[family];
-      const links = egressLinks(subnet, egressServiceMasquerade, EGRESS_SERVICE_SLOTS - 1);
+      const links = egressServiceLinks(facts.settings, family);
       const ip = ipWord(family);
       if (links !== undefined)
         add(

@@ -13,7 +13,8 @@ import { systemClock } from '../../../src/store/clock.ts';
 import { KubernetesStore } from '../../../src/store/kubernetes/kubernetes-store.ts';
 import { command } from '../../support/run/heddle.ts';
 import { until } from '../../support/run/until.ts';
-import { freePort, startKubeApi, type KubeApi } from '../../support/cluster/kube-api.ts';
+import { startKubeApi, type KubeApi } from '../../support/cluster/kube-api.ts';
+import { freePort } from '../../support/run/free-port.ts';
 
 const started = await startKubeApi();
 if (typeof started === 'string')

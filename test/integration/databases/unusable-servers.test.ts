@@ -10,9 +10,9 @@ import { ConfigurationError } from '../../../src/process/configuration-error.ts'
 import { createLogger } from '../../../src/process/logger.ts';
 import { northboundTables } from '../../../src/zone/monitored-columns.ts';
 import { Authority, type Identity } from '../../support/run/certificates.ts';
-import { freePort } from '../../support/ovsdb/ovsdb-cluster.ts';
 import { OvsdbServer, SCHEMAS, temporaryFolder } from '../../support/ovsdb/ovsdb-server.ts';
 import { until } from '../../support/run/until.ts';
+import { freePort } from '../../support/run/free-port.ts';
 
 const folder = temporaryFolder();
 const foreign = temporaryFolder();

@@ -2,7 +2,6 @@
 import { execFile, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -10,6 +9,7 @@ import { parse, stringify } from 'yaml';
 import { Installation, type RunningCommand } from '../../support/run/heddle.ts';
 import { bound, ownFolder } from '../../support/run/left-behind.ts';
 import { OvsdbServer } from '../../support/ovsdb/ovsdb-server.ts';
+import { freePort } from '../../support/run/free-port.ts';
 
 const MONITORING = resolve(import.meta.dirname, '../../../deploy/monitoring');
 const EXAMPLE = join(import.meta.dirname, '../cli/fixtures/worked-example');
@@ -19,16 +19,6 @@ const run = promisify(execFile);
 const isThere = (program: string): boolean => spawnSync(program, ['--version']).status === 0;
 const missing = ['prometheus', 'promtool'].filter((program) => !isThere(program));
 const why = missing.length === 0 ? '' : ` (no ${missing.join(', ')}: apt-get install prometheus)`;
-
-/** One that nobody has at the moment. */
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  await once(server, 'close');
-  return typeof address === 'object' && address !== null ? address.port : 0;
-}
 
 /** What Grafana puts in the place of its variables. */
 const asked = (expr: string): string =>

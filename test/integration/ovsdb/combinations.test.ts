@@ -11,9 +11,9 @@ import {
 } from 'ovsdb-client-ts';
 import { Transaction } from 'ovsdb-client-ts/extras';
 import { parseJson } from 'ovsdb-client-ts/values';
-import { freePort } from '../../support/ovsdb/ovsdb-cluster.ts';
 import { OvsdbServer, runOvs, temporaryFolder } from '../../support/ovsdb/ovsdb-server.ts';
 import { until } from '../../support/run/until.ts';
+import { freePort } from '../../support/run/free-port.ts';
 
 /** Things that are tested one by one elsewhere, and here happen at the same time. */
 

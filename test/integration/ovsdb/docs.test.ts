@@ -8,8 +8,8 @@ import * as extras from 'ovsdb-client-ts/extras';
 import * as testing from 'ovsdb-client-ts/testing';
 import * as values from 'ovsdb-client-ts/values';
 import { Authority } from '../../support/run/certificates.ts';
-import { freePort } from '../../support/ovsdb/ovsdb-cluster.ts';
 import { OvsdbServer, SCHEMAS, temporaryFolder } from '../../support/ovsdb/ovsdb-server.ts';
+import { freePort } from '../../support/run/free-port.ts';
 
 /**
  * The examples of the package's README as a reader has them: each block is a program of its own, type-checked and run by Node. `// → text` behind

@@ -5,9 +5,9 @@ import { resolve } from 'node:path';
 import { expect, test } from 'vitest';
 import { Authority } from '../../support/run/certificates.ts';
 import { bound } from '../../support/run/left-behind.ts';
-import { freePort } from '../../support/ovsdb/ovsdb-cluster.ts';
 import { OvsdbServer, temporaryFolder } from '../../support/ovsdb/ovsdb-server.ts';
 import { until } from '../../support/run/until.ts';
+import { freePort } from '../../support/run/free-port.ts';
 
 /** A program whose only occupation is a client ends by itself, soon after it has closed that, whatever the server does. */
 

@@ -6,9 +6,9 @@ import { createServer } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { OvsdbClient, type TlsOptions } from 'ovsdb-client-ts';
 import { Authority, type Identity } from '../../support/run/certificates.ts';
-import { freePort } from '../../support/ovsdb/ovsdb-cluster.ts';
 import { OvsdbServer, runOvs, temporaryFolder } from '../../support/ovsdb/ovsdb-server.ts';
 import { until } from '../../support/run/until.ts';
+import { freePort } from '../../support/run/free-port.ts';
 
 const soon = (): AbortSignal => AbortSignal.timeout(15_000);
 

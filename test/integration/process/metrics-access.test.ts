@@ -2,7 +2,6 @@
 import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { chmod, rm, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -23,6 +22,7 @@ import { KubernetesClient } from '../../../src/store/kubernetes/kubernetes-clien
 import { StoreError } from '../../../src/store/store.ts';
 import { bound, ownFolder } from '../../support/run/left-behind.ts';
 import { until } from '../../support/run/until.ts';
+import { freePort } from '../../support/run/free-port.ts';
 
 const { HEDDLE_KUBERNETES: source = '' } = process.env;
 if (source === '')
@@ -40,14 +40,6 @@ const BINDINGS: ResourceKind = {
   kind: 'ClusterRoleBinding',
   plural: 'clusterrolebindings',
 };
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  return typeof address === 'object' && address !== null ? address.port : 0;
-}
 
 describe.skipIf(source === '')('a real API server judges tokens', () => {
   const folder = ownFolder('heddle-reviews');

@@ -3,7 +3,6 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { cp, readFile, rm, writeFile } from 'node:fs/promises';
 import { request } from 'node:https';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { kubeconfigText } from '../../../src/lab/kubernetes/kubeconfig.ts';
 import {
@@ -17,6 +16,7 @@ import { kubeconfigConnection } from '../../../src/store/kubernetes/kubeconfig.t
 import type { KubernetesConnection } from '../../../src/store/kubernetes/kubernetes-connection.ts';
 import { ownFolder } from '../run/left-behind.ts';
 import { errorCodes, until, type Waiting } from '../run/until.ts';
+import { freePort } from '../run/free-port.ts';
 
 const START_LIMIT = 60_000;
 
@@ -64,17 +64,6 @@ async function programs(): Promise<{ etcd: string; server: string } | string> {
     if (!(error instanceof LabError)) throw error;
     return error.message;
   }
-}
-
-/** A port of loopback that nobody listens at. */
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  await once(server, 'close');
-  if (address === null || typeof address === 'string') throw new Error('no port');
-  return address.port;
 }
 
 /** A server that is starting: nobody listens yet, or its certificate is not written. */

@@ -137,7 +137,7 @@ export interface Streamed {
   readonly datagrams: number;
   readonly lostDatagrams: number;
   readonly echoes: number;
-  /** Echo requests without a reply, but for those that were under way at the end. */
+  /** Echo requests without a reply since the first that had one, but for those that were under way at the end. */
   readonly lost: number;
 }
 
@@ -171,6 +171,7 @@ export async function whileStreaming(
     runInside(lab, python(to, SERVER, port, `server-${id}`)),
   );
   const silent = new Set(streams);
+  const unheard = new Set(streams.filter(({ isPinged }) => isPinged !== false));
   const clients = streams.map((stream) => {
     const to = [stream.address, String(stream.port ?? STREAM_PORT)];
     const kinds = ['kept'];
@@ -180,16 +181,21 @@ export async function whileStreaming(
       onStdout: () => silent.delete(stream),
     });
   });
-  const pings = streams.map(async ({ from, address, isPinged }) =>
-    isPinged === false
-      ? undefined
-      : runInside(lab, [...command(from), ...'ping -n -i 0.02 -w 300'.split(' '), address]),
+  const pings = streams.map(async (stream) =>
+    unheard.has(stream)
+      ? runInside(
+          lab,
+          [...command(stream.from), ...'ping -n -i 0.02 -w 300'.split(' '), stream.address],
+          { onStdout: (text) => isReply(text) && unheard.delete(stream) },
+        )
+      : undefined,
   );
   const allAnswered = (): Promise<void> =>
-    until('answers on every way', () => silent.size === 0, {
+    until('answers on every way', () => silent.size + unheard.size === 0, {
       limit: 60_000,
       pause: 100,
-      output: () => [...silent].map(({ from, address }) => `${from} to ${address}`).join('\n'),
+      output: () =>
+        [...silent, ...unheard].map(({ from, address }) => `${from} to ${address}`).join('\n'),
     });
   try {
     await allAnswered();
@@ -216,14 +222,20 @@ export async function whileStreaming(
 /** Echo requests of half a second: more are not under way at the end, however busy the machine is. */
 const UNDER_WAY = 25;
 
+const isReply = (text: string): boolean => text.includes('bytes from ');
+
+/** From the first one on that was answered. */
 function echoesOf(output: string): Pick<Streamed, 'echoes' | 'lost'> {
   const replied = new Set(
     [...output.matchAll(/bytes from [^\n]*icmp_seq=(\d+)/g)].map(([, seq]) => Number(seq)),
   );
   const sent = Number(/(\d+) packets transmitted/.exec(output)?.[1] ?? 0);
-  const last = Math.max(0, ...replied);
+  const [first, last] = [Math.min(...replied), Math.max(...replied)];
   return {
     echoes: replied.size,
-    lost: last - replied.size + Math.max(0, sent - last - UNDER_WAY),
+    lost:
+      replied.size === 0
+        ? sent
+        : last - first + 1 - replied.size + Math.max(0, sent - last - UNDER_WAY),
   };
 }

@@ -7,6 +7,7 @@ import { outputInside } from '../../../src/lab/exec.ts';
 import { OUTSIDE } from '../../../src/lab/node-facts.ts';
 import { serveOutward } from '../../../src/lab/outward.ts';
 import { SERVER_PORT } from '../../../src/lab/pods.ts';
+import { sendEnds } from './forgotten-connections.ts';
 import { addCards, labelNodes, ON_CARD, statusText } from './egress-nodes.ts';
 import { KeptStreams } from './kept-streams.ts';
 import { stopDaemon } from './lab-daemons.ts';
@@ -108,6 +109,14 @@ export function describeEgressIps({ mode, spaces, kind }: EgressIpCase): void {
       const listed = await inOutside('nft', 'list', 'set', 'inet', 'seen', 'others');
       return [...listed.matchAll(/([\d.]+) counter packets \d+/g)].map(([text]) => text);
     };
+    /** Connections that were forgotten as an address moved end later. */
+    const sendEndsOf = (pods: readonly Endpoint[], family: Family): Promise<void> =>
+      sendEnds(
+        lab.record,
+        pods.map(({ namespace }) => namespace),
+        [OUTSIDE[family]],
+        SERVER_PORT,
+      );
     const status = (): Promise<string> => statusText(lab.record);
 
     beforeAll(async () => {
@@ -261,6 +270,7 @@ export function describeEgressIps({ mode, spaces, kind }: EgressIpCase): void {
         };
         await expect.poll(at, SOON).toBe(node);
         await expect.poll(ask, SOON).toEqual(served.map(() => EGRESS.v4));
+        await sendEndsOf(served, 'v4');
       }
       expect(await wrong()).toEqual([]);
     });
@@ -320,10 +330,12 @@ export function describeEgressIps({ mode, spaces, kind }: EgressIpCase): void {
       };
       await expect.poll(holders, SOON).toBe('n1');
       await expect.poll(() => seen(), SOON).toEqual(byCard('v4'));
+      await sendEndsOf(ends, 'v4');
       // Afterwards nothing has an address of this family, and pods leave as their nodes.
       expect(await wrongByCard('ip')).toEqual([]);
       writeFileSync(file(), manifestsText([egressIp(ON_CARD.v6)]));
       await expect.poll(() => seen(['v6']), SOON).toEqual(byCard('v6'));
+      await sendEndsOf(ends, 'v6');
       expect(await wrongByCard('ip6')).toEqual([]);
     });
 

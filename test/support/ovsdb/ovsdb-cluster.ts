@@ -1,18 +1,7 @@
-import { once } from 'node:events';
-import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { NORTHBOUND_SCHEMA, OvsdbServer, runOvs, temporaryFolder } from './ovsdb-server.ts';
 import { until } from '../run/until.ts';
-
-/** A TCP port that nobody uses now. */
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
-}
+import { freePort } from '../run/free-port.ts';
 
 /** Three ovsdb-servers that form one RAFT cluster. `await using` it. */
 export class OvsdbCluster implements AsyncDisposable {

@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { connect, type ClientHttp2Session } from 'node:http2';
-import { connect as connectTcp, createServer, type AddressInfo } from 'node:net';
+import { connect as connectTcp, createServer } from 'node:net';
 import { setTimeout as timeout } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { egressProbing } from '../../../src/process/egress-probing.ts';
@@ -11,20 +11,9 @@ import {
   serveGrpcHealth,
   type HealthQuestion,
 } from '../../../src/process/grpc-health.ts';
+import { freePort } from '../../support/run/free-port.ts';
 
 const HOST = '127.0.0.1';
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => {
-    server.listen(0, HOST, resolve);
-  });
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => {
-    server.close(resolve);
-  });
-  return port;
-}
 
 /** What a client of gRPC gets for a message of a method. */
 async function call(

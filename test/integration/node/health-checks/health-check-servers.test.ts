@@ -1,10 +1,11 @@
 import { once } from 'node:events';
-import { connect, createServer, type AddressInfo, type Server } from 'node:net';
+import { connect, createServer, type Server } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { DesiredRow } from '../../../../src/desired/rows.ts';
 import { HealthCheckServers } from '../../../../src/node/health-checks/health-check-servers.ts';
 import type { HostProblem } from '../../../../src/node/reconcile/host-plan.ts';
 import { HEALTH_CHECKS } from '../../../../src/node/health-checks/health-checks.ts';
+import { freePort } from '../../../support/run/free-port.ts';
 
 const owner = (id: string, order = 0) => ({ id, rank: 0, order, rowsIn: () => [] });
 const check = (port: number, name: string, localEndpoints: number): DesiredRow => ({
@@ -17,14 +18,6 @@ const check = (port: number, name: string, localEndpoints: number): DesiredRow =
   object: `Service shop/${name}`,
 });
 
-/** A port that nobody has, as long as nobody takes it. */
-async function freePort(): Promise<number> {
-  const server = await listening(0);
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
-}
 async function listening(port: number): Promise<Server> {
   const server = createServer();
   server.listen(port);

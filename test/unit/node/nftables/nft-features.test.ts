@@ -112,6 +112,8 @@ test('egress services and egress addresses find their chains and maps (reference
         `ct direction original ct original ${ip} saddr ${set('pods')} drop`,
       ];
     }),
+    'ip saddr 169.254.58.152-169.254.122.151 drop',
+    'ip6 saddr fd69::3a98-fd69::7a97 drop',
   ]);
   expect(chain('egress-ip-snat')).toEqual([
     'snat ip to ip saddr . oifname map @egress-ip-snat-v4',
@@ -122,6 +124,8 @@ test('egress services and egress addresses find their chains and maps (reference
     'ip6 saddr fd00:10:244::/48 meta mark 1009 drop',
     'ct original ip saddr . oifname @egress-ip-forwarded-v4 oifname . ip saddr != @egress-ip-addresses-v4 drop',
     'ct original ip6 saddr . oifname @egress-ip-forwarded-v6 oifname . ip6 saddr != @egress-ip-addresses-v6 drop',
+    'ip saddr 169.254.39.16-169.254.58.151 drop',
+    'ip6 saddr fd69::2710-fd69::3a97 drop',
   ]);
   expect(chain('egress-ip-input')).toEqual([
     'ct direction original ip daddr @egress-ip-here-v4 drop',

@@ -110,11 +110,12 @@ interface FlushOptions {
   readonly only?: (change: PlannedChange) => boolean;
 }
 
-const isRuleThatGoes = ({ table, action, key }: PlannedChange): boolean =>
-  table === 'rule' &&
-  action === 'remove' &&
-  // Without it what an EgressService sends would leave by the host's own routes, with the load balancer's address, until nftables stops it.
-  !key.includes(`priority ${RULE_EGRESS_SERVICE} `);
+/**
+ * Without the rule of an EgressService what that sends would leave by the host's own routes, with the load balancer's address, where nftables lets it:
+ * it comes before that, and goes after it. Other rules go before what isolates their networks, and come after it.
+ */
+const isRuleBeforeNft = ({ table, action, key }: PlannedChange): boolean =>
+  table === 'rule' && key.includes(`priority ${RULE_EGRESS_SERVICE} `) === (action !== 'remove');
 
 /** It goes after the address. */
 const isFenceThatComes = (change: PlannedChange): boolean =>
@@ -202,7 +203,7 @@ export class HostController implements AsyncDisposable {
 
   /**
    * Makes what differs as it should be. Returns why not everything could be tried, if so. Isolation comes before what it isolates, and goes
-   * after the rules by which that finds its way; what leads to a port goes before the port, and comes when Open vSwitch has made its device. An egress address
+   * after the rules by which that finds its way (those of EgressServices the other way round); what leads to a port goes before the port, and comes when Open vSwitch has made its device. An egress address
    * comes after what fences it.
    */
   async flush(
@@ -216,7 +217,7 @@ export class HostController implements AsyncDisposable {
       how: FlushOptions = {},
     ): Promise<string | undefined> => this.#flushDriver(driver, mayBeWanted, signal, how);
     const results = [
-      await flush(nft, { first: () => flush(linux, { only: isRuleThatGoes }) }),
+      await flush(nft, { first: () => flush(linux, { only: isRuleBeforeNft }) }),
       await flush(linux, {
         async first() {
           // Without Open vSwitch there is nothing that would answer for an address.

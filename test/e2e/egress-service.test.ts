@@ -7,6 +7,7 @@ import { outputInside } from '../../src/lab/exec.ts';
 import { OUTSIDE } from '../../src/lab/node-facts.ts';
 import { serveOutward } from '../../src/lab/outward.ts';
 import { SERVER_PORT } from '../../src/lab/pods.ts';
+import { sendEnds } from '../support/lab/forgotten-connections.ts';
 import {
   addCards,
   cutHealth,
@@ -184,6 +185,14 @@ describe.skipIf(whyNoLab !== undefined).each(CASES)(
     };
     /** Those that came with another address than those of services. */
     const wrong = (): Promise<number> => counted('seen');
+    /** Connections that were forgotten as the node moved end later. */
+    const sendEndsOf = (pods: readonly Endpoint[]): Promise<void> =>
+      sendEnds(
+        lab.record,
+        pods.map(({ namespace }) => namespace),
+        Object.values(OUTSIDE),
+        SERVER_PORT,
+      );
     const status = (): Promise<string> => statusText(lab.record);
 
     beforeAll(async () => {
@@ -252,6 +261,7 @@ describe.skipIf(whyNoLab !== undefined).each(CASES)(
         await expect
           .poll(() => seen(FAMILIES, served), SOON)
           .toEqual(expected('service', FAMILIES, served));
+        await sendEndsOf(served);
       }
       expect(await wrong()).toBe(0);
     });
@@ -337,6 +347,7 @@ describe.skipIf(whyNoLab !== undefined).each(CASES)(
             .toEqual(expected('service', FAMILIES, served));
           // From the moment when it is in force.
           if (node === 'n1') await countOthers();
+          await sendEndsOf(served);
         }
         expect(await wrong()).toBe(0);
         expect(await byOthers()).toBe(0);

@@ -24,6 +24,7 @@ import { NetworkNamespace, whyNoNamespace } from '../../support/host/network-nam
 import { nftIn, runNft } from '../../support/host/nft-program.ts';
 import { OvsdbServer, runOvs, SCHEMAS } from '../../support/ovsdb/ovsdb-server.ts';
 import { until } from '../../support/run/until.ts';
+import { egressServiceZone } from '../../support/zone/egress-services.ts';
 import {
   blue,
   bluePodDefault,
@@ -371,6 +372,30 @@ describe.skipIf(whyNoNamespace !== undefined)('the host of a node', () => {
     expect(led()).toBe(false);
     // Rules; what nftables had for them; everything else.
     expect(changes.map(({ database: name }) => name)).toEqual(['Linux', 'nftables', 'Linux']);
+  });
+
+  test("what leads an EgressService's pods into its routing table comes before what lets them leave, and goes after it", async () => {
+    await vsctl('init');
+    const { egressServices: _none, ...others } = egressServiceZone({ table: 1200 });
+    const facts = factsOf({ ...others, networks: [defaultNetwork] });
+    const [own] = egressServiceZone({ table: 1200 }).egressServices ?? [];
+    if (own === undefined) throw new Error('no EgressService');
+    const engine = build(facts);
+    await settled();
+    const led = (): boolean => /^5000:.*lookup 1200/m.test(namespace.ip('rule show'));
+    expect(led()).toBe(false);
+    changes = [];
+    facts.egressServices.put([own.namespace, own.name], own);
+    engine.build();
+    await settled();
+    expect(led()).toBe(true);
+    expect(changes.map(({ database: name }) => name)).toEqual(['Linux', 'nftables']);
+    changes = [];
+    facts.egressServices.delete([own.namespace, own.name]);
+    engine.build();
+    await settled();
+    expect(led()).toBe(false);
+    expect(changes.map(({ database: name }) => name)).toEqual(['nftables', 'Linux']);
   });
 
   test('is kept by one process at a time', async () => {

@@ -1,68 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import type { DesiredRow } from '../../../../src/desired/rows.ts';
-import type { EgressServiceFacts } from '../../../../src/model/read/egress-services.ts';
 import { egressServiceMark } from '../../../../src/model/rules/egress-service-mark.ts';
 import { hostUnits } from '../../../support/host/host-units.ts';
-import { service, withServices } from '../../../support/zone/services.ts';
-import {
-  bluePod,
-  bluePodDefault,
-  exampleZone,
-  inLocalMode,
-  type Zone,
-} from '../../../support/zone/zones.ts';
+import { egressServiceZone } from '../../../support/zone/egress-services.ts';
+import { inLocalMode, type Zone } from '../../../support/zone/zones.ts';
 
-const own = {
-  ...bluePodDefault,
-  namespace: 'default',
-  pod: 'web',
-  role: 'primary',
-} as const;
-const far = {
-  ...own,
-  pod: 'far',
-  node: 'ovn-worker2',
-  addresses: ['10.244.1.5/24'],
-  macAddress: '0a:58:0a:f4:01:05',
-};
-
-function zoneWith(
-  changes: Partial<EgressServiceFacts>,
-  spec: object = {},
-  namespace = 'default',
-): Zone {
-  const key = `${namespace}/lb`;
-  const lb = service(
-    key,
-    { type: 'LoadBalancer', clusterIPs: ['10.96.3.3'], ...spec },
-    { loadBalancer: { ingress: [{ ip: '172.18.0.239' }, { ip: '172.18.0.240' }] } },
-  );
-  return {
-    ...withServices(exampleZone, lb),
-    selectors: { [key]: { app: 'web' } },
-    attachments: namespace === 'blue' ? [bluePod] : [own],
-    remoteAttachments: namespace === 'blue' ? [] : [far],
-    pods: (namespace === 'blue' ? [bluePod] : [own, far]).map(({ pod, node }) => ({
-      namespace,
-      name: pod,
-      node,
-      labels: { app: 'web' },
-      namedPorts: [],
-    })),
-    egressServices: [
-      {
-        key,
-        namespace,
-        name: 'lb',
-        created: '',
-        isByNetwork: false,
-        host: 'ovn-worker',
-        isHere: true,
-        ...changes,
-      },
-    ],
-  };
-}
 const rowsOf = (zone: Zone): readonly DesiredRow[] =>
   hostUnits(zone)
     .flatMap(({ rows }) => rows)
@@ -81,7 +23,7 @@ const rulesOf = (zone: Zone): readonly string[] =>
     .toSorted();
 
 test('pods of all nodes leave the chosen one with the last address of the load balancer (reference/node.md §3.7)', () => {
-  const zone = zoneWith({});
+  const zone = egressServiceZone({});
   expect(elementsOf(zone)).toEqual([
     'egress-service-pods-v4 10.244.0.3',
     'egress-service-pods-v4 10.244.1.5',
@@ -95,20 +37,20 @@ test('pods of all nodes leave the chosen one with the last address of the load b
 
 test('by the other node, or by none, nothing of them leaves here', () => {
   for (const host of ['ovn-worker2', ''])
-    expect(rowsOf(zoneWith({ host, isHere: false }))).toEqual([]);
+    expect(rowsOf(egressServiceZone({ host, isHere: false }))).toEqual([]);
 });
 
 test('in local gateway mode pods of this node that leave elsewhere, or nowhere, are kept from leaving as the node', () => {
   for (const host of ['ovn-worker2', ''])
-    expect(elementsOf(inLocalMode(zoneWith({ host, isHere: false })))).toEqual([
+    expect(elementsOf(inLocalMode(egressServiceZone({ host, isHere: false })))).toEqual([
       'egress-elsewhere-v4 10.244.0.3',
     ]);
-  const here = elementsOf(inLocalMode(zoneWith({})));
+  const here = elementsOf(inLocalMode(egressServiceZone({})));
   expect(here.filter((element) => element.startsWith('egress-elsewhere'))).toEqual([]);
 });
 
 test('by its network each node lets its own pods leave, with no address of the service', () => {
-  expect(elementsOf(zoneWith({ isByNetwork: true, host: 'ALL', isHere: false }))).toEqual([
+  expect(elementsOf(egressServiceZone({ isByNetwork: true, host: 'ALL', isHere: false }))).toEqual([
     'egress-service-networks-v4 10.244.0.3',
     'egress-service-pods-v4 10.244.0.3',
   ]);
@@ -120,18 +62,18 @@ test('what they send, and what the service answers, is led into its routing tabl
     'inet priority 5000 from 10.244.1.5/32 lookup 1200',
     'inet priority 5000 from 10.96.3.3/32 lookup 1200',
   ];
-  expect(rulesOf(zoneWith({ table: 1200 }))).toEqual(common);
+  expect(rulesOf(egressServiceZone({ table: 1200 }))).toEqual(common);
   const local = {
     externalTrafficPolicy: 'Local',
     ports: [{ port: 80, nodePort: 30_080 }],
   };
-  expect(rulesOf(zoneWith({ table: 1200 }, local))).toEqual(
+  expect(rulesOf(egressServiceZone({ table: 1200 }, local))).toEqual(
     [...common, 'inet priority 5000 from 169.254.0.3/32 sport 30080 lookup 1200'].toSorted(),
   );
 });
 
 test("a table of a tenant's network is refused by name, and nothing leaves", () => {
-  const zone = zoneWith({ table: 10_002 });
+  const zone = egressServiceZone({ table: 10_002 });
   expect(rowsOf(zone)).toEqual([]);
   expect(JSON.stringify(hostUnits(zone).flatMap(({ problems }) => problems))).toContain(
     'spec.network: 10002 is, or may become, the routing table of a network of Heddle',
@@ -153,7 +95,7 @@ describe('on a primary network', () => {
     ['shared', (zone: Zone) => zone],
     ['local', inLocalMode],
   ])('what a routing table leads is known by one address, in %s gateway mode', (_mode, inMode) => {
-    const zone = inMode(zoneWith({ table: 1200 }, {}, 'blue'));
+    const zone = inMode(egressServiceZone({ table: 1200 }, {}, 'blue'));
     expect(elementsOf(zone)).toEqual([
       `egress-service-pods-v4 ${LINK}`,
       `egress-service-snat-v4 ${LINK} 172.18.0.240`,
@@ -170,7 +112,7 @@ describe('on a primary network', () => {
   });
 
   test('by its network it leaves with the address of the device', () => {
-    const zone = zoneWith(
+    const zone = egressServiceZone(
       { table: 1200, isByNetwork: true, host: 'ALL', isHere: false },
       {},
       'blue',
@@ -184,14 +126,14 @@ describe('on a primary network', () => {
 
   test('by another node, or without a table, the host has nothing of it', () => {
     for (const changes of [{ table: 1200, host: 'ovn-worker2', isHere: false }, {}]) {
-      const zone = zoneWith(changes, {}, 'blue');
+      const zone = egressServiceZone(changes, {}, 'blue');
       expect([...elementsOf(zone), ...rulesOf(zone)]).toEqual([]);
       expect(linkRows(zone).join('\n')).not.toContain(LINK);
     }
   });
 
   test("by a tenant's table the host lets nothing of it pass", () => {
-    const zone = zoneWith({ table: 10_002 }, {}, 'blue');
+    const zone = egressServiceZone({ table: 10_002 }, {}, 'blue');
     expect([...elementsOf(zone), ...rulesOf(zone)]).toEqual([]);
   });
 });

@@ -15,6 +15,7 @@ import type {
 import type { ManifestDocument } from '../api/validation/manifest.ts';
 import {
   checkConnect,
+  connectWays,
   rangesOf,
   selectNetworks,
   type AcceptedConnect,
@@ -84,11 +85,14 @@ export function previewConnects(
       settings,
       nodes: [],
       isServing: false,
+      linkedIds: new Set<number>(),
       opensPods: pods,
     };
     const problem = checkConnect(check);
-    if (problem === undefined)
-      accepted.push({ name, ranges, networkIds: new Set(networks.map(({ id }) => id)) });
+    if (problem === undefined) {
+      const { linked } = pods ? { linked: networks } : connectWays(check);
+      accepted.push({ name, ranges, networks: linked, isOlder: true });
+    }
     if (!documents.includes(document)) return [];
     return [
       {

@@ -28,6 +28,7 @@ import {
   connectWays,
   rangesOf,
   selectNetworks,
+  type AcceptedConnect,
   type ConnectableNetwork,
   type ConnectProblem,
 } from './connect-selection.ts';
@@ -37,7 +38,7 @@ import type { ClusterInformers } from '../informers.ts';
 import { familiesOf } from '../networks/nads.ts';
 import { hostNetworksOf } from '../nodes/host-networks.ts';
 import type { NetworkRegistry } from '../networks/network-registry.ts';
-import { oldestFirst } from '../../api/order.ts';
+import { compareAge, oldestFirst } from '../../api/order.ts';
 import type { Log } from '../../store/log.ts';
 import type { ClusterManagerSettings } from '../settings.ts';
 import type { AbsentDaemon } from '../nodes/node-heartbeats.ts';
@@ -72,7 +73,7 @@ const acceptedWith = (bridged: number): StatedCondition =>
     ? ACCEPTED
     : {
         ...ACCEPTED,
-        message: `${ACCEPTED.message}; pod subnets overlap: ${bridged} networks share services over the external bridge of each node`,
+        message: `${ACCEPTED.message}; pod subnets overlap: ${bridged === 1 ? '1 network shares' : `${bridged} networks share`} services over the external bridge of each node`,
       };
 
 export class ConnectController {
@@ -212,13 +213,8 @@ export class ConnectController {
     );
     this.#bridged.set(name, bridged);
     const { pods: opensPods } = connectivityOf(connect);
-    const others = [...this.#allocations]
-      .filter(([other, { isEmpty }]) => other !== name && !isEmpty)
-      .map(([other, held]) => ({
-        name: other,
-        ranges: held.ranges,
-        networkIds: held.networkIds(),
-      }));
+    const linkedIds = allocations.networkIds();
+    const others = this.#othersOf(connect, networks);
     const invalid = checkConnect({
       networks,
       ranges: allocations.ranges,
@@ -229,17 +225,42 @@ export class ConnectController {
         hostAddresses: hostNetworksOf(node).addresses,
       })),
       isServing: !allocations.isEmpty || bridged.length > 0,
+      linkedIds,
       opensPods,
     });
     if (invalid !== undefined) return invalid;
     registry.tunnelKeys.allocateDynamic(ownerOf(name), 1);
-    const ways = opensPods ? { linked: networks, bridged: [] } : connectWays(networks);
+    const ways = opensPods
+      ? { linked: networks, bridged: [] }
+      : connectWays({ networks, others, linkedIds });
     this.#bridged.set(
       name,
       ways.bridged.map(({ id }) => id),
     );
     allocations.releaseOthers(ways.linked);
     return allocations.allocate(ways.linked);
+  }
+
+  /** Other connections that have links to one of these networks. */
+  #othersOf(
+    connect: ClusterNetworkConnect,
+    networks: readonly ConnectableNetwork[],
+  ): readonly AcceptedConnect[] {
+    const { connects } = this.#options.informers;
+    return [...this.#allocations].flatMap(([name, held]) => {
+      const other = connects.get(name);
+      if (other === undefined || name === connect.metadata.name || held.isEmpty) return [];
+      const ids = held.networkIds();
+      if (!networks.some(({ id }) => ids.has(id))) return [];
+      return [
+        {
+          name,
+          ranges: held.ranges,
+          networks: this.select(other).filter(({ id }) => ids.has(id)),
+          isOlder: compareAge(other.metadata, connect.metadata) < 0,
+        },
+      ];
+    });
   }
 
   /** What a connection selects now. */

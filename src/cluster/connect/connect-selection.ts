@@ -101,7 +101,9 @@ export const rangesOf = ({ spec }: ClusterNetworkConnect): readonly ConnectRange
 export interface AcceptedConnect {
   readonly name: string;
   readonly ranges: readonly ConnectRange[];
-  readonly networkIds: ReadonlySet<number>;
+  /** Those with links to its connect router. */
+  readonly networks: readonly ConnectableNetwork[];
+  readonly isOlder: boolean;
 }
 
 export interface ConnectCheck {
@@ -112,6 +114,8 @@ export interface ConnectCheck {
   readonly nodes: readonly NodeAddresses[];
   /** True when networks are connected already. */
   readonly isServing: boolean;
+  /** Ids of networks that have links already. */
+  readonly linkedIds: ReadonlySet<number>;
   /** True where pods reach pods: their addresses have to be apart. */
   readonly opensPods: boolean;
 }
@@ -129,6 +133,7 @@ export function checkConnect(check: ConnectCheck): ConnectProblem | undefined {
     conflictWithNodes(check) ??
     insufficient(check) ??
     overlappingNetworks(check) ??
+    overlappingNeighbours(check) ??
     familyMismatch(check) ??
     overlapWithOthers(check)
   );
@@ -304,6 +309,51 @@ function overlappingNetworks({ networks, opensPods }: ConnectCheck): ConnectProb
   return undefined;
 }
 
+/** A network that another connection joins with one of these, to which an address of `own` leads, too: what has links to both would find it at two places. */
+interface TakenByNeighbour {
+  readonly own: ConnectableNetwork;
+  readonly subnet: Prefix;
+  readonly connect: string;
+  readonly network: ConnectableNetwork;
+  /** The network that both connections have. */
+  readonly by: ConnectableNetwork;
+}
+
+type NeighbourCheck = Pick<ConnectCheck, 'networks' | 'others' | 'linkedIds'>;
+
+/** What has a link gives way to older connections alone. */
+function takenByNeighbours({
+  networks,
+  others,
+  linkedIds,
+}: NeighbourCheck): readonly TakenByNeighbour[] {
+  const isOurs = (id: number): boolean => networks.some((network) => network.id === id);
+  return others.flatMap(({ name: connect, networks: theirs, isOlder }) => {
+    const by = theirs.find(({ id }) => isOurs(id));
+    if (by === undefined) return [];
+    return theirs
+      .filter(({ id }) => !isOurs(id))
+      .flatMap((network) =>
+        networks
+          .filter((own) => own.id !== by.id && (isOlder || !linkedIds.has(own.id)))
+          .flatMap((own) => {
+            const subnet = commonSubnet(own, network);
+            return subnet === undefined ? [] : [{ own, subnet, connect, network, by }];
+          }),
+      );
+  });
+}
+
+function overlappingNeighbours(check: ConnectCheck): ConnectProblem | undefined {
+  const [taken] = check.opensPods ? takenByNeighbours(check) : [];
+  if (taken === undefined) return undefined;
+  const { own, subnet, connect, network, by } = taken;
+  return {
+    reason: 'OverlappingNetworkSubnets',
+    message: `Cannot connect networks '${own.title}' and '${by.title}': overlapping pod subnets ${formatPrefix(subnet)} detected, as ClusterNetworkConnect '${connect}' connects '${by.title}' with '${network.title}'.`,
+  };
+}
+
 /** How networks of a connection of services meet (docs/decisions/overlapping-services.md). */
 export interface ConnectWays {
   /** By links to the connect router: no address of one is another's. */
@@ -312,10 +362,17 @@ export interface ConnectWays {
   readonly bridged: readonly ConnectableNetwork[];
 }
 
-/** A network that overlaps another one of the connection is known to no router of others; one that is left alone has nobody to be linked with. */
-export function connectWays(networks: readonly ConnectableNetwork[]): ConnectWays {
-  const linked = networks.filter((network) =>
-    networks.every((other) => other === network || commonSubnet(network, other) === undefined),
+/**
+ * A network that overlaps another one of the connection, or one that another connection links to one of these, is known to no router of others; one that
+ * is left alone has nobody to be linked with.
+ */
+export function connectWays(check: NeighbourCheck): ConnectWays {
+  const { networks } = check;
+  const taken = new Set(takenByNeighbours(check).map(({ own }) => own));
+  const linked = networks.filter(
+    (network) =>
+      !taken.has(network) &&
+      networks.every((other) => other === network || commonSubnet(network, other) === undefined),
   );
   return linked.length < 2
     ? { linked: [], bridged: networks }
@@ -348,7 +405,7 @@ function familyMismatch({ networks, ranges }: ConnectCheck): ConnectProblem | un
 
 function overlapWithOthers({ networks, ranges, others }: ConnectCheck): ConnectProblem | undefined {
   for (const other of others) {
-    const shared = networks.find(({ id }) => other.networkIds.has(id));
+    const shared = networks.find(({ id }) => other.networks.some((network) => network.id === id));
     const pair = firstPair(
       ranges,
       other.ranges.map(({ cidr }) => cidr),

@@ -400,7 +400,7 @@ describe('networks that overlap', () => {
     (await get(store, name)).metadata.annotations?.['k8s.ovn.org/network-connect-bridged'];
   const acceptedWith = (networks: number): readonly string[] => [
     'Success',
-    `${ACCEPTED[1]}; pod subnets overlap: ${networks} networks share services over the external bridge of each node`,
+    `${ACCEPTED[1]}; pod subnets overlap: ${networks === 1 ? '1 network shares' : `${networks} networks share`} services over the external bridge of each node`,
   ];
 
   test('share services over the external bridge, without a link; others have links among them', async () => {
@@ -451,6 +451,58 @@ describe('networks that overlap', () => {
       'layer3_1',
       'layer3_3',
     ]);
+  });
+
+  test('are apart in what a third network of two connections can reach: the later one is refused, or goes over the bridge', async () => {
+    const store = new MemoryStore();
+    const first = startManager(store);
+    for (const name of ['a', 'b', 'c', 'd']) await apply(store, namespace(name));
+    await apply(store, layer3('a/net', '10.1.0.0/16'), layer3('b/net', '10.1.0.0/17'));
+    await apply(store, layer3('c/net', '10.3.0.0/16'), layer3('d/net', '10.4.0.0/16'));
+    await apply(store, connect('left', ['a', 'c'], '192.168.0.0/18/24'));
+    await first.settled();
+    await apply(store, connect('right', ['b', 'c'], '192.168.64.0/18/24'));
+    await apply(store, sharing('services', ['b', 'c', 'd'], '192.168.128.0/18/24'));
+    await first.settled();
+    expect(await statusOf(store, 'left')).toEqual(ACCEPTED);
+    expect(await statusOf(store, 'right')).toEqual(
+      refused(
+        'OverlappingNetworkSubnets',
+        "Cannot connect networks 'b/net' and 'c/net': overlapping pod subnets 10.1.0.0/17 detected, as ClusterNetworkConnect 'left' connects 'c/net' with 'a/net'.",
+      ),
+    );
+    expect(await statusOf(store, 'services')).toEqual(acceptedWith(1));
+    expect(await bridged(store, 'services')).toBe('[2]');
+    await first.stop();
+    const writes = store.writes.length;
+    await using second = startManager(store);
+    await second.settled();
+    // Events are said once more.
+    expect(store.writes.slice(writes).filter(({ verb }) => verb !== 'event')).toEqual([]);
+    await store.delete(clusterNetworkConnects, 'left');
+    await second.settled();
+    expect(await statusOf(store, 'right')).toEqual(ACCEPTED);
+    expect(await statusOf(store, 'services')).toEqual(ACCEPTED);
+    expect(await bridged(store, 'services')).toBeUndefined();
+  });
+
+  test('that have links both keep them when one grows into the other: the older one stays accepted', async () => {
+    const store = new MemoryStore();
+    await using running = startManager(store);
+    for (const name of ['a', 'b', 'c']) await apply(store, namespace(name));
+    await apply(store, layer3('a/net', '10.1.0.0/16'), layer3('b/net', '10.2.0.0/16'));
+    await apply(store, layer3('c/net', '10.3.0.0/16'));
+    await apply(store, connect('left', ['a', 'c'], '192.168.0.0/17/24'));
+    await running.settled();
+    await apply(store, connect('right', ['b', 'c'], '192.168.128.0/17/24'));
+    await running.settled();
+    const before = await annotations(store, 'right');
+    const { spec } = layer3('b/net', '10.2.0.0/16,10.1.128.0/17');
+    await store.patch(userDefinedNetworks, 'b/net', { spec }, { fieldManager: 'user' });
+    await running.settled();
+    expect(await statusOf(store, 'left')).toEqual(ACCEPTED);
+    expect((await statusOf(store, 'right'))[1]).toContain('OverlappingNetworkSubnets');
+    expect(await annotations(store, 'right')).toEqual(before);
   });
 
   test('are refused where pods are to be connected, and a manager that starts again keeps both', async () => {

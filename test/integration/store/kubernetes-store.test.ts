@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { namespaces } from '../../../src/api/kinds.ts';
 import type { KubeObject, ResourceKind } from '../../../src/api/objects.ts';
 import type { KubernetesConnection } from '../../../src/store/kubernetes/kubernetes-connection.ts';
@@ -166,10 +166,16 @@ describe.skipIf(typeof started === 'string')('Kubernetes store', () => {
     let namespace: string;
     beforeAll(async () => {
       proxy = await startApiProxy(api);
-      namespace = await freshNamespace();
       // Watches have lasted for long when their connection is cut.
       const fast = { ...systemClock, monotonic: () => 1000 * systemClock.monotonic() };
       viaProxy = openStore({ ...api.connection, server: proxy.url }, fast);
+    });
+    beforeEach(async () => {
+      namespace = await freshNamespace();
+    });
+    afterEach(() => {
+      proxy.mangle = (line) => [line];
+      proxy.intercept = () => false;
     });
     afterAll(async () => {
       await viaProxy.close();
@@ -217,6 +223,13 @@ describe.skipIf(typeof started === 'string')('Kubernetes store', () => {
         },
       };
     }
+    /** Until its watch is open, which comes after it is synced. */
+    const isOpen = async ({ known }: Pick<ReturnType<typeof follow>, 'known'>): Promise<void> => {
+      await create('open');
+      await until(() => known.get('open')).toEqual(1);
+      await remove('open');
+      await until(() => known.has('open')).toEqual(false);
+    };
     const until = (check: () => unknown): { toEqual: (value: unknown) => Promise<void> } =>
       expect.poll(check, { timeout: 20_000 });
 
@@ -224,9 +237,7 @@ describe.skipIf(typeof started === 'string')('Kubernetes store', () => {
       await create('cut');
       const { seen, known, stop } = follow();
       await until(() => seen.at(-1)).toEqual('synced');
-      // The watch is open, and has been for a while.
-      await create('open');
-      await until(() => known.get('open')).toEqual(1);
+      await isOpen({ known });
       const lists = (): number =>
         proxy.requests.filter((line) => /widgets\?limit=\d\d/.test(line)).length;
       const listsBefore = lists();
@@ -238,7 +249,6 @@ describe.skipIf(typeof started === 'string')('Kubernetes store', () => {
       expect(seen.filter((line) => line === 'modified cut')).toHaveLength(1);
       await stop();
       await remove('cut');
-      await remove('open');
     });
 
     test('repeated and late events change nothing', async () => {
@@ -257,9 +267,7 @@ describe.skipIf(typeof started === 'string')('Kubernetes store', () => {
         'deleted twice',
         'added end',
       ]);
-      proxy.mangle = (line) => [line];
       await stop();
-      await remove('end');
     });
 
     test('an expired version: everything is read again, told as differences', async () => {
@@ -268,6 +276,7 @@ describe.skipIf(typeof started === 'string')('Kubernetes store', () => {
       await create('replaced');
       const { seen, known, stop } = follow();
       await until(() => seen.at(-1)).toEqual('synced');
+      await isOpen({ known });
       const before = seen.length;
       let isAway = true;
       let answered = 0;
@@ -292,7 +301,6 @@ describe.skipIf(typeof started === 'string')('Kubernetes store', () => {
       isAway = false;
       await until(() => Object.fromEntries(known)).toEqual({ stays: 1, replaced: 5, new: 7 });
       expect(seen.slice(before).filter((line) => line.endsWith('stays'))).toEqual([]);
-      proxy.intercept = () => false;
       await stop();
       for (const name of ['stays', 'replaced', 'new']) await remove(name);
     });

@@ -35,7 +35,7 @@ export interface Feature {
 }
 
 const MATRIX = 'support/lab/matrix';
-const NO_SERVICES = 'secondary networks have no services';
+const NO_SERVICES = 'services are on networks that have a gateway';
 const BY_PRIMARY = 'it is about what leaves by the primary interface';
 const NOT_FLAT = 'an address belongs to its node: elsewhere it is another one';
 const UNDERLAY = 'pods leave by the physical network itself';
@@ -52,11 +52,20 @@ const inMatrix = (test: string): Support => ({
   proof: 'packets',
   by: [[MATRIX, test]],
 });
-const service = (name: string, page: string, ...by: Support['by']): Feature => ({
+/** `onSecondary`: tests of networks that have been given a gateway. */
+const service = (
+  name: string,
+  page: string,
+  onSecondary: readonly string[],
+  ...by: Support['by']
+): Feature => ({
   name,
   page,
-  works: [{ on: GATEWAY, proof: 'packets', by }],
-  not: [{ on: SECONDARY, why: NO_SERVICES }],
+  works: [
+    { on: GATEWAY, proof: 'packets', by },
+    byGivenGateway('packets', ...onSecondary.map((test) => [GATEWAYS, test] as const)),
+  ],
+  not: [{ on: [LOCALNET], why: NO_SERVICES }],
 });
 const egress = (
   name: string,
@@ -150,10 +159,19 @@ export const FEATURES: readonly Feature[] = [
     ],
     not: [],
   },
-  service('cluster IPs', 'topology.md#services', [MATRIX, 'a cluster IP is answered by the pod']),
+  service(
+    'cluster IPs; on secondary networks from sockets bound to an address there',
+    'topology.md#services-of-secondary-networks',
+    ['is reached at its cluster IPs by pods that send with their address'],
+    [MATRIX, 'a cluster IP is answered by the pod'],
+  ),
   service(
     'node ports, load balancer and external addresses, traffic policies',
     'topology.md#services',
+    [
+      'is reached from outside by ports of nodes and by its external addresses',
+      'with externalTrafficPolicy Local sees who asks',
+    ],
     [MATRIX, 'a node port is answered from outside at every node'],
     [MATRIX, 'the address of a load balancer is answered'],
     [MATRIX, 'with a local external policy only where the pod is'],
@@ -171,7 +189,7 @@ export const FEATURES: readonly Feature[] = [
     ],
     not: [
       { on: [DEFAULT], why: 'every namespace without a network of its own is on it' },
-      { on: SECONDARY, why: NO_SERVICES },
+      { on: SECONDARY, why: 'access is to primary networks' },
     ],
   },
   {
@@ -193,16 +211,19 @@ export const FEATURES: readonly Feature[] = [
           ],
         ],
       },
+      byGivenGateway('packets', [GATEWAYS, 'has an address of the pool of its network']),
     ],
     not: [
       { on: [DEFAULT], why: 'it has no object that a pool could stand in' },
-      { on: SECONDARY, why: NO_SERVICES },
+      { on: [LOCALNET], why: NO_SERVICES },
     ],
   },
-  service('session affinity', 'topology.md#services', [
-    MATRIX,
-    'connections to a cluster IP are spread over its pods',
-  ]),
+  service(
+    'session affinity',
+    'topology.md#services',
+    ['with affinity keeps a pod with one of its endpoints'],
+    [MATRIX, 'connections to a cluster IP are spread over its pods'],
+  ),
   {
     name: 'services without a selector, to addresses outside of the cluster',
     page: 'reference/api.md#9-mirrored-endpointslices',
@@ -217,8 +238,13 @@ export const FEATURES: readonly Feature[] = [
         proof: 'rows',
         by: [['unit/cluster/endpoint-mirror.test', 'a slice that somebody made is mirrored']],
       },
+      byGivenGateway(
+        'rows',
+        ['unit/cluster/service-networks.test', 'hold the addresses of its pods there'],
+        ['unit/cluster/service-networks.test', 'are there in namespaces without'],
+      ),
     ],
-    not: [{ on: SECONDARY, why: NO_SERVICES }],
+    not: [{ on: [LOCALNET], why: NO_SERVICES }],
   },
   {
     name: 'ports of the node that pods have (`hostPort`)',

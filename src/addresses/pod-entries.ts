@@ -55,9 +55,11 @@ function destinations(
   }
   const { topology, subnets, joinSubnets } = nad.config;
   const own = topology === 'layer3' ? same(subnets.map(({ cidr }) => cidr)) : [];
-  return role === 'primary'
-    ? [...own, ...services, ...ofFamily(joinSubnets, family)]
-    : [...own, ...same(routesOfNad(nad, settings) ?? [])];
+  const join = ofFamily(joinSubnets, family);
+  if (role === 'primary') return [...own, ...services, ...join];
+  const asked = routesOfNad(nad, settings);
+  // By the join subnet a pod knows that the network has a gateway, and answers clients of services.
+  return asked === undefined ? own : [...own, ...same(asked), ...join];
 }
 
 /** The address from which a pod sees itself when it calls a service that it serves. */

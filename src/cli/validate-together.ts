@@ -37,6 +37,7 @@ import { about, aboutField, placeOf, REFUSED } from './manifest-findings.ts';
 import { egressFindings } from './validate-egress.ts';
 import { previewConnects, type ConnectPreview } from './validate-connects.ts';
 import { podProblems, unknownNamespaces } from './validate-pods.ts';
+import { serviceProblems } from './validate-services.ts';
 import { transportAccepted } from '../cluster/networks/network-outcome.ts';
 import { primaryConflict, type PrimaryNetwork } from '../api/nad/primary-networks.ts';
 
@@ -401,6 +402,7 @@ export function checkTogether(
         about(document, message, document.positionOf(['metadata', 'namespace'])),
       ),
       ...podProblems(documents, settings).map(({ document, message }) => about(document, message)),
+      ...serviceProblems(documents, [...stored, ...documents], settings),
     ],
   };
 }

@@ -12,7 +12,9 @@ export interface Probe {
   readonly port?: number;
   /** TCP if left out. */
   readonly protocol?: 'tcp' | 'udp';
-  /** Port that the connection comes from. */
+  /** Address of its own that the connection comes from; the kernel's choice if left out. */
+  readonly source?: string;
+  /** Port that it comes from. */
   readonly sourcePort?: number;
   /** Whether to send echoes, too; yes if left out. Service addresses answer none. */
   readonly ping?: boolean;

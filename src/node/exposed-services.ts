@@ -2,7 +2,7 @@
 import { familyOf, withoutPrefix, type Family } from '../allocators/addresses.ts';
 import type { ZoneFacts } from '../model/zone/zone.ts';
 import type { NodeGateway } from '../model/model.ts';
-import { clusterFamilies } from '../model/rules/network-addresses.ts';
+import { clusterFamilies, hasGateway } from '../model/rules/network-addresses.ts';
 import { DEFAULT_NETWORK } from '../model/read/networks.ts';
 import type { ServiceFacts } from '../model/read/services.ts';
 import { plainAddress } from './plain-address.ts';
@@ -65,10 +65,9 @@ export function serviceIn(
   const backends = facts.backends.get(network, key);
   const gateway = facts.own('gateway');
   const networkId = facts.rendered.part(network, 'id');
-  const role = facts.rendered.part(network, 'role');
   if (service === undefined || backends === undefined || gateway === undefined) return undefined;
   const isDefaultNetwork = network === DEFAULT_NETWORK;
-  if (networkId === undefined || (role !== 'primary' && !isDefaultNetwork)) return undefined;
+  if (networkId === undefined || !isServed(facts, network)) return undefined;
   const families = clusterFamilies(facts.settings);
   const ofHost = new Set(
     facts.own('hostAddresses').map((address) => plainAddress(withoutPrefix(address))),
@@ -108,6 +107,15 @@ export function serviceIn(
     }),
     malformed,
   };
+}
+
+/** True for a network that has a gateway, and so services. */
+function isServed({ rendered }: ZoneFacts, network: string): boolean {
+  const name = rendered.part(network, 'name');
+  const role = rendered.part(network, 'role');
+  const isOptedIn = rendered.part(network, 'isOptedIn') === true;
+  if (name === undefined || role === undefined) return false;
+  return hasGateway({ name, role, ...(isOptedIn ? { isOptedIn } : {}) });
 }
 
 /** Targets of one family as load balancers list them: `10.0.0.1:80,[fd00::1]:80`. */

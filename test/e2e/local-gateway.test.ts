@@ -269,6 +269,75 @@ describe.skipIf(whyNoVirtualMachine !== undefined)(
       expect(sources).toEqual(expect.arrayContaining(ids.map((id) => `169.254.0.${10 + 2 * id}`)));
     });
 
+    test('services on secondary networks with a gateway are reached from outside, by the host and by pods that send with their address there, and who asks is seen where the policy is local', async () => {
+      const on = (object: object, network: string): object => ({
+        ...object,
+        metadata: {
+          ...(object as { metadata: object }).metadata,
+          annotations: { 'k8s.v1.cni.cncf.io/service-network': network },
+        },
+      });
+      const outside = [OUTSIDE.v4, OUTSIDE.v6];
+      const services = WAYS_OUT.flatMap(({ name }, n) =>
+        (['Cluster', 'Local'] as const).map((policy, m) => {
+          const number = 90 + 2 * n + m;
+          const key = `plain/${name}-${policy.toLowerCase()}`;
+          return {
+            name,
+            policy,
+            key,
+            port: 30_200 + number,
+            ips: [`172.16.1.${number}`, `fd00:10:96::${number}`],
+          };
+        }),
+      );
+      tenants.write(
+        'secondary-services.yaml',
+        services.flatMap(({ name, policy, key, port, ips }) => [
+          on(service(key, ips, { ...atNodePort(port), externalTrafficPolicy: policy }), name),
+          ...sliceObjects(key, [
+            {
+              pod: `plain/${name}`,
+              node: NODE,
+              addresses: tenants.onDefault.get(`plain/${name}`)?.addresses ?? [],
+            },
+          ]),
+        ]),
+      );
+      const protocols = ['tcp', 'udp'] as const;
+      await prove(
+        services.flatMap(({ name, port, ips }) =>
+          protocols.flatMap((protocol) =>
+            nodeAddresses(NODE).flatMap((node, family): Way[] => {
+              const expected = `plain/${name}`;
+              const ip = ips[family] ?? '';
+              return [
+                { from: 'ext', to: node, port, protocol, expected },
+                { from: NODE, to: ip, port: 80, protocol, expected },
+                { from: namespaceOf(PLAIN), to: node, port, protocol, expected },
+                { from: namespaceOf(PLAIN), to: ip, port: 80, protocol, expected: NOBODY },
+                { from: namespaceOf('blue/web'), to: ip, port: 80, protocol, expected: NOBODY },
+              ];
+            }),
+          ),
+        ),
+      );
+      await prove(
+        services
+          .filter(({ policy }) => policy === 'Local')
+          .flatMap(({ name, port }) =>
+            nodeAddresses(NODE).map((to, family) => ({
+              from: 'ext',
+              to,
+              port,
+              expected: `plain/${name} saw ${outside[family]}`,
+            })),
+          ),
+        { seesPeer: true },
+      );
+      tenants.write('secondary-services.yaml', []);
+    });
+
     test('pods of every network reach hosts at a second network card of their node and behind its static routes, as soon as it has them and as long', async () => {
       const far = { v4: ['172.30.0.2', '198.18.5.1'], v6: ['fc00:30::2', 'fc00:31::1'] } as const;
       const own = ['172.30.0.3', 'fc00:30::3'];

@@ -1,11 +1,12 @@
-/** Keeps a mirror of every service's EndpointSlices for the primary networks of its namespace (reference/api.md §9). */
+/** Keeps a mirror of every service's EndpointSlices for the primary networks of its namespace, or for the secondary one that it names (reference/api.md §9). */
 import { SERVICE_NAME, SLICE_NETWORK } from '../../api/annotations/endpoint-slice-annotations.ts';
+import { NETWORKS } from '../../api/annotations/network-selection.ts';
+import { askedServiceNetwork, SERVICE_NETWORK } from '../../api/annotations/service-network.ts';
 import { endpointSlices } from '../../api/kinds.ts';
 import { compareAge } from '../../api/order.ts';
 import type { Pod } from '../../api/types.ts';
 import type { ClusterSettings } from '../../model/model.ts';
 import { closedRanges, type NamedRange } from '../../api/validation/closed-ranges.ts';
-import { PRIMARY_NETWORK_LABEL } from '../../api/annotations/network-annotations.ts';
 import { objectKey, type ResourceKind } from '../../api/objects.ts';
 import { POD_NETWORKS } from '../../api/annotations/pod-annotations.ts';
 import type { Clock } from '../../store/clock.ts';
@@ -22,6 +23,7 @@ import {
 } from './endpoint-mirror.ts';
 import type { ClusterInformers } from '../informers.ts';
 import type { NetworkRegistry } from '../networks/network-registry.ts';
+import { nadsOfService } from '../networks/service-networks.ts';
 import type { RegisteredNad } from '../../api/nad/registered-nad.ts';
 
 export interface EndpointMirrorOptions {
@@ -72,9 +74,10 @@ export class EndpointMirrorController {
     return this.#problems;
   }
 
-  /** Follows slices, pods and namespaces from now on. */
+  /** Follows slices, services, pods and networks from now on. */
   follow(): void {
-    const { slices, pods, namespaces, nads } = this.#options.informers;
+    const { informers, registry } = this.#options;
+    const { slices, pods, namespaces, nads, services } = informers;
     slices.onChange(({ key, before, after }) => {
       for (const slice of [before, after] as readonly (EndpointSlice | undefined)[])
         if (slice !== undefined) this.queue.add(isMirror(slice) ? sourceKeyOf(slice) : key);
@@ -87,7 +90,18 @@ export class EndpointMirrorController {
       if (addressed(before) !== addressed(after)) this.networksChanged([namespace]);
     });
     namespaces.onChange(({ key }) => this.networksChanged([key]));
-    nads.onChange(({ key }) => this.networksChanged([key.slice(0, key.indexOf('/'))]));
+    nads.onChange(({ key }) => this.networksChanged([namespaceOf(key)]));
+    services.onChange(({ key, before, after }) => {
+      const asked = (service: typeof after): string | undefined =>
+        service && askedServiceNetwork(service);
+      if (asked(before) === asked(after)) return;
+      for (const { metadata } of this.#sources.get(key)) this.queue.add(objectKey(metadata));
+    });
+    // Whether a network has a gateway all of its NADs say, also those of other namespaces.
+    registry.onChange((_nad, networks) => {
+      for (const name of networks)
+        this.networksChanged(registry.ofNetwork(name).map(({ namespace }) => namespace));
+    });
   }
 
   /** One slice less: another one may be mirrored. */
@@ -118,22 +132,22 @@ export class EndpointMirrorController {
     return `service ${service} has more than ${most} EndpointSlices (--max-service-slices), and this is none of the oldest: its endpoints are not mirrored; take back what is not needed, or spread the pods over several services`;
   }
 
-  /** The primary networks of these namespaces have changed. */
+  /** The networks of these namespaces have changed. */
   networksChanged(namespaces: Iterable<string>): void {
-    for (const namespace of namespaces)
+    for (const namespace of new Set(namespaces))
       for (const slice of this.#options.informers.slices.inNamespace(namespace))
         if (isSource(slice)) this.queue.add(objectKey(slice.metadata));
   }
 
   async #reconcile(key: string, signal: AbortSignal): Promise<void> {
     const source: EndpointSlice | undefined = this.#options.informers.slices.get(key);
-    const primaries = this.#primariesOf(key.slice(0, key.indexOf('/')));
+    const nads = source === undefined ? [] : this.#nadsFor(source);
     const isWanted =
       source !== undefined && isSource(source) && source.metadata.deletionTimestamp === undefined;
-    const excess = isWanted && primaries.length > 0 ? this.#excessOf(key, source) : undefined;
+    const excess = isWanted && nads.length > 0 ? this.#excessOf(key, source) : undefined;
     const networks =
       isWanted && excess === undefined
-        ? new Set(primaries.map(({ config }) => config.name))
+        ? new Set(nads.map(({ config }) => config.name))
         : new Set<string>();
     for (const mirror of this.#mirrors.get(key))
       if (!networks.has(networkOf(mirror))) await this.#delete(mirror, signal);
@@ -142,14 +156,14 @@ export class EndpointMirrorController {
     if (source !== undefined)
       for (const network of networks) {
         const podOf = (pod: string): Pod | undefined => this.#options.informers.pods.get(pod);
-        const mirror = mirrorOf(source, network, primaries, podOf, this.#closed);
+        const mirror = mirrorOf(source, network, nads, podOf, this.#closed);
         for (const pod of mirror.withoutAddress) leftOut.add(pod);
         for (const address of mirror.refused) refused.add(address);
         await this.#mirror(key, network, mirror.slice, signal);
       }
     await this.#report(key, source, [
       ...(excess === undefined ? [] : [excess]),
-      ...[...leftOut].map((pod) => withoutAddressText(source, pod)),
+      ...[...leftOut].map((pod) => withoutAddressText(source, nads, pod)),
       ...(refused.size === 0 ? [] : [refusedText([...refused])]),
     ]);
   }
@@ -176,13 +190,10 @@ export class EndpointMirrorController {
       });
   }
 
-  #primariesOf(namespace: string): readonly RegisteredNad[] {
-    const { informers, registry } = this.#options;
-    const labels = informers.namespaces.get(namespace)?.metadata.labels ?? {};
-    if (!Object.hasOwn(labels, PRIMARY_NETWORK_LABEL)) return [];
-    return registry
-      .primariesOf(namespace)
-      .filter(({ config }) => registry.identityOf(config.name) !== undefined);
+  /** NADs of the networks that a slice's service is on. */
+  #nadsFor(source: EndpointSlice): readonly RegisteredNad[] {
+    const service = this.#options.informers.services.get(serviceKeyOf(source));
+    return nadsOfService(service, source.metadata.namespace ?? '', this.#options);
   }
 
   /** Brings the mirror of a source for one network to `wanted`. */
@@ -240,18 +251,30 @@ export class EndpointMirrorController {
   }
 }
 
-const withoutAddressText = (source: EndpointSlice | undefined, pod: string): string =>
-  `failed to determine the Pod IP of: ${pod}: it has no ${String(source?.addressType)} address on its primary network yet; other endpoints are mirrored`;
+const withoutAddressText = (
+  source: EndpointSlice | undefined,
+  nads: readonly RegisteredNad[],
+  pod: string,
+): string => {
+  const what = `failed to determine the Pod IP of: ${pod}: it has no ${String(source?.addressType)} address on`;
+  // A service on a secondary network is on that one alone.
+  const secondary = nads.find(({ config }) => config.role === 'secondary');
+  return secondary === undefined
+    ? `${what} its primary network yet; other endpoints are mirrored`
+    : `${what} network ${secondary.config.name}, which its service names (${SERVICE_NETWORK}): other endpoints are mirrored; name ${secondary.key} in its annotation ${NETWORKS}, or leave it out by the selector`;
+};
 
 /** So many addresses are named of those that are refused: the rest is counted. */
 const NAMED = 5;
 
 const refusedText = (refused: readonly string[]): string =>
-  `addresses of endpoints that name no pod (targetRef) are left out, as primary networks don't get there: ${refused.slice(0, NAMED).join(', ')}${refused.length > NAMED ? `, and ${refused.length - NAMED} more` : ''}; give addresses on the network or outside of the cluster`;
+  `addresses of endpoints that name no pod (targetRef) are left out, as networks of pods don't get there: ${refused.slice(0, NAMED).join(', ')}${refused.length > NAMED ? `, and ${refused.length - NAMED} more` : ''}; give addresses on the network or outside of the cluster`;
 
 /** `<namespace>/<name>` of the service that a slice is of. */
 const serviceKeyOf = ({ metadata }: EndpointSlice): string =>
   `${metadata.namespace ?? ''}/${metadata.labels?.[SERVICE_NAME] ?? ''}`;
+
+const namespaceOf = (key: string): string => key.slice(0, key.indexOf('/'));
 
 const networkOf = ({ metadata }: EndpointSlice): string =>
   metadata.annotations?.[SLICE_NETWORK] ?? '';

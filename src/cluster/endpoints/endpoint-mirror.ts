@@ -1,4 +1,4 @@
-/** EndpointSlices of services, with the addresses that pods have on their primary networks (reference/api.md §9). Pure. */
+/** EndpointSlices of services, with the addresses that pods have on their primary networks, or on the secondary one that the service names (reference/api.md §9). Pure. */
 import {
   MIRRORED_SERVICE_NAME,
   SERVICE_NAME,
@@ -59,13 +59,13 @@ export interface Mirror {
 }
 
 /**
- * The mirror of `source` for one of the namespace's primary networks: of its pods those that are on that network; of endpoints that are no pods the
- * addresses on it, and those outside of the cluster, but for `closed` ranges.
+ * The mirror of `source` for one of the networks that its service is on, for which `nads` stand: of its pods those that are on that network; of endpoints
+ * that are no pods the addresses on it, and those outside of the cluster, but for `closed` ranges.
  */
 export function mirrorOf(
   source: EndpointSlice,
   network: string,
-  primaries: readonly RegisteredNad[],
+  nads: readonly RegisteredNad[],
   podOf: (key: string) => Pod | undefined,
   closed: readonly NamedRange[],
 ): Mirror {
@@ -82,7 +82,7 @@ export function mirrorOf(
     const { targetRef } = endpoint;
     if (targetRef?.kind !== 'Pod' || targetRef.name === undefined) {
       const addresses = (endpoint.addresses ?? []).flatMap((text) => {
-        const place = placeOf(text, isV6, primaries, closed);
+        const place = placeOf(text, isV6, nads, closed);
         if (place.refusal !== undefined) refused.push(`${place.address} ${place.refusal}`);
         return place.refusal === undefined && (place.network ?? network) === network
           ? [place.address]
@@ -96,14 +96,14 @@ export function mirrorOf(
     if (pod === undefined) return [];
     if (pod.spec.hostNetwork === true) {
       const address = hostAddressOf(pod, isV6);
-      if (address === undefined && hasFamily(primaries, isV6)) withoutAddress.push(key);
+      if (address === undefined && hasFamily(nads, isV6)) withoutAddress.push(key);
       return address === undefined ? [] : [{ ...endpoint, addresses: [address] }];
     }
     const carried = annotatedNetworks(pod);
-    const own = primaries.find((nad) => carried.has(nad.key));
+    const own = nads.find((nad) => carried.has(nad.key));
     const address = carried.get(own?.key ?? '')?.addresses.find((text) => isOf(text, isV6));
     // A pod without address yet joins when it has one: the others need not wait for it.
-    if (address === undefined && hasFamily(own === undefined ? primaries : [own], isV6))
+    if (address === undefined && hasFamily(own === undefined ? nads : [own], isV6))
       withoutAddress.push(key);
     if (address === undefined || own?.config.name !== network) return [];
     return [{ ...endpoint, addresses: [address.slice(0, address.indexOf('/'))] }];
@@ -138,7 +138,7 @@ export function mirrorOf(
 interface AddressPlace {
   /** In canonical text. */
   readonly address: string;
-  /** The one primary network that it is on; undefined: it is outside of them, where each of them gets to. */
+  /** The one network that it is on; undefined: it is outside of them, where each of them gets to. */
   readonly network?: string | undefined;
   readonly refusal?: string;
 }
@@ -150,7 +150,7 @@ const LONGEST_TEXT = 64;
 function placeOf(
   text: string,
   isV6: boolean,
-  primaries: readonly RegisteredNad[],
+  nads: readonly RegisteredNad[],
   closed: readonly NamedRange[],
 ): AddressPlace {
   const parsed = parseAddress(text);
@@ -160,9 +160,7 @@ function placeOf(
       refusal: `is no ${isV6 ? 'IPv6' : 'IPv4'} address`,
     };
   const address = formatAddress(parsed);
-  const own = primaries.find(({ config }) =>
-    config.subnets.some(({ cidr }) => contains(cidr, address)),
-  );
+  const own = nads.find(({ config }) => config.subnets.some(({ cidr }) => contains(cidr, address)));
   if (own !== undefined) return { address, network: own.config.name };
   const range = closed.find(({ cidr }) => contains(cidr, address));
   return range === undefined
@@ -173,8 +171,8 @@ function placeOf(
 const isOf = (address: string, isV6: boolean): boolean => address.includes(':') === isV6;
 
 /** A network without IPv6 has no endpoints in slices of IPv6, and nothing is missing. */
-const hasFamily = (primaries: readonly RegisteredNad[], isV6: boolean): boolean =>
-  primaries.some(({ config }) => config.subnets.some(({ cidr }) => isOf(cidr, isV6)));
+const hasFamily = (nads: readonly RegisteredNad[], isV6: boolean): boolean =>
+  nads.some(({ config }) => config.subnets.some(({ cidr }) => isOf(cidr, isV6)));
 
 /** Host-network pods are reached at their node. */
 const hostAddressOf = ({ status }: Pod, isV6: boolean): string | undefined =>

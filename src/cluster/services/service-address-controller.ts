@@ -10,6 +10,7 @@ import {
   requestedPoolAddresses,
 } from '../../api/annotations/service-annotations.ts';
 import { PRIMARY_NETWORK_LABEL } from '../../api/annotations/network-annotations.ts';
+import { askedServiceNetwork } from '../../api/annotations/service-network.ts';
 import { conditionOf } from '../../api/conditions.ts';
 import { services } from '../../api/kinds.ts';
 import { objectKey } from '../../api/objects.ts';
@@ -22,6 +23,7 @@ import { StoreError, type Store } from '../../store/store.ts';
 import { CONFLICT_DELAY, WorkQueue, type Again, type Failure } from '../../store/work-queue.ts';
 import type { ClusterInformers } from '../informers.ts';
 import type { NetworkRegistry } from '../networks/network-registry.ts';
+import { nadsOfService } from '../networks/service-networks.ts';
 import { WRITERS, type ClusterManagerSettings } from '../settings.ts';
 import {
   familiesOfService,
@@ -74,6 +76,7 @@ const requestOf = (service: Service | undefined): string =>
       isOfNetworkPool(service),
       service.spec.clusterIPs,
       requestedPoolAddresses(service),
+      askedServiceNetwork(service),
     ],
   );
 
@@ -156,7 +159,7 @@ export class ServiceAddressController {
           addresses,
           problems: [problem],
         });
-      const networks = this.#networksOf(namespace);
+      const networks = this.#networksOf(service);
       const pool = this.#poolFor(service, networks, pools);
       if (service.spec.clusterIPs.length === 0) refuse(WITHOUT_CLUSTER_IP);
       else if (pool === undefined && this.#options.registry.isUnreadableIn(namespace)) {
@@ -250,16 +253,10 @@ export class ServiceAddressController {
     return pool;
   }
 
-  /** Primary networks of a namespace that asks for one, in the order of their names. */
-  #networksOf(namespace: string): readonly string[] {
-    const { informers, registry } = this.#options;
-    const labels = informers.namespaces.get(namespace)?.metadata.labels ?? {};
-    if (!Object.hasOwn(labels, PRIMARY_NETWORK_LABEL)) return [];
-    return registry
-      .primariesOf(namespace)
-      .map(({ config }) => config.name)
-      .filter((name) => registry.identityOf(name) !== undefined)
-      .sort();
+  /** Networks that a service is on, in the order of their names. */
+  #networksOf(service: Service): readonly string[] {
+    const nads = nadsOfService(service, service.metadata.namespace ?? '', this.#options);
+    return [...new Set(nads.map(({ config }) => config.name))].sort();
   }
 
   async #reconcile(key: string, signal: AbortSignal): Promise<Again | void> {
@@ -282,7 +279,7 @@ export class ServiceAddressController {
   #leftIngress(service: Service, before: Decision | undefined): readonly string[] {
     if (service.spec.type !== 'LoadBalancer') return [];
     const pools = new Map<string, Pool>();
-    const networks = this.#networksOf(service.metadata.namespace ?? '');
+    const networks = this.#networksOf(service);
     const isOurs = (text: string): boolean =>
       before?.addresses.includes(text) === true ||
       networks.some((network) => {

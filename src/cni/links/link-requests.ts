@@ -9,7 +9,14 @@ import {
   setLink,
   type Request,
 } from 'rtnetlink-ts';
-import { asHost, familyOf } from '../../allocators/addresses.ts';
+import {
+  asHost,
+  familyOf,
+  formatPrefix,
+  parseInterfaceAddress,
+  prefixOf,
+  withoutPrefix,
+} from '../../allocators/addresses.ts';
 import { POD_LINK_GROUP } from '../../node/numbers.ts';
 import type { CniInterface, WayOut } from '../protocol/result.ts';
 
@@ -140,9 +147,12 @@ export const podRequests = (
 /** Table `main`: without what leads out of secondary networks, and so the way of what answers by other interfaces. */
 const MAIN = 254;
 
-/** A table of its own, which comes before the main one but for what has an address of another interface already. */
+/**
+ * A table of its own, which comes before the main one but for what has an address of another interface already; and one before all for what has
+ * an address of this interface, whoever it is for: on another one it would be dropped.
+ */
 function wayOutRequests(
-  { table, routes, otherAddresses }: WayOut,
+  { table, routes, otherAddresses, ownTable, own }: WayOut,
   index: number,
 ): readonly Request[] {
   const families = new Set(routes.map(({ dest }) => familyOf(dest)));
@@ -161,5 +171,28 @@ function wayOutRequests(
         .map((address) => addRule({ family, priority, source: asHost(address), table: MAIN })),
       addRule({ family, priority: priority + 1, table }),
     ]),
+    ...own.flatMap(({ address, gateway }) => {
+      const parsed = parseInterfaceAddress(address);
+      if (parsed === undefined) return [];
+      const { family } = parsed;
+      return [
+        addRoute({
+          destination: formatPrefix(prefixOf(parsed)),
+          table: ownTable,
+          hops: [{ device: index }],
+        }),
+        addRoute({
+          destination: family === 'v6' ? '::/0' : '0.0.0.0/0',
+          table: ownTable,
+          hops: [{ device: index, via: gateway }],
+        }),
+        addRule({
+          family,
+          priority: table,
+          source: asHost(withoutPrefix(address)),
+          table: ownTable,
+        }),
+      ];
+    }),
   ];
 }

@@ -1,5 +1,5 @@
 /** Which interfaces a pod gets, from its annotations (reference/node.md §6). Pure. */
-import { contains, withoutPrefix } from '../../allocators/addresses.ts';
+import { contains, familyOf, withoutPrefix } from '../../allocators/addresses.ts';
 import type { Reading } from '../../api/annotations/annotations.ts';
 import { bandwidth } from '../../api/annotations/bandwidth-annotations.ts';
 import { annotatedNetworkName } from '../../api/annotations/network-annotations.ts';
@@ -171,6 +171,8 @@ export function podInterfaces(
 
 /** Tables in a pod of the ways out of its secondary networks: this one and the index of the interface. */
 const FIRST_TABLE = 1000;
+/** Those of what has an address of such a network. */
+const FIRST_OWN_TABLE = 2000;
 
 /** A secondary network's own range is where the pod's address is; what lies elsewhere is out of it. */
 function routesOf(
@@ -182,12 +184,22 @@ function routesOf(
     addresses.some((address) => contains(dest, withoutPrefix(address)));
   const out = role === 'secondary' ? routes.filter((route) => !isOwn(route)) : [];
   if (out.length === 0) return { routes };
-  const otherAddresses = all
-    .filter((one) => one.role !== 'secondary')
-    .flatMap((one) => one.addresses.map(withoutPrefix));
+  const others = all.filter((one) => one.role !== 'secondary');
+  const theirs = new Set(others.flatMap((one) => one.routes.map(({ dest }) => dest)));
   return {
     routes: routes.filter(isOwn),
-    wayOut: { table: FIRST_TABLE + index, routes: out, otherAddresses },
+    wayOut: {
+      table: FIRST_TABLE + index,
+      // Join subnets of two networks may be the same: without an address it is for that of the primary one.
+      routes: out.filter(({ dest }) => !theirs.has(dest)),
+      otherAddresses: others.flatMap((one) => one.addresses.map(withoutPrefix)),
+      ownTable: FIRST_OWN_TABLE + index,
+      own: addresses.flatMap((address) => {
+        const isNear = ({ dest }: PodRoute): boolean => familyOf(dest) === familyOf(address);
+        const gateway = out.find(isNear)?.nextHop;
+        return gateway === undefined ? [] : { address, gateway };
+      }),
+    },
   };
 }
 

@@ -38,6 +38,10 @@ export interface WayOut {
   readonly routes: readonly PodRoute[];
   /** Addresses of the pod on its default and primary network, without prefix length. */
   readonly otherAddresses: readonly string[];
+  /** Routing table of what has an address of this interface already, such as an answer to a client of a service. */
+  readonly ownTable: number;
+  /** These addresses, with prefix length, and where they leave. */
+  readonly own: readonly { readonly address: string; readonly gateway: string }[];
 }
 
 /** The result of ADD: host end and pod end of each interface in turn; addresses refer to the pod's end. No routes, no DNS. */

@@ -1,4 +1,5 @@
 /** Service objects → what load balancers are made from; and which networks a service is on. Pure. */
+import { askedServiceNetwork } from '../../api/annotations/service-network.ts';
 import { isServedByOthers } from '../../api/annotations/proxy-labels.ts';
 import { isOfNetworkPool } from '../../api/annotations/service-annotations.ts';
 import { services } from '../../api/kinds.ts';
@@ -52,6 +53,8 @@ const DEFAULT_AFFINITY = 10_800;
 export interface DeclaredService {
   /** Within the limits: what costs too much is left out. */
   readonly facts: ServiceFacts;
+  /** What its annotation says of the network that its endpoints are on; absent for one that is where its namespace is. */
+  readonly askedNetwork?: string;
   /** Labels of the pods behind it; none where others say which endpoints it has. */
   readonly selector: Readonly<Record<string, string>>;
   /** Addresses that its load balancer gave it. */
@@ -119,9 +122,11 @@ function declareService(service: Service, limits: ServiceLimits): DeclaredServic
   const facts = readService(service);
   if (facts === undefined) return undefined;
   const ingress = (service.status?.loadBalancer?.ingress ?? []).flatMap(({ ip }) => ip ?? []);
+  const askedNetwork = askedServiceNetwork(service);
   const declared = {
     facts,
     ingress,
+    ...(askedNetwork === undefined ? {} : { askedNetwork }),
     selector: service.spec.selector ?? {},
     created: service.metadata.creationTimestamp ?? '',
   };
@@ -160,10 +165,12 @@ export const withExternalIps = (
     service.ports.some(({ nodePort }) => nodePort !== undefined),
 });
 
-/** Where a service is: on its namespace's primary networks, or on the cluster default network. */
+/** Where a service is: on the secondary network that it names, else on its namespace's primary networks, or on the cluster default network. */
 export interface ServiceNetworks {
   readonly service: string;
   readonly networks: readonly string[];
+  /** Why it is not where it asks to be. */
+  readonly refused?: string;
   readonly isExposed: boolean;
   /** It has addresses of a pool. */
   readonly isPooled: boolean;

@@ -48,10 +48,11 @@ export function readServicePool(
 ): Result<readonly string[]> {
   const wrong = (value: string, why: string): Result<readonly string[]> =>
     fail(`${FIELD}: ${formatValue(value)} ${why}`);
-  if (network.role !== 'primary' || network.topology === 'localnet')
+  const hasServices = network.role === 'primary' || settings.secondaryGateways;
+  if (!hasServices || network.topology === 'localnet')
     return wrong(
       text,
-      'is a pool of a network that has no services, as only primary networks of topology Layer3 and Layer2 have; remove the annotation',
+      'is a pool of a network that has no services, as networks of topology Layer3 and Layer2 have, primary ones and, with the setting secondary-gateways, secondary ones; remove the annotation',
     );
   const entries = text.split(',').map((entry) => entry.trim());
   if (entries.length > MOST_RANGES)

@@ -38,7 +38,7 @@ export function backendTables(
     // Asked for only where an endpoint is outside of the networks: others need not be looked at again when connections change.
     const isForeign = (address: string): boolean => {
       if (network === DEFAULT_NETWORK) return false;
-      around ??= withinAny([...known.rangesAround(service.namespace)].map(({ cidr }) => cidr));
+      around ??= withinAny([...known.rangesAround(key)].map(({ cidr }) => cidr));
       return around(address);
     };
     return backendsOf(service, parts, entryOf(places, key), here, serviceLimits, isForeign);

@@ -1,5 +1,7 @@
 /** Services: what they may have, and on which networks they are. */
 import { contains } from '../../allocators/addresses.ts';
+import { serviceNetwork } from '../../api/annotations/service-network.ts';
+import type { Result } from '../../api/result.ts';
 import { DerivedFacts } from '../../facts/derived-facts.ts';
 import { FactTable } from '../../facts/fact-table.ts';
 import type { AllowedDefaultService } from '../model.ts';
@@ -30,6 +32,8 @@ import type { ZoneBasis } from './zone-basis.ts';
 /** The service whose endpoints are the API servers. */
 const API_SERVICE = 'default/kubernetes';
 
+const namespaceOf = (service: string): string => service.slice(0, service.indexOf('/'));
+
 /** A service on a network. The service is `namespace/name`. */
 export type PlaceKey = [network: string, service: string];
 
@@ -44,7 +48,7 @@ export function serviceTables(
     ConnectTables &
     ReachTables,
 ) {
-  const { settings, graph, recorder, namespaces, networks, connects } = known;
+  const { settings, graph, recorder, namespaces, definitions, networks, connects } = known;
   /** Services open to every primary network. */
   const enabledServices = new FactTable<[service: string], AllowedDefaultService>(
     'enabledServices',
@@ -104,13 +108,14 @@ export function serviceTables(
   const serviceNetworks = new DerivedFacts<
     [service: string],
     ServiceNetworks,
-    { place: PlaceKey; exposed: [network: string]; pooled: [network: string] }
+    { place: PlaceKey; exposed: [network: string]; pooled: [network: string]; refused: [] }
   >('serviceNetworks', graph, services, (service) => networksOf(service), {
     object: (service) => `Service ${service}`,
     indexes: {
       place: ({ networks: names, service }) => names.map((name) => [name, service]),
       exposed: ({ networks: names, isExposed }) => (isExposed ? names : []),
       pooled: ({ networks: names, isPooled }) => (isPooled ? names : []),
+      refused: ({ refused }) => (refused === undefined ? [] : [[]]),
     },
   });
 
@@ -118,9 +123,9 @@ export function serviceTables(
   function admit(key: string): AdmittedService | undefined {
     const service = declaredServices.get(key);
     if (service === undefined) return undefined;
-    const { externalIps, ports, namespace } = service.facts;
+    const { externalIps, ports } = service.facts;
     return admission.admit(service, {
-      ranges: externalIps.length === 0 ? [] : [...rangesAround(namespace)],
+      ranges: externalIps.length === 0 ? [] : [...rangesAround(key)],
       clusterIp: (address) =>
         declaredServices.keysBy('address', address).find((other) => other !== key),
       ofNode: known.nodeAt,
@@ -139,7 +144,7 @@ export function serviceTables(
               hadBefore(claim, one, service) &&
               services.part(one.facts.key, 'externalIps')?.includes(address) === true,
           )?.one.facts.key,
-      isInPool: (address) => poolsOf(namespace, address).length > 0,
+      isInPool: (address) => poolsOf(key, address).length > 0,
       olderInPool: (address) =>
         declaredServices
           .by('claim', poolClaimOf(address))
@@ -148,23 +153,43 @@ export function serviceTables(
               one.facts.key !== key &&
               hadBefore(poolClaimOf(address), one, service) &&
               services.part(one.facts.key, 'poolIps')?.includes(address) === true &&
-              poolsOf(one.facts.namespace, address).some((name) =>
-                poolsOf(namespace, address).includes(name),
-              ),
+              poolsOf(one.facts.key, address).some((name) => poolsOf(key, address).includes(name)),
           )?.facts.key,
     });
   }
 
-  /** Networks of the namespace whose pool has the address. */
-  const poolsOf = (namespace: string, address: string): readonly string[] =>
-    known.primariesOf(namespace).filter((name) => known.isInPool(name, address));
+  /** The secondary network that a service asks to be on, or why it can't be there; undefined for one that is where its namespace is. */
+  function askedPlace(key: string): Result<string> | undefined {
+    const text = declaredServices.part(key, 'askedNetwork');
+    if (text === undefined) return undefined;
+    return serviceNetwork(text, namespaceOf(key), {
+      secondaryGateways: settings.secondaryGateways,
+      networkOf(nad) {
+        const name = definitions.part(nad, 'network');
+        const role = name === undefined ? undefined : networks.part(name, 'role');
+        if (name === undefined || role === undefined) return undefined;
+        return { name, role, isOptedIn: networks.part(name, 'isOptedIn') === true };
+      },
+    });
+  }
 
-  /** Ranges of the networks that a service of the namespace is on, and of those that they are connected with: others don't meet its packets. */
-  function* rangesAround(namespace: string): Iterable<NamedRange> {
-    const primaries = known.primariesOf(namespace);
-    const names = new Set(primaries);
+  /** Networks of their own that a service is on. */
+  function ownNetworks(key: string): readonly string[] {
+    const asked = askedPlace(key);
+    if (asked === undefined) return known.primariesOf(namespaceOf(key));
+    return asked.kind === 'value' ? [asked.value] : [];
+  }
+
+  /** Networks of a service whose pool has the address. */
+  const poolsOf = (key: string, address: string): readonly string[] =>
+    ownNetworks(key).filter((name) => known.isInPool(name, address));
+
+  /** Ranges of the networks that a service is on, and of those that they are connected with: others don't meet its packets. */
+  function* rangesAround(key: string): Iterable<NamedRange> {
+    const own = ownNetworks(key);
+    const names = new Set(own);
     const joined = new Set<string>();
-    for (const name of primaries)
+    for (const name of own)
       for (const connect of connects.keysBy('network', String(networks.part(name, 'id') ?? 0))) {
         joined.add(connect);
         for (const member of known.membersOf(connect)) names.add(member.name);
@@ -181,15 +206,19 @@ export function serviceTables(
         yield { cidr, name: `the subnet of ClusterNetworkConnect ${connect}` };
   }
 
-  /** Its namespace's primary networks; while it has none that it asks for, the service is nowhere. */
+  /** The network that it names, else its namespace's primary ones; while there is none that is asked for, the service is nowhere. */
   function networksOf(service: string): ServiceNetworks | undefined {
-    const namespace = services.part(service, 'namespace') ?? '';
     const isExposed = services.part(service, 'isExposed') ?? false;
-    const isLabelled = namespaces.part(namespace, 'isLabelled');
+    const isLabelled = namespaces.part(namespaceOf(service), 'isLabelled');
     if (isLabelled === undefined) return undefined;
-    const found = isLabelled ? known.primariesOf(namespace) : [DEFAULT_NETWORK];
-    const isPooled = (services.part(service, 'poolIps') ?? []).length > 0;
-    return { service, networks: found, isExposed, isPooled };
+    const asked = askedPlace(service);
+    return {
+      service,
+      networks: isLabelled || asked !== undefined ? ownNetworks(service) : [DEFAULT_NETWORK],
+      isExposed,
+      isPooled: (services.part(service, 'poolIps') ?? []).length > 0,
+      ...(asked?.kind === 'invalid' ? { refused: asked.error } : {}),
+    };
   }
 
   /** Addresses of the network's pool that a service on it has. */
@@ -275,6 +304,10 @@ export function serviceTables(
     *serviceProblems(): Iterable<ModelProblem> {
       for (const name of services.keysBy('refused')) {
         const message = services.peek(name)?.refused;
+        if (message !== undefined) yield { object: `Service ${name}`, message };
+      }
+      for (const name of serviceNetworks.keysBy('refused')) {
+        const message = serviceNetworks.peek(name)?.refused;
         if (message !== undefined) yield { object: `Service ${name}`, message };
       }
     },

@@ -20,7 +20,7 @@ export const hairpin: NetworkPart = {
   },
   claims: [ACL_CLAIM],
   build(rows, onNode) {
-    if (!onNode.isPrimary) return;
+    if (!onNode.hasGateway) return;
     const controller = controllerOf(onNode.network.name);
     const match = anyOf(
       masqueradeAddresses(onNode, MASQUERADE_OFFSETS.serviceHairpin).map(

@@ -16,7 +16,7 @@ export const servicePool: NetworkPart = {
   },
   claims: [ROUTE_CLAIM],
   build(rows, onNode) {
-    if (onNode.isDefault || !onNode.isPrimary) return;
+    if (onNode.isDefault || !onNode.hasGateway) return;
     for (const address of onNode.facts.poolAddresses.part(onNode.network.name, 'addresses') ?? []) {
       if (!onNode.podRanges.some(({ family }) => family === familyOf(address))) continue;
       addRoute(rows.by('service-pool'), onNode.names.clusterRouter, {

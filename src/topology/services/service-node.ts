@@ -34,9 +34,10 @@ export function hasGatewayRouter(
   network: Pick<Network, 'name' | 'role'>,
 ): boolean {
   const joins = facts.rendered.part(network.name, 'joinSubnets') ?? {};
+  const isOptedIn = facts.rendered.part(network.name, 'isOptedIn');
+  const own = { ...network, joinSubnets: joins, ...(isOptedIn === true ? { isOptedIn } : {}) };
   return (
-    joinSubnets(facts.settings, { ...network, joinSubnets: joins }).length > 0 &&
-    (facts.own('gateway')?.addresses.length ?? 0) > 0
+    joinSubnets(facts.settings, own).length > 0 && (facts.own('gateway')?.addresses.length ?? 0) > 0
   );
 }
 

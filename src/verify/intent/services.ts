@@ -1,5 +1,11 @@
 /** Services and ports of nodes that pods have: on which networks they are, and which addresses are theirs. */
 import { isOfNetworkPool } from '../../api/annotations/service-annotations.ts';
+import {
+  askedServiceNetwork,
+  serviceNetwork,
+  type ServiceNetwork,
+  type ServiceNetworkContext,
+} from '../../api/annotations/service-network.ts';
 import { serviceOfSlice } from '../../api/annotations/endpoint-slice-annotations.ts';
 import { DEFAULT_NETWORK } from '../../api/nad/network-name.ts';
 import { objectKey } from '../../api/objects.ts';
@@ -51,13 +57,20 @@ export function servicesOf(objects: Objects, intent: Intent): VerifiedServices {
     if (role === 'primary')
       for (const namespace of namespaces)
         primaries.set(namespace, (primaries.get(namespace) ?? new Set()).add(name));
+  const byNad = new Map(
+    intent.networks.flatMap((network) => network.nads.map((nad) => [nad, network] as const)),
+  );
+  const networkOf = (nad: string): ServiceNetwork | undefined => {
+    const network = byNad.get(nad);
+    return network && { ...network, isOptedIn: network.hasGateway };
+  };
   const byKey = new Map<string, VerifiedService>();
   const byClusterAddress = new Map<string, VerifiedService>();
   const sorted = objects.services.toSorted((a, b) =>
     objectKey(a.metadata) < objectKey(b.metadata) ? -1 : 1,
   );
   for (const service of sorted) {
-    const one = verifiedService(service, primaries);
+    const one = verifiedService(service, networksOf(service, primaries, networkOf));
     byKey.set(one.key, one);
     for (const address of one.clusterAddresses) byClusterAddress.set(address, one);
   }
@@ -119,16 +132,29 @@ const append = <K>(map: Map<K, NodePortUser[]>, key: K, user: NodePortUser): voi
 
 const portText = (protocol = 'TCP', port: number): string => `${protocol.toLowerCase()} ${port}`;
 
+/** The secondary network that a service names, if it can be there, else those of its namespace. */
+function networksOf(
+  service: Service,
+  primaries: ReadonlyMap<string, ReadonlySet<string>>,
+  networkOf: ServiceNetworkContext['networkOf'],
+): ReadonlySet<string> {
+  const { namespace = '' } = service.metadata;
+  const asked = askedServiceNetwork(service);
+  if (asked === undefined) return primaries.get(namespace) ?? new Set([DEFAULT_NETWORK]);
+  const found = serviceNetwork(asked, namespace, { secondaryGateways: true, networkOf });
+  return found.kind === 'value' ? new Set([found.value]) : NOBODY;
+}
+
 function verifiedService(
   { metadata, spec, status }: Service,
-  primaries: ReadonlyMap<string, ReadonlySet<string>>,
+  networks: ReadonlySet<string>,
 ): VerifiedService {
   const ports = spec.ports ?? [];
   const ingress = (status?.loadBalancer?.ingress ?? []).flatMap(({ ip }) => ip ?? []);
   const isPooled = isOfNetworkPool({ spec });
   return {
     key: objectKey(metadata),
-    networks: primaries.get(metadata.namespace ?? '') ?? new Set([DEFAULT_NETWORK]),
+    networks,
     clusterAddresses: spec.clusterIPs,
     externalAddresses: [...(spec.externalIPs ?? []), ...(isPooled ? [] : ingress)],
     poolAddresses: isPooled ? ingress : [],

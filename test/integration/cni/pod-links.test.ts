@@ -66,6 +66,11 @@ describe.skipIf(whyNoNamespace !== undefined)('links of a pod', () => {
           { dest: '2001:db8::/32', nextHop: 'fd00:80::1' },
         ],
         otherAddresses: ['10.244.0.5', 'fd00:10:244::5'],
+        ownTable: 2001,
+        own: [
+          { address: '10.80.0.5/24', gateway: '10.80.0.1' },
+          { address: 'fd00:80::5/64', gateway: 'fd00:80::1' },
+        ],
       },
     };
     await links.create([eth0, net1], CONTAINER, netns);
@@ -78,6 +83,12 @@ describe.skipIf(whyNoNamespace !== undefined)('links of a pod', () => {
     ]);
     expect(way('203.0.113.7 from 10.80.0.5')).toBe('net1');
     expect(way('203.0.113.7 from 10.244.0.5')).toBe('eth0');
+    // What has an address of the network leaves by it, whoever it is for.
+    expect(['10.96.0.10 from 10.80.0.5', '2001:db9::7 from fd00:80::5'].map(way)).toEqual([
+      'net1',
+      'net1',
+    ]);
+    expect(pod.ip('route get 10.80.0.9 from 10.80.0.5')).not.toContain('via');
     expect(way('2001:db8::7 from fd00:10:244::5')).toBe('eth0');
   });
 

@@ -45,7 +45,7 @@ const optionsOf = (folder: string): string[] => [
   ...new Set(
     [
       ...readFileSync(join(folder, 'README.md'), 'utf8').matchAll(
-        /--(enable-[a-z-]+|network-names|default-network-access)\b(?:=(\w+))?/g,
+        /--(enable-[a-z-]+|network-names|secondary-gateways|default-network-access)\b(?:=(\w+))?/g,
       ),
     ].map(([, option, value = 'true']) => `--${option}=${value}`),
   ),

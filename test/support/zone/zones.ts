@@ -92,6 +92,8 @@ export interface Zone {
   readonly services?: readonly ServiceFacts[];
   /** Labels of the pods behind them, by their keys. */
   readonly selectors?: Readonly<Record<string, Readonly<Record<string, string>>>>;
+  /** NADs that they name as their network, by their keys. */
+  readonly askedNetworks?: Readonly<Record<string, string>>;
   readonly endpointSlices?: readonly ZoneSlice[];
 }
 
@@ -671,6 +673,9 @@ export function putZone(facts: ZoneFacts, before: Zone | undefined, after: Zone)
   const declared = (zone: Zone | undefined): SeenService[] =>
     (zone?.services ?? []).map((service) => ({
       facts: service,
+      ...(zone?.askedNetworks?.[service.key] === undefined
+        ? {}
+        : { askedNetwork: zone.askedNetworks[service.key] }),
       ingress: service.isLoadBalancer ? service.externalIps : [],
       selector: zone?.selectors?.[service.key] ?? {},
       created: '',

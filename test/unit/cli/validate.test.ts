@@ -265,6 +265,29 @@ spec: { topology: Layer3, layer3: { role: ${role}, subnets: [{ cidr: 10.30.0.0/1
     expect(asking('{}', 'Primary')).toEqual([expect.stringContaining('has anyway')]);
   });
 
+  test('may be named by services that can not be there', () => {
+    const serving = (network: string, gateway = true): readonly string[] =>
+      together(
+        `apiVersion: k8s.ovn.org/v1
+kind: UserDefinedNetwork
+metadata: { name: net, namespace: blue${gateway ? ", annotations: { k8s.ovn.org/secondary-gateway: '{}' }" : ''} }
+spec: { topology: Layer3, layer3: { role: Secondary, subnets: [{ cidr: 10.30.0.0/16 }] } }
+---
+apiVersion: v1
+kind: Service
+metadata: { name: web, namespace: blue, annotations: { k8s.v1.cni.cncf.io/service-network: '${network}' } }
+spec: { selector: { app: web }, ports: [{ port: 80 }] }
+`,
+      ).warnings;
+    expect(serving('net')).toEqual([]);
+    expect(serving('net', false)).toEqual([
+      expect.stringMatching(/^net\.yaml:8:\d+: Service blue\/web: .*which has no gateway/),
+    ]);
+    expect(serving('nat')).toEqual([expect.stringContaining('stands for a network here')]);
+    expect(serving('red/net')).toEqual([expect.stringContaining('is of namespace red')]);
+    expect(serving('{}')).toEqual([expect.stringContaining('is no name')]);
+  });
+
   test('may select nothing', () => {
     const green = (operator: string): string => `
 apiVersion: k8s.ovn.org/v1

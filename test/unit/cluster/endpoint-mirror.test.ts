@@ -248,7 +248,7 @@ test('a slice that somebody made is mirrored: pods with their addresses on the n
   await running.settled();
   expect((await found()).toSorted()).toEqual(['blue_more: 192.0.2.9', 'blue_net: 192.0.2.9']);
   const message =
-    'addresses of endpoints that name no pod (targetRef) are left out, as primary networks don\'t get there: 10.244.0.7 is within the cluster subnet 10.244.0.0/16, 10.96.0.1 is within the service subnet 10.96.0.0/16, 127.0.0.1 is within the loopback addresses 127.0.0.0/8, 169.254.169.254 is within the link-local addresses 169.254.0.0/16, "fd00::1" is no IPv4 address, and 1 more; give addresses on the network or outside of the cluster';
+    'addresses of endpoints that name no pod (targetRef) are left out, as networks of pods don\'t get there: 10.244.0.7 is within the cluster subnet 10.244.0.0/16, 10.96.0.1 is within the service subnet 10.96.0.0/16, 127.0.0.1 is within the loopback addresses 127.0.0.0/8, 169.254.169.254 is within the link-local addresses 169.254.0.0/16, "fd00::1" is no IPv4 address, and 1 more; give addresses on the network or outside of the cluster';
   expect(store.events.findLast(({ reason }) => reason === 'EndpointNotMirrored')).toMatchObject({
     message,
     regarding: { metadata: { name: 'database' } },

@@ -9,6 +9,7 @@ import {
 } from '../../../src/node/linux/linux-rows.ts';
 import { builtUnits } from '../../support/zone/built-rows.ts';
 import { HOST_SETTINGS, hostUnits } from '../../support/host/host-units.ts';
+import { servicesOfAllKinds, withServices } from '../../support/zone/services.ts';
 import { rowTexts } from '../../support/zone/row-text.ts';
 import {
   defaultNetwork,
@@ -224,11 +225,26 @@ describe('on the host a secondary network with a gateway', () => {
   test.each(['shared', 'local'] as const)(
     'has what a primary one has, in %s gateway mode',
     (mode) => {
-      const inMode = (of: Partial<ZoneNetwork>): Zone =>
-        mode === 'local' ? inLocalMode(network(of)) : network(of);
+      const inMode = (of: Partial<ZoneNetwork>, more: Partial<Zone> = {}): Zone => {
+        const made = { ...network(of), ...more };
+        return mode === 'local' ? inLocalMode(made) : made;
+      };
       const primary = texts(inMode({}));
       expect(primary.join('\n')).toContain('169.254.0.14');
       expect(texts(inMode({ role: 'secondary', secondaryGateway: '{}' }))).toEqual(primary);
+      const { services, endpointSlices } = withServices(dualZone, ...servicesOfAllKinds);
+      const serving = {
+        services: services ?? [],
+        endpointSlices: (endpointSlices ?? []).map((one) =>
+          one.network === 'blue_blue' ? { ...one, network: example.name } : one,
+        ),
+      };
+      const askedNetworks = { 'blue/web': 'l3net', 'blue/outside': 'blue/l3net' };
+      const served = texts(inMode({ namespaces: ['blue'] }, serving));
+      expect(served.join('\n')).toContain('30080');
+      expect(
+        texts(inMode({ role: 'secondary', secondaryGateway: '{}' }, { ...serving, askedNetworks })),
+      ).toEqual(served);
       expect(texts(inMode({ role: 'secondary' }))).toEqual(
         texts(inMode({ role: 'secondary', secondaryGateway: 'unreadable' })),
       );

@@ -34,13 +34,20 @@ test('what leads out of a secondary network is apart from its own routes, with t
   const [, extra] = podInterfaces(
     pod('blue/web-1', 'n2', [
       { nadKey: 'default', address: '10.244.1.5/24', role: 'infrastructure-locked' },
-      { nadKey: 'blue/l3-net', address: '10.20.1.5/24', role: 'primary', gateway: '10.20.1.1' },
+      {
+        nadKey: 'blue/l3-net',
+        address: '10.20.1.5/24',
+        role: 'primary',
+        gateway: '10.20.1.1',
+        routes: [{ dest: '100.65.0.0/16', nextHop: '10.20.1.1' }],
+      },
       {
         ...secondary,
         address: '10.30.0.5/24',
         routes: [
           { dest: '10.30.0.0/16', nextHop: '10.30.0.1' },
           { dest: '203.0.113.0/24', nextHop: '10.30.0.1' },
+          { dest: '100.65.0.0/16', nextHop: '10.30.0.1' },
         ],
       },
     ]),
@@ -53,6 +60,8 @@ test('what leads out of a secondary network is apart from its own routes, with t
       table: 1001,
       routes: [{ dest: '203.0.113.0/24', nextHop: '10.30.0.1' }],
       otherAddresses: ['10.244.1.5', '10.20.1.5'],
+      ownTable: 2001,
+      own: [{ address: '10.30.0.5/24', gateway: '10.30.0.1' }],
     },
   });
   for (const one of podInterfaces(web, SANDBOX, names)) expect(one).not.toHaveProperty('wayOut');

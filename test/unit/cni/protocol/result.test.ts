@@ -239,7 +239,7 @@ test('IPv6 addresses are there at once', () => {
   ]);
 });
 
-test('routes out of a secondary network have a table of their own, which answers of other interfaces do not take', () => {
+test('routes out of a secondary network have a table of their own, which answers of other interfaces do not take, and answers of this one another', () => {
   const [, one] = interfaces;
   if (one === undefined) throw new Error('no interface');
   const device = 7;
@@ -248,7 +248,16 @@ test('routes out of a secondary network have a table of their own, which answers
     { dest: '2001:db8::/32', nextHop: 'fd20::1' },
   ];
   const otherAddresses = ['10.244.0.3', '10.30.0.3'];
-  const wayOut = { table: 1002, routes, otherAddresses };
+  const wayOut = {
+    table: 1002,
+    routes,
+    otherAddresses,
+    ownTable: 2002,
+    own: [
+      { address: '10.20.1.5/24', gateway: '10.20.1.1' },
+      { address: 'fd20::5/64', gateway: 'fd20::1' },
+    ],
+  };
   const before = podRequests(one, device);
   const priority = 2004;
   expect(podRequests({ ...one, wayOut }, device)).toEqual([
@@ -259,6 +268,12 @@ test('routes out of a secondary network have a table of their own, which answers
     addRule({ family: 'v4', priority, source: '10.30.0.3/32', table: 254 }),
     addRule({ family: 'v4', priority: priority + 1, table: 1002 }),
     addRule({ family: 'v6', priority: priority + 1, table: 1002 }),
+    addRoute({ destination: '10.20.1.0/24', table: 2002, hops: [{ device }] }),
+    addRoute({ destination: '0.0.0.0/0', table: 2002, hops: [{ via: '10.20.1.1', device }] }),
+    addRule({ family: 'v4', priority: 1002, source: '10.20.1.5/32', table: 2002 }),
+    addRoute({ destination: 'fd20::/64', table: 2002, hops: [{ device }] }),
+    addRoute({ destination: '::/0', table: 2002, hops: [{ via: 'fd20::1', device }] }),
+    addRule({ family: 'v6', priority: 1002, source: 'fd20::5/128', table: 2002 }),
   ]);
 });
 

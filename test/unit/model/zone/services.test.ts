@@ -1,13 +1,17 @@
 import { describe, expect, test } from 'vitest';
 import type { ServiceTables } from '../../../../src/model/zone/services.ts';
 import { service, withServices } from '../../../support/zone/services.ts';
+import { secondaryLayer3 } from '../../../support/zone/zone-variants.ts';
 import {
   blue,
   colored,
   connectedZone,
+  defaultNetwork,
   exampleZone,
   factsOf,
   more,
+  type Zone,
+  type ZoneNetwork,
 } from '../../../support/zone/zones.ts';
 
 const web = service('blue/web', { clusterIPs: ['10.96.1.1'] });
@@ -32,6 +36,54 @@ describe('a service', () => {
     facts.namespaces.delete('blue');
     facts.refresh(0);
     expect(networksOf(facts, 'blue/web')).toBeUndefined();
+  });
+
+  test('is on the secondary network that it names, where that has a gateway, and nowhere else', () => {
+    const placed = (
+      askedNetwork: string,
+      changes: Partial<ZoneNetwork> = {},
+      zone: Partial<Zone> = {},
+    ) => {
+      const facts = factsOf({
+        ...withServices(
+          {
+            ...exampleZone,
+            networks: [
+              ...exampleZone.networks,
+              { ...secondaryLayer3, secondaryGateway: '{}', ...changes },
+            ],
+            ...zone,
+          },
+          web,
+        ),
+        askedNetworks: { 'blue/web': askedNetwork },
+      });
+      return [
+        networksOf(facts, 'blue/web'),
+        ...[...facts.serviceProblems()].map(({ object, message }) => `${object}: ${message}`),
+      ];
+    };
+    expect(placed('sec')).toEqual([['blue_sec']]);
+    expect(placed(' blue/sec ')).toEqual([['blue_sec']]);
+    // In a namespace without a primary network, too.
+    const networks = [defaultNetwork, { ...secondaryLayer3, secondaryGateway: '{}' }];
+    expect(placed('sec', {}, { networks })).toEqual([['blue_sec']]);
+    expect(placed('sec', { secondaryGateway: 'unreadable' })).toEqual([
+      [],
+      expect.stringMatching(
+        /^Service blue\/web: .*"sec" is of network blue_sec, which has no gateway/,
+      ),
+    ]);
+    const off = { settings: { ...exampleZone.settings, secondaryGateways: false } };
+    expect(placed('sec', {}, off)).toEqual([
+      [],
+      expect.stringContaining('an administrator sets secondary-gateways to true'),
+    ]);
+    expect(placed('blue')).toEqual([[], expect.stringContaining('is of a primary network')]);
+    expect(placed('other')).toEqual([
+      [],
+      expect.stringContaining('is no NetworkAttachmentDefinition that stands for a network'),
+    ]);
   });
 
   test('has no external address that is a cluster address of another one, and has a problem', () => {

@@ -305,8 +305,6 @@ describe('a secondary Layer2 network with a gateway', () => {
     const primary = asPrimary(withNetwork(yellow));
     expect(rows.filter((row) => !primary.includes(row))).toEqual([]);
     expect(primary.filter((row) => !rows.includes(row))).toEqual([
-      expect.stringMatching(/^ACL .*allow-hairpinning:Egress/),
-      expect.stringMatching(/^ACL .*allow-hairpinning:Ingress/),
       expect.stringMatching(/^Logical_Router_Static_Route .*udn-enabled-default-service/),
       expect.stringMatching(/^Logical_Router_Static_Route .*udn-enabled-default-service/),
     ]);

@@ -57,8 +57,6 @@ describe('a Layer3 network in the zone of a node (reference/topology.md §7)', (
     expect(given.filter((row) => !primary.includes(row))).toEqual([]);
     // What is of services that pods of a secondary network have by their primary one.
     expect(primary.filter((row) => !given.includes(row))).toEqual([
-      expect.stringMatching(/^ACL .*allow-hairpinning:Egress/),
-      expect.stringMatching(/^ACL .*allow-hairpinning:Ingress/),
       expect.stringMatching(/^Logical_Router_Static_Route .*udn-enabled-default-service/),
       expect.stringMatching(/^Logical_Router_Static_Route .*udn-enabled-default-service/),
     ]);

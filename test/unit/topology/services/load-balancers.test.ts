@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { loadBalancers } from '../../../../src/topology/services/load-balancers.ts';
 import { service, slice, withServices } from '../../../support/zone/services.ts';
-import { withGateway } from '../../../support/zone/zone-variants.ts';
+import { secondaryLayer3, secondaryPod, withGateway } from '../../../support/zone/zone-variants.ts';
 import { exampleZone, type Zone } from '../../../support/zone/zones.ts';
 import { featureTexts } from '../part-texts.ts';
 
@@ -36,6 +36,37 @@ describe('a service of namespace blue (reference/topology.md §15.2)', () => {
     expect(
       balanced(withServices(withGateway({ nodePortEnable: false }), web, endpoints)),
     ).toHaveLength(1);
+  });
+
+  test('that names a secondary network with a gateway is there as it would be on a primary one, and nowhere else', () => {
+    const web = service('blue/web', {
+      type: 'NodePort',
+      clusterIPs: ['10.96.1.1'],
+      ports: [{ port: 80, nodePort: 30080 }],
+    });
+    const there = slice('blue/web', ['10.80.0.5 on ovn-worker'], {
+      network: 'blue_sec',
+      name: 'b',
+    });
+    const on = (secondaryGateway: string): readonly string[] =>
+      balanced({
+        ...withServices(
+          {
+            ...exampleZone,
+            networks: [...exampleZone.networks, { ...secondaryLayer3, secondaryGateway }],
+            attachments: [...exampleZone.attachments, secondaryPod],
+          },
+          web,
+          endpoints,
+          there,
+        ),
+        askedNetworks: { 'blue/web': 'sec' },
+      });
+    expect(on('{}')).toEqual([
+      'blue_sec_Service_blue/web_TCP_cluster vips={10.96.1.1:80=10.80.0.5:8080} < Load_Balancer_Group/blue_sec_clusterLBGroup.load_balancer',
+      'blue_sec_Service_blue/web_TCP_node_router+switch_ovn-worker vips={172.18.0.3:30080=10.80.0.5:8080} < Logical_Router/GR_blue_sec_ovn-worker.load_balancer < Logical_Switch/blue_sec_ovn-worker.load_balancer',
+    ]);
+    expect(on('unreadable')).toEqual([]);
   });
 
   test('without endpoints is there, and rejects', () => {

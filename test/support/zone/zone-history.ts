@@ -106,6 +106,7 @@ export class ZoneHistory {
       ...DEFAULT_SETTINGS,
       clusterSubnets: [{ cidr: '10.244.0.0/16', hostLength: 24 }],
       serviceSubnets: ['10.96.0.0/16'],
+      secondaryGateways: random.is(0.7),
       features: {
         egressIp: random.is(0.7),
         egressService: random.is(0.7),

@@ -31,6 +31,8 @@ const OTHERS = ['w2', 'w3', 'w4'];
 const PODS = ['web', 'db', SELF, 'tstor-w2'];
 const NAMESPACES = ['blue', 'red', 'k8s-red', 'wide', 'default'];
 const SERVICES = ['default/kubernetes', 'default/web', 'blue/web', 'red/web', 'wide/web'];
+/** NADs of secondary networks that ask for a gateway now and then. */
+const GATEWAYS = ['blue/a-b', 'blue/quote', 'blue/flat'];
 const ACL_LOGGING = ['{"deny":"alert"}', '{"deny":"info","allow":"notice"}', '{}', '{'];
 
 /** Objects by `Kind key`; `seen` is what their watchers get, `effective` what they should go by. */
@@ -205,12 +207,14 @@ export class ZoneObjects {
         creationTimestamp: '2026-01-01T00:00:00Z',
         ...(asked.name.startsWith('cluster_udn_') ? { ownerReferences: [OWNER] } : {}),
         labels: this.#random.is(0.5) ? {} : { team: this.#random.pick(TEAMS) },
-        annotations: hasId
-          ? {
-              'k8s.ovn.org/network-id': String(asked.id),
-              ...this.#tunnelKeys(asked),
-            }
-          : {},
+        annotations: {
+          ...(hasId
+            ? { 'k8s.ovn.org/network-id': String(asked.id), ...this.#tunnelKeys(asked) }
+            : {}),
+          ...(GATEWAYS.includes(key) && this.#random.is(0.7)
+            ? { 'k8s.ovn.org/secondary-gateway': this.#random.pick(['{}', '{}', 'x']) }
+            : {}),
+        },
       },
       spec: { config: config(asked, key, this.#random) },
     }) as NetworkAttachmentDefinition;
@@ -319,34 +323,48 @@ export class ZoneObjects {
         ...(hasNodePorts ? { nodePort: 30053 } : {}),
       },
     ];
+    const namespace = key.slice(0, key.indexOf('/'));
+    const nads = NETWORKS.flatMap((network) => network.nads).filter((nad) =>
+      nad.startsWith(`${namespace}/`),
+    );
+    const made = service(
+      key,
+      {
+        type,
+        clusterIPs: random.pick([['10.96.0.1'], ['10.96.0.7'], []]),
+        ports: random.is(0.5) ? ports.slice(0, 1) : ports,
+        externalTrafficPolicy: random.pick(['Cluster', 'Local']),
+        internalTrafficPolicy: random.pick(['Cluster', 'Cluster', 'Local']),
+        sessionAffinity: isAffine ? 'ClientIP' : 'None',
+        ...(isAffine && random.is(0.7)
+          ? { sessionAffinityConfig: { clientIP: { timeoutSeconds: random.pick([5, 86_400]) } } }
+          : {}),
+        ...(random.is(0.3)
+          ? { externalIPs: random.pick([[`${outside}.7`], [`${outside}.8`]]) }
+          : {}),
+        publishNotReadyAddresses: random.is(0.3),
+        allocateLoadBalancerNodePorts: hasNodePorts,
+      },
+      random.is(0.5) ? {} : { loadBalancer: { ingress: [{ ip: `${outside}.9` }] } },
+    );
+    const annotations = { 'k8s.v1.cni.cncf.io/service-network': random.pick([...nads, 'gone']) };
     return this.#put(
-      service(
-        key,
-        {
-          type,
-          clusterIPs: random.pick([['10.96.0.1'], ['10.96.0.7'], []]),
-          ports: random.is(0.5) ? ports.slice(0, 1) : ports,
-          externalTrafficPolicy: random.pick(['Cluster', 'Local']),
-          internalTrafficPolicy: random.pick(['Cluster', 'Cluster', 'Local']),
-          sessionAffinity: isAffine ? 'ClientIP' : 'None',
-          ...(isAffine && random.is(0.7)
-            ? { sessionAffinityConfig: { clientIP: { timeoutSeconds: random.pick([5, 86_400]) } } }
-            : {}),
-          ...(random.is(0.3)
-            ? { externalIPs: random.pick([[`${outside}.7`], [`${outside}.8`]]) }
-            : {}),
-          publishNotReadyAddresses: random.is(0.3),
-          allocateLoadBalancerNodePorts: hasNodePorts,
-        },
-        random.is(0.5) ? {} : { loadBalancer: { ingress: [{ ip: `${outside}.9` }] } },
-      ),
+      random.is(0.6) ? made : { ...made, metadata: { ...made.metadata, annotations } },
     ) as Service;
   }
 
   #putSlice(): EndpointSlice {
     const random = this.#random;
     const key = random.pick(SERVICES);
-    const network = random.pick(['', 'blue_blue', 'red_red', 'cluster_udn_c', 'wide']);
+    const network = random.pick([
+      '',
+      'blue_blue',
+      'red_red',
+      'cluster_udn_c',
+      'wide',
+      'a-b',
+      'red',
+    ]);
     const octet = NETWORKS.find(({ name }) => name === network)?.id ?? 244;
     const endpoints = [3, 5, 7]
       .filter(() => random.is(0.6))

@@ -26,7 +26,7 @@ import {
 } from '../support/lab/matrix-tenants.ts';
 import { proveNamesOnNetworks } from '../support/lab/names-on-networks.ts';
 
-/** In the order of their ids, which begin with 1. */
+/** Their numbers are those of their ports and addresses. */
 const TENANTS = [
   { name: 'blue', id: 1, topology: 'Layer3', cidrs: ['10.20.0.0/16', 'fd20::/48'] },
   { name: 'green', id: 2, topology: 'Layer3', cidrs: ['10.20.0.0/16', 'fd20::/48'] },
@@ -151,6 +151,17 @@ describe.skipIf(whyNoVirtualMachine !== undefined)(
     const namespaceOf = (key: string): string => tenants.ends.get(key)?.namespace ?? '';
     const addressesOf = (key: string): readonly string[] => tenants.ends.get(key)?.addresses ?? [];
 
+    /** Ids of networks, by the keys of their NADs. */
+    async function idsOf(keys: readonly string[]): Promise<readonly number[]> {
+      const { nads } = await readObjects(lab.record.name);
+      return keys.map((key) =>
+        Number(
+          nads.find(({ metadata }) => `${metadata.namespace}/${metadata.name}` === key)?.metadata
+            .annotations?.['k8s.ovn.org/network-id'],
+        ),
+      );
+    }
+
     let sourcePort = 40_000;
     /** Sends what the ways say until all is as expected. All of it is from one port; of a last try this is still known everywhere. */
     async function prove(
@@ -233,15 +244,13 @@ describe.skipIf(whyNoVirtualMachine !== undefined)(
         })),
       );
       await prove(ways, { seesPeer: true });
+      const ids = await idsOf(TENANTS.map(({ name }) => `${name}/net`));
       for (const [family, masquerade] of [
         (id: number) => `169.254.0.${10 + 2 * id}`,
         (id: number) => `fd69::${(10 + 2 * id).toString(16)}`,
       ].entries()) {
         const known = await connections(family);
-        const senders = [
-          ...TENANTS.map(({ id }) => masquerade(id)),
-          addressesOf(DNS.pod)[family] ?? '',
-        ];
+        const senders = [...ids.map(masquerade), addressesOf(DNS.pod)[family] ?? ''];
         expect(new Set(known.get('0')?.map(({ source }) => source))).toEqual(new Set(senders));
         // On the bridge all of it is the host's.
         expect(new Set(known.get('64000')?.map(({ mark }) => mark))).toEqual(new Set(['2']));
@@ -258,18 +267,12 @@ describe.skipIf(whyNoVirtualMachine !== undefined)(
         })),
       );
       await prove(ways, { seesPeer: true });
-      const { nads } = await readObjects(lab.record.name);
-      const ids = WAYS_OUT.map(({ name }) =>
-        Number(
-          nads.find(({ metadata }) => metadata.namespace === 'plain' && metadata.name === name)
-            ?.metadata.annotations?.['k8s.ovn.org/network-id'],
-        ),
-      );
+      const ids = await idsOf(WAYS_OUT.map(({ name }) => `plain/${name}`));
       const sources = (await connections(0)).get('0')?.map(({ source }) => source);
       expect(sources).toEqual(expect.arrayContaining(ids.map((id) => `169.254.0.${10 + 2 * id}`)));
     });
 
-    test('services on secondary networks with a gateway are reached from outside, by the host and by pods that send with their address there, and who asks is seen where the policy is local', async () => {
+    test('services on secondary networks with a gateway are reached from outside and by the host, at a port of its node by the default network, and not at cluster IPs by others; who asks is seen where the policy is local', async () => {
       const on = (object: object, network: string): object => ({
         ...object,
         metadata: {

@@ -108,6 +108,37 @@ const staticMesh = {
   ips: [`${STATIC.address}/24`],
   mac: STATIC.mac,
 };
+/** A namespace with a primary network beside one with a gateway, both with the join subnets of the cluster, and a pod on them. */
+const BESIDE = [
+  {
+    apiVersion: 'v1',
+    kind: 'Namespace',
+    metadata: { name: 'gamma', labels: { 'k8s.ovn.org/primary-user-defined-network': '' } },
+  },
+  ...[
+    { name: 'own', role: 'Primary', number: 76 },
+    { name: 'side', role: 'Secondary', number: 77 },
+  ].map(({ name, role, number }) => ({
+    apiVersion: 'k8s.ovn.org/v1',
+    kind: 'UserDefinedNetwork',
+    metadata: {
+      namespace: 'gamma',
+      name,
+      ...(role === 'Primary' ? {} : { annotations: { [GATEWAY]: '{}' } }),
+    },
+    spec: {
+      topology: 'Layer3',
+      layer3: {
+        role,
+        subnets: [
+          { cidr: `10.${number}.0.0/16`, hostSubnet: 24 },
+          { cidr: `fd00:${number}::/48`, hostSubnet: 64 },
+        ],
+      },
+    },
+  })),
+  podOn('gamma/web', 'n2', 'side'),
+];
 const PODS = {
   alpha: [
     podOn('alpha/one', 'n1', [
@@ -198,6 +229,7 @@ describe.skipIf(whyNoLab !== undefined)(
       const lan = secondary('alpha/lan', { subnet: '10.71.0.0/24', hasExternalConnectivity: true });
       writeFileSync(join(folder, 'lan.yaml'), manifest([lan, secondary('alpha/bare', {}), ROUTED]));
       writeFileSync(join(folder, 'out.yaml'), manifest([wayOut(TO_OUTSIDE), flatOut(TO_OUTSIDE)]));
+      writeFileSync(join(folder, 'beside.yaml'), manifest(BESIDE));
       for (const [name, pods] of Object.entries(PODS))
         writeFileSync(join(folder, `${name}-pods.yaml`), manifest(pods));
       lab = await testLab('e2e-secondary', { families: 'dual' });
@@ -215,7 +247,7 @@ describe.skipIf(whyNoLab !== undefined)(
         async () => {
           await tenants.settle();
           const attached = attachedPods(lab.record).map(({ interfaces }) => interfaces.length - 1);
-          return attached.toSorted((a, b) => a - b).join(' ') === '1 1 1 2 5 5';
+          return attached.toSorted((a, b) => a - b).join(' ') === '1 1 1 2 2 5 5';
         },
         SOON.timeout,
       );
@@ -623,6 +655,34 @@ describe.skipIf(whyNoLab !== undefined)(
             [...new Set(await asked(Array.from({ length: 8 }, () => way)))].join(' ');
           await expect.poll(found, SOON).toMatch(/^alpha\/\S+$/);
         }
+      });
+
+      test('is beside one on the primary network of the same pod, by whose networks answers go back', async () => {
+        const nodePorts = { own: 30_260, side: 30_261, local: 30_262 };
+        declare(
+          'beside-services.yaml',
+          ...Object.entries(nodePorts).flatMap(([name, nodePort], n) => {
+            const one = service(`gamma/${name}`, ips(60 + n), {
+              type: 'NodePort',
+              externalTrafficPolicy: name === 'local' ? 'Local' : 'Cluster',
+              ports: PORTS.map((known) => ({ ...known, nodePort })),
+            });
+            return [
+              name === 'own' ? one : onNetwork(one, 'side'),
+              ...of(`gamma/${name}`, { 'gamma/web': 'n2' }),
+            ];
+          }),
+        );
+        const at = (node: readonly string[], nodePort: number, protocol: 'tcp' | 'udp') =>
+          node.map((to) => [{ from: 'ext', to, port: nodePort, protocol }, 'gamma/web'] as const);
+        const n2 = ['172.18.0.12', 'fd00:172:18::12'];
+        // The pods' server of datagrams does not say from which address it answers: the kernel chooses that of the primary network.
+        await expectAnswers(
+          ...protocols.flatMap((protocol) => at(NODE, nodePorts.own, protocol)),
+          ...at(NODE, nodePorts.side, 'tcp'),
+          ...at(n2, nodePorts.local, 'tcp'),
+        );
+        for (const file of ['beside-services.yaml', 'beside.yaml']) withdraw(file);
       });
 
       test('has endpoints nowhere while it names a network that it can not be on, and says so', async () => {

@@ -169,6 +169,8 @@ export const withExternalIps = (
 export interface ServiceNetworks {
   readonly service: string;
   readonly networks: readonly string[];
+  /** They are one that its annotation names. */
+  readonly isSecondary?: true;
   /** Why it is not where it asks to be. */
   readonly refused?: string;
   readonly isExposed: boolean;

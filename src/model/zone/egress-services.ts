@@ -1,4 +1,5 @@
 /** EgressServices, and the interfaces of pods that they have: those of this node, and of all nodes where it is this one that they leave by. */
+import { SERVICE_NETWORK } from '../../api/annotations/service-network.ts';
 import {
   FAMILIES,
   familyOf,
@@ -158,14 +159,20 @@ export function egressServiceTables(
     if (egressService === undefined || !isOn) return undefined;
     const { key: service, isByNetwork, host, table, tableProblem } = egressService;
     const sources = isByNetwork ? [] : sourcesOf(service);
-    const problems =
-      isByNetwork ||
+    const problems = [
+      ...(isByNetwork ||
       sources.length > 0 ||
       (declaredServices.part(service, 'ingress') ?? []).length === 0
         ? []
         : [
             `no address of the load balancer of Service ${service} may be used (see the Service): no pod of it leaves`,
-          ];
+          ]),
+      ...(known.serviceNetworks.part(service, 'isSecondary') === true
+        ? [
+            `Service ${service} is on a secondary network (annotation ${SERVICE_NETWORK}), and its pods leave as this object says by their default or primary network alone; for what leaves by the secondary one write an EgressIP`,
+          ]
+        : []),
+    ];
     const isUsable =
       tableProblem === undefined && (isByNetwork ? host === EVERY_HOST : host !== EVERY_HOST);
     return {

@@ -1,5 +1,6 @@
 /** External routes: whose pods leave by which next hops, worked out per namespace, policy and pod. */
 import { familyOf, parseAddress, withoutPrefix, type Family } from '../../allocators/addresses.ts';
+import { SECONDARY_GATEWAY } from '../../api/annotations/network-annotations.ts';
 import { matchesSelector } from '../../api/selectors.ts';
 import { DerivedFacts } from '../../facts/derived-facts.ts';
 import { FactTable } from '../../facts/fact-table.ts';
@@ -17,6 +18,7 @@ import type { EgressClassTables } from './egress-classes.ts';
 import type { EgressIpTables } from './egress-ips.ts';
 import type { EgressServiceTables } from './egress-services.ts';
 import type { NamespaceTables } from './namespaces.ts';
+import type { NetworkTables } from './networks.ts';
 import type { NodeTables } from './nodes.ts';
 import type { InterfaceKey, PodKey, PodTables } from './pods.ts';
 import type { ModelProblem } from './problems.ts';
@@ -66,13 +68,14 @@ export function externalRouteTables(
   known: ZoneBasis &
     NodeTables &
     NamespaceTables &
+    NetworkTables &
     PodTables &
     AttachmentTables &
     EgressIpTables &
     EgressServiceTables &
     EgressClassTables,
 ) {
-  const { graph, recorder, settings, namespaces, nodeName } = known;
+  const { graph, recorder, settings, namespaces, networks, nodeName } = known;
   const externalRoutes = new FactTable<[policy: string], ExternalRoute>('externalRoutes', recorder);
   const gatewayPods = new FactTable<PodKey, GatewayPod, { namespace: [string] }>(
     'gatewayPods',
@@ -233,6 +236,20 @@ export function externalRouteTables(
     return found;
   }
 
+  /** Namespaces of which pods of this node leave by a secondary network, too, by policy. */
+  function passedBy(): ReadonlyMap<string, ReadonlySet<string>> {
+    const found = new Map<string, Set<string>>();
+    for (const [, { namespace, policy }] of routedNamespaces.entries()) {
+      const isPassed = known.attachments
+        .by('namespace', namespace)
+        .some(
+          ({ role, network }) => role === 'secondary' && networks.peek(network)?.isOptedIn === true,
+        );
+      if (isPassed) found.set(policy, (found.get(policy) ?? new Set()).add(namespace));
+    }
+    return found;
+  }
+
   function watchedOf(policy: string) {
     const routes = routedPods.by('policy', policy).flatMap((pod) => pod.routes);
     const watched = routes.flatMap(({ address, isWatched }) => (isWatched ? [address] : []));
@@ -275,6 +292,11 @@ export function externalRouteTables(
         yield {
           object: externalRouteObject(policy),
           message: `pods of namespaces ${listed(namespaces)} have an EgressIP, which comes first: they leave with its address by the node that has it, and by no next hop; select them by one of both`,
+        };
+      for (const [policy, namespaces] of passedBy())
+        yield {
+          object: externalRouteObject(policy),
+          message: `pods of namespaces ${listed(namespaces)} leave by a secondary network as well (${SECONDARY_GATEWAY}), and there by no next hop but by the gateway of their node: take its routes that are meant for next hops out of that annotation`,
         };
       const unserved = new Set<string>();
       for (const key of routedPods.keysBy('unserved')) {

@@ -156,8 +156,10 @@ export function nameTables(
         clusterService(service) {
           const facts = known.declaredServices.peek(service)?.facts;
           if (facts === undefined) return undefined;
-          const places = known.serviceNetworks.peek(service)?.networks ?? [];
-          const isReached = places.some((name) => sharing.has(name));
+          const { networks: places = [], isSecondary } = known.serviceNetworks.peek(service) ?? {};
+          // Pods reach one of a secondary network by their address there, and know it by the name all the same.
+          const named = isSecondary === true ? known.primariesOf(facts.namespace) : places;
+          const isReached = named.some((name) => sharing.has(name));
           return { clusterIps: isReached ? facts.clusterIps : [], ports: facts.ports };
         },
         slicesOf: (name, service) => sliceNames.by('service', name, service),

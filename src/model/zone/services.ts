@@ -217,6 +217,7 @@ export function serviceTables(
       networks: isLabelled || asked !== undefined ? ownNetworks(service) : [DEFAULT_NETWORK],
       isExposed,
       isPooled: (services.part(service, 'poolIps') ?? []).length > 0,
+      ...(asked?.kind === 'value' ? { isSecondary: true } : {}),
       ...(asked?.kind === 'invalid' ? { refused: asked.error } : {}),
     };
   }

@@ -6,6 +6,7 @@ import {
   type EgressServicePlace,
 } from '../../../../src/model/zone/egress-services.ts';
 import { service, withServices } from '../../../support/zone/services.ts';
+import { secondaryLayer3 } from '../../../support/zone/zone-variants.ts';
 import { exampleZone, factsOf } from '../../../support/zone/zones.ts';
 
 const facts = (
@@ -45,6 +46,27 @@ test('of two addresses with one mark that of the older object is used', () => {
     'the external bridge would know its pods of primary networks by the mark of EgressService blue/old, which is older: they send nothing out; give its load balancer another address',
   );
   expect(zone.egressServiceExit('blue/same', 'v4')).toMatchObject({ address: '10.9.0.2' });
+});
+
+test('of a service on a secondary network it says that pods leave there without it', () => {
+  const problems = (secondaryGateway: string): readonly string[] => {
+    const zone = factsOf({
+      ...withServices(
+        {
+          ...exampleZone,
+          networks: [...exampleZone.networks, { ...secondaryLayer3, secondaryGateway }],
+        },
+        balancer('web', 1, '10.9.0.1'),
+      ),
+      askedNetworks: { 'blue/web': 'sec' },
+      egressServices: [facts('web', '2026-01-01')],
+    });
+    return [...zone.egressServiceProblems()].map(({ object, message }) => `${object}: ${message}`);
+  };
+  expect(problems('{}')).toEqual([
+    expect.stringMatching(/^EgressService blue\/web: Service blue\/web is on a secondary network/),
+  ]);
+  expect(problems('unreadable')).toEqual([]);
 });
 
 describe('with a routing table', () => {

@@ -4,6 +4,7 @@ import { MOST_HOPS } from '../../../../src/model/read/external-routes.ts';
 import { externalRouteObject } from '../../../../src/model/zone/external-routes.ts';
 import type { ZoneFacts } from '../../../../src/model/zone/zone.ts';
 import { FailedFact, Unreadable } from '../../../../src/facts/unreadable.ts';
+import { secondaryLayer3, secondaryPod } from '../../../support/zone/zone-variants.ts';
 import {
   bluePod,
   bluePodDefault,
@@ -47,6 +48,19 @@ test('not where external routes are off', () => {
   const features = { ...zone.settings.features, externalRoutes: false };
   const facts = factsOf({ ...zone, settings: { ...zone.settings, features } });
   expect(hopsOf(facts)).toBe(undefined);
+});
+
+test('on a secondary network with a gateway it leaves by none, and the policy says so', () => {
+  const zone = (secondaryGateway: string): Zone => ({
+    ...withRoutes(route('gw')),
+    networks: [...exampleZone.networks, { ...secondaryLayer3, secondaryGateway }],
+    attachments: [bluePod, bluePodDefault, secondaryPod],
+  });
+  expect(hopsOf(factsOf(zone('{}')), 'blue/sec')).toBe(undefined);
+  expect(problemsOf(factsOf(zone('{}')))).toEqual([
+    expect.stringMatching(/^gw: pods of namespaces blue leave by a secondary network as well/),
+  ]);
+  expect(problemsOf(factsOf(zone('unreadable')))).toEqual([]);
 });
 
 test('what has an EgressIP leaves by that, and the policy says so', () => {

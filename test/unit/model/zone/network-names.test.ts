@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest';
 import type { NameTables } from '../../../../src/model/zone/network-names.ts';
 import { namedFacts, namedZone } from '../../../support/zone/named-networks.ts';
+import { secondaryLayer3 } from '../../../support/zone/zone-variants.ts';
+import type { Zone } from '../../../support/zone/zones.ts';
 
 test('networks are answered for whose NADs all ask for it, where the cluster does', () => {
   expect(namedFacts().namesOf()).toEqual(['blue_blue', 'red_red']);
@@ -36,6 +38,21 @@ test('rules with names do not need the option, nor does it need rules', () => {
 test('from a network that is not there nothing is known', () => {
   const names: NameTables = namedFacts();
   expect(names.namesFrom(77)).toBeUndefined();
+});
+
+test('the name of a service on a secondary network is told where it would be told without', () => {
+  const told = (zone: Zone, network: number): unknown => {
+    const names: NameTables = namedFacts(zone);
+    return names.namesFrom(network)?.clusterService('blue/api')?.clusterIps;
+  };
+  const named = {
+    ...namedZone,
+    networks: [...namedZone.networks, { ...secondaryLayer3, secondaryGateway: '{}' }],
+    askedNetworks: { 'blue/api': 'sec' },
+  };
+  for (const network of [1, 2]) expect(told(named, network)).toEqual(told(namedZone, network));
+  expect(told(named, 1)).not.toEqual([]);
+  expect(told({ ...named, askedNetworks: { 'blue/api': 'gone' } }, 1)).toEqual([]);
 });
 
 test('who asks for it in vain is told so, and what to do', () => {

@@ -55,11 +55,9 @@ function destinations(
   }
   const { topology, subnets, joinSubnets } = nad.config;
   const own = topology === 'layer3' ? same(subnets.map(({ cidr }) => cidr)) : [];
-  const join = ofFamily(joinSubnets, family);
-  if (role === 'primary') return [...own, ...services, ...join];
-  const asked = routesOfNad(nad, settings);
-  // By the join subnet a pod knows that the network has a gateway, and answers clients of services.
-  return asked === undefined ? own : [...own, ...same(asked), ...join];
+  return role === 'primary'
+    ? [...own, ...services, ...ofFamily(joinSubnets, family)]
+    : [...own, ...same(routesOfNad(nad, settings) ?? [])];
 }
 
 /** The address from which a pod sees itself when it calls a service that it serves. */
@@ -88,6 +86,7 @@ export function podEntry(input: PodEntryInput): PodNetwork {
   const hasWayOut = nad !== undefined && routesOfNad(nad, settings) !== undefined;
   const asked = new Set(request.defaultRoute.map(familyOf));
   const routes: PodRoute[] = [];
+  const serviceRoutes: PodRoute[] = [];
   let lla: string | undefined;
   for (const address of addresses) {
     const gateway = gatewayOf(input, address);
@@ -95,6 +94,9 @@ export function podEntry(input: PodEntryInput): PodNetwork {
     const nextHop = formatAddress(gateway);
     for (const dest of destinations(attachment, address.family, settings))
       routes.push({ dest, nextHop });
+    if (hasWayOut && role === 'secondary')
+      for (const dest of ofFamily(nad.config.joinSubnets, address.family))
+        serviceRoutes.push({ dest, nextHop });
     // Which part of a Layer3 network a node has nobody knows who writes the pod: of a gateway that is asked for the family counts.
     const isDefault =
       role === 'primary' ? !defaultRouteElsewhere.has(address.family) : asked.has(address.family);
@@ -108,6 +110,7 @@ export function podEntry(input: PodEntryInput): PodNetwork {
     gateways:
       role === 'secondary' && !hasWayOut ? requestedGateways(request.defaultRoute) : gateways,
     routes,
+    ...(serviceRoutes.length === 0 ? {} : { serviceRoutes }),
     role,
     ...(lla === undefined ? {} : { ipv6LlaGateway: lla }),
     ...(tunnelId === undefined ? {} : { tunnelId }),

@@ -50,6 +50,8 @@ export interface PodNetwork {
   readonly macAddress: string;
   readonly gateways: readonly string[];
   readonly routes: readonly PodRoute[];
+  /** Of a secondary network with a gateway: routes to its gateway routers, from which clients of services come. Older releases read no such key. */
+  readonly serviceRoutes?: readonly PodRoute[];
   readonly ipv6LlaGateway?: string;
   /** Port tunnel key in a layer2 network. */
   readonly tunnelId?: number;
@@ -106,11 +108,13 @@ function podNetworkOf(value: unknown): PodNetwork {
   const addresses = addressesOf(entry);
   const lla = own(entry, 'ipv6_lla_gateway_ip');
   const tunnelId = own(entry, 'tunnel_id');
+  const serviceRoutes = asList(own(entry, 'service_routes') ?? []).map(routeOf);
   return {
     addresses,
     macAddress: asMac(own(entry, 'mac_address')),
     gateways: gatewaysOf(entry, addresses),
     routes: asList(own(entry, 'routes') ?? []).map(routeOf),
+    ...(serviceRoutes.length === 0 ? {} : { serviceRoutes }),
     ...(lla === undefined || lla === null || lla === '' ? {} : { ipv6LlaGateway: asAddress(lla) }),
     ...(tunnelId === undefined || tunnelId === null
       ? {}
@@ -124,13 +128,15 @@ export const podNetworks = (pod: Annotated): Reading<ReadonlyMap<string, PodNetw
   readEntries(pod, POD_NETWORKS, BY_MANAGER, podNetworkOf);
 
 function podNetworkJson(network: PodNetwork): object {
-  const { addresses, gateways, routes, ipv6LlaGateway, tunnelId, role } = network;
+  const { addresses, gateways, routes, serviceRoutes = [] } = network;
+  const { ipv6LlaGateway, tunnelId, role } = network;
   const single = addresses.length === 1;
   return {
     ip_addresses: addresses,
     mac_address: network.macAddress,
     ...(gateways.length === 0 ? {} : { gateway_ips: gateways }),
     ...(routes.length === 0 ? {} : { routes }),
+    ...(serviceRoutes.length === 0 ? {} : { service_routes: serviceRoutes }),
     ...(single ? { ip_address: addresses[0] } : {}),
     ...(single && gateways.length === 1 ? { gateway_ip: gateways[0] } : {}),
     ...(ipv6LlaGateway === undefined ? {} : { ipv6_lla_gateway_ip: ipv6LlaGateway }),

@@ -176,14 +176,15 @@ const FIRST_OWN_TABLE = 2000;
 
 /** A secondary network's own range is where the pod's address is; what lies elsewhere is out of it. */
 function routesOf(
-  { role, addresses, routes }: PodNetwork,
+  { role, addresses, routes, serviceRoutes = [] }: PodNetwork,
   index: number,
   all: readonly PodNetwork[],
 ): Pick<CniInterface, 'routes' | 'wayOut'> {
   const isOwn = ({ dest }: PodRoute): boolean =>
     addresses.some((address) => contains(dest, withoutPrefix(address)));
   const out = role === 'secondary' ? routes.filter((route) => !isOwn(route)) : [];
-  if (out.length === 0) return { routes };
+  const leading = [...out, ...serviceRoutes];
+  if (leading.length === 0) return { routes };
   const others = all.filter((one) => one.role !== 'secondary');
   const theirs = new Set(others.flatMap((one) => one.routes.map(({ dest }) => dest)));
   return {
@@ -191,12 +192,12 @@ function routesOf(
     wayOut: {
       table: FIRST_TABLE + index,
       // Join subnets of two networks may be the same: without an address it is for that of the primary one.
-      routes: out.filter(({ dest }) => !theirs.has(dest)),
+      routes: leading.filter(({ dest }) => !theirs.has(dest)),
       otherAddresses: others.flatMap((one) => one.addresses.map(withoutPrefix)),
       ownTable: FIRST_OWN_TABLE + index,
       own: addresses.flatMap((address) => {
         const isNear = ({ dest }: PodRoute): boolean => familyOf(dest) === familyOf(address);
-        const gateway = out.find(isNear)?.nextHop;
+        const gateway = leading.find(isNear)?.nextHop;
         return gateway === undefined ? [] : { address, gateway };
       }),
     },

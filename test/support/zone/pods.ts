@@ -8,6 +8,7 @@ export interface PodNetwork {
   readonly role: 'primary' | 'secondary' | 'infrastructure-locked';
   readonly gateway?: string;
   readonly routes?: readonly { dest: string; nextHop: string }[];
+  readonly serviceRoutes?: readonly { dest: string; nextHop: string }[];
   readonly tunnelId?: number;
 }
 
@@ -19,18 +20,21 @@ export function pod(
   uid = `uid-of-${key}`,
 ): KubeObject {
   const [namespace = '', name = ''] = key.split('/');
-  const entries = networks.map(({ nadKey, address, role, gateway, routes, tunnelId }) => [
-    nadKey,
-    {
-      ip_addresses: [address],
-      mac_address: macOf(address.split('/')[0] ?? ''),
-      ip_address: address,
-      ...(gateway === undefined ? {} : { gateway_ips: [gateway], gateway_ip: gateway }),
-      ...(routes === undefined ? {} : { routes }),
-      ...(tunnelId === undefined ? {} : { tunnel_id: tunnelId }),
-      role,
-    },
-  ]);
+  const entries = networks.map(
+    ({ nadKey, address, role, gateway, routes, serviceRoutes, tunnelId }) => [
+      nadKey,
+      {
+        ip_addresses: [address],
+        mac_address: macOf(address.split('/')[0] ?? ''),
+        ip_address: address,
+        ...(gateway === undefined ? {} : { gateway_ips: [gateway], gateway_ip: gateway }),
+        ...(routes === undefined ? {} : { routes }),
+        ...(serviceRoutes === undefined ? {} : { service_routes: serviceRoutes }),
+        ...(tunnelId === undefined ? {} : { tunnel_id: tunnelId }),
+        role,
+      },
+    ],
+  );
   return {
     apiVersion: 'v1',
     kind: 'Pod',

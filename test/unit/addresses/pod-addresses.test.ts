@@ -195,8 +195,8 @@ test('a pod on a secondary network with a gateway has its routes there, and the 
     routes: [
       { dest: '10.20.0.0/16', nextHop: GATEWAY_OF_NODE },
       { dest: '203.0.113.0/24', nextHop: GATEWAY_OF_NODE },
-      { dest: '100.65.0.0/16', nextHop: GATEWAY_OF_NODE },
     ],
+    service_routes: [{ dest: '100.65.0.0/16', nextHop: GATEWAY_OF_NODE }],
     role: 'secondary',
   });
   expect(await entryOf('plain/web')).not.toHaveProperty('gateway_ip');
@@ -235,10 +235,8 @@ test('pods of a secondary Layer2 network with a gateway have none of the address
   )?.[1] as unknown;
   expect(entry).toMatchObject({
     ip_addresses: ['10.30.0.3/29'],
-    routes: [
-      { dest: '203.0.113.0/24', nextHop: '10.30.0.1' },
-      { dest: '100.65.0.0/16', nextHop: '10.30.0.1' },
-    ],
+    routes: [{ dest: '203.0.113.0/24', nextHop: '10.30.0.1' }],
+    service_routes: [{ dest: '100.65.0.0/16', nextHop: '10.30.0.1' }],
     tunnel_id: 10,
     role: 'secondary',
   });

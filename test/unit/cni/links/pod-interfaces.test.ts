@@ -47,8 +47,8 @@ test('what leads out of a secondary network is apart from its own routes, with t
         routes: [
           { dest: '10.30.0.0/16', nextHop: '10.30.0.1' },
           { dest: '203.0.113.0/24', nextHop: '10.30.0.1' },
-          { dest: '100.65.0.0/16', nextHop: '10.30.0.1' },
         ],
+        serviceRoutes: [{ dest: '100.65.0.0/16', nextHop: '10.30.0.1' }],
       },
     ]),
     SANDBOX,
@@ -65,6 +65,19 @@ test('what leads out of a secondary network is apart from its own routes, with t
     },
   });
   for (const one of podInterfaces(web, SANDBOX, names)) expect(one).not.toHaveProperty('wayOut');
+  const join = { dest: '100.65.0.0/16', nextHop: '10.30.0.1' };
+  const [, alone] = podInterfaces(
+    pod('blue/web-1', 'n2', [
+      { nadKey: 'default', address: '10.244.1.5/24', role: 'primary', gateway: '10.244.1.1' },
+      { ...secondary, address: '10.30.0.5/24', serviceRoutes: [join] },
+    ]),
+    SANDBOX,
+    names,
+  );
+  expect(alone?.wayOut).toMatchObject({
+    routes: [join],
+    own: [{ address: '10.30.0.5/24', gateway: '10.30.0.1' }],
+  });
 });
 
 describe('a pod', () => {

@@ -1,5 +1,6 @@
 /** Verdicts and certificates for people. */
 import type { Certificate, PacketSums, WitnessSums } from '../verify/certificate/certificate.ts';
+import type { Headers } from '../verify/findings.ts';
 import type { Verdict } from '../verify/verify.ts';
 import { print, printLines, report, table, tone } from './output.ts';
 
@@ -65,6 +66,7 @@ export function printVerdict(verdict: Verdict, witnesses: WitnessSums | undefine
     print('');
     printLines(table(['FROM', 'TO', 'WANTED BY', 'WAYS'], edgeRows(edges)));
   }
+  printPassing(edges);
   if (violations.length > 0) printLines(`\n${tone('Violations', 'bad')}`);
   for (const { check, where, what, object, networks: concerned } of violations) {
     print(`  ${tone(check, 'strong')}: ${where}`);
@@ -78,6 +80,53 @@ export function printVerdict(verdict: Verdict, witnesses: WitnessSums | undefine
   print('');
   for (const text of notProved) print(tone(`not proved: ${text}`, 'quiet'));
   for (const text of undecided) report(`${tone('not read:', 'warning', process.stderr)} ${text}`);
+}
+
+/** Of more edges than that `--json` tells what passes. */
+const MOST_EDGES = 20;
+const MOST_LINES = 4;
+
+/** What passes on edges between pods. */
+function printPassing(edges: Verdict['edges']): void {
+  const known = edges.filter(({ passes, enters }) => passes !== undefined && enters !== undefined);
+  if (known.length === 0) return;
+  printLines('\nWhat ACLs let pass at pods of this node');
+  for (const { from, to, passes = [], enters = [], unlisted = 0 } of known.slice(0, MOST_EDGES)) {
+    printHeaders(`${from} to ${to}`, passes);
+    printHeaders(`${to} to ${from}`, enters);
+    if (unlisted > 0) print(`    and ${unlisted} more`);
+  }
+  if (known.length > MOST_EDGES)
+    print(`  ${known.length - MOST_EDGES} more edges: --network or --json shows them`);
+}
+
+function printHeaders(way: string, all: readonly Headers[]): void {
+  print(
+    `  ${way}: ${all.length === 0 ? 'nothing' : all.slice(0, MOST_LINES).map(headersText).join('; ')}`,
+  );
+  if (all.length > MOST_LINES) print(`    and ${all.length - MOST_LINES} more: --json shows them`);
+}
+
+const MOST_ADDRESSES = 3;
+
+function headersText({
+  sources,
+  destinations,
+  protocol,
+  ports = [],
+  portRanges = [],
+  established,
+}: Headers): string {
+  const few = (all: readonly string[]): string =>
+    `${all.slice(0, MOST_ADDRESSES).join(', ')}${all.length > MOST_ADDRESSES ? ` and ${all.length - MOST_ADDRESSES} more` : ''}`;
+  const numbers = [...ports.map(String), ...portRanges];
+  return [
+    protocol,
+    ...(numbers.length === 0 ? [] : [few(numbers)]),
+    ...(sources === undefined ? [] : [`from ${few(sources)}`]),
+    `to ${few(destinations)}`,
+    ...(established === true ? ['of connections that have begun'] : []),
+  ].join(' ');
 }
 
 /** Ways of one kind between the same two, by how many rows. */

@@ -37,8 +37,22 @@ export interface Headers {
   /** Addresses, or subnets in CIDR form. */
   readonly sources?: readonly string[];
   readonly destinations: readonly string[];
+  /** `tcp` …, numbers (`50`, `60-109`), `ip` for any, or `ip but tcp, udp`. */
   readonly protocol: string;
   readonly ports?: readonly number[];
+  /** Beside `ports`: `8000-8999`. */
+  readonly portRanges?: readonly string[];
+  readonly sourcePortRanges?: readonly string[];
+  /** Only what belongs to a connection that has begun. */
+  readonly established?: true;
+  readonly left?: Left;
+}
+
+/** How many addresses, subnets and ports of headers are not listed. */
+export interface Left {
+  readonly sources?: number;
+  readonly destinations?: number;
+  readonly ports?: number;
 }
 
 /** A way between a network and another one, the host or what is outside, that an object wants. */
@@ -58,14 +72,33 @@ export interface Edge {
   /** Row by which it leads. */
   readonly where: string;
   readonly object: string;
-  /** Of what rules let pass by address and port: all of it. */
+  /** Of what rules let pass by address and port: all of it, but for `unlisted`. */
   readonly passes?: readonly Headers[];
+  /** Of an edge of pods: what comes in by it from the others at pods of this node. */
+  readonly enters?: readonly Headers[];
+  /** How many headers are in neither. */
+  readonly unlisted?: number;
+}
+
+/** Headers that are listed, and how many more there are. */
+export interface ListedHeaders {
+  readonly passes: readonly Headers[];
+  readonly more: number;
+}
+
+/** What leaves a network by an edge, and what comes in. */
+interface Passage {
+  readonly passes: ListedHeaders;
+  readonly enters: ListedHeaders;
 }
 
 export class Findings {
   readonly violations: Violation[] = [];
   readonly edges: Edge[] = [];
   readonly notes: string[] = [];
+  readonly undecided: string[] = [];
+  /** What passes on edges of pods, by their ends. */
+  readonly passages = new Map<string, Pick<Edge, 'passes' | 'enters' | 'unlisted'>>();
 
   wrong(
     check: Check,
@@ -81,4 +114,37 @@ export class Findings {
   edge(edge: Edge): void {
     this.edges.push(edge);
   }
+
+  /** What could not be told from rows. */
+  leaveOpen(why: string): void {
+    if (!this.undecided.includes(why)) this.undecided.push(why);
+  }
+
+  /** What passes on edges of pods from a network to another one, or to a connection. */
+  pass(from: string, to: string, { passes, enters }: Passage): void {
+    this.passages.set(keyOf(from, to), {
+      passes: passes.passes,
+      enters: enters.passes,
+      ...(passes.more + enters.more === 0 ? {} : { unlisted: passes.more + enters.more }),
+    });
+  }
+
+  get isEmpty(): boolean {
+    const { violations, edges, passages } = this;
+    return violations.length + edges.length + passages.size === 0;
+  }
 }
+
+/** Edges of all of them, those of pods with what passes there. */
+export function edgesOf(all: readonly Findings[]): readonly Edge[] {
+  const passages = new Map(all.flatMap((one) => [...one.passages]));
+  return all.flatMap(({ edges }) =>
+    edges.map((edge) =>
+      edge.kind === 'connection' || edge.kind === 'namespace'
+        ? { ...edge, ...passages.get(keyOf(edge.from, edge.to)) }
+        : edge,
+    ),
+  );
+}
+
+const keyOf = (from: string, to: string): string => JSON.stringify([from, to]);

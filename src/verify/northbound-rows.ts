@@ -1,5 +1,5 @@
 /** Rows of Northbound as checks ask for them: by their UUID, and groups by their ports. */
-import { list, member, rowsOf, uuidOf, type Row, type Tables } from './rows.ts';
+import { list, member, rowsOf, text, uuidOf, type Row, type Tables } from './rows.ts';
 
 export interface NorthboundRows {
   find(table: string, uuid: string): Row | undefined;
@@ -9,6 +9,8 @@ export interface NorthboundRows {
   groupsOf(port: string): readonly string[];
   /** UUID of the port group that has that name in its `external_ids`. */
   groupCalled(id: string): string | undefined;
+  /** The row of a table whose names are nobody's twice. */
+  named(table: 'Address_Set' | 'Port_Group', name: string): Row | undefined;
 }
 
 /** By what objects' rows are found again (reference/topology.md §1). */
@@ -19,6 +21,7 @@ export const rowId = (row: Row): string | undefined =>
 export class ReadRows implements NorthboundRows {
   readonly #tables: Tables;
   readonly #byUuid = new Map<string, ReadonlyMap<string, Row>>();
+  readonly #byName = new Map<string, ReadonlyMap<string, Row>>();
   #groups: ReadonlyMap<string, readonly string[]> | undefined;
 
   constructor(tables: Tables) {
@@ -50,6 +53,15 @@ export class ReadRows implements NorthboundRows {
       this.#groups = groups;
     }
     return this.#groups.get(port) ?? [];
+  }
+
+  named(table: 'Address_Set' | 'Port_Group', name: string): Row | undefined {
+    let rows = this.#byName.get(table);
+    if (rows === undefined) {
+      rows = new Map(this.all(table).map((row) => [text(row, 'name'), row]));
+      this.#byName.set(table, rows);
+    }
+    return rows.get(name);
   }
 
   groupCalled(id: string): string | undefined {

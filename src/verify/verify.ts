@@ -8,6 +8,7 @@ import {
 } from './checks/access-lists.ts';
 import { checkCut } from './checks/cut.ts';
 import { checkExternalBridge } from './checks/external-bridge.ts';
+import { checkHeaders } from './checks/headers.ts';
 import { checkHostRouting } from './checks/host-routing.ts';
 import { checkIntegrationBridge } from './checks/integration-bridge.ts';
 import { checkLoadBalancer, hangingAt, noLoadBalancers } from './checks/load-balancers.ts';
@@ -15,7 +16,7 @@ import { checkNftables } from './checks/nftables.ts';
 import { checkDhcp, checkKeys } from './checks/ports.ts';
 import { checkAddresses, checkQos, checkRouter } from './checks/routers.ts';
 import { checkSouthbound } from './checks/southbound.ts';
-import { Findings, type Edge, type Violation } from './findings.ts';
+import { edgesOf, Findings, type Edge, type Violation } from './findings.ts';
 import { datapathsOf, networkOf, type Datapaths } from './intent/datapaths.ts';
 import { intentOf, type Intent } from './intent/intent.ts';
 import { servicesOf, type VerifiedServices } from './intent/services.ts';
@@ -89,11 +90,11 @@ export function prove(snapshot: Snapshot): Proof {
       .map(({ name, id, object }) => ({ name, id, object })),
     pairs: pairsOf(intent, here, findings.violations),
     violations: findings.violations,
-    edges: findings.edges,
+    edges: edgesOf([findings]),
     counts: countsOf(snapshot, here.size),
     notes: findings.notes,
     notProved: NOT_PROVED,
-    undecided: snapshot.unread,
+    undecided: [...snapshot.unread, ...findings.undecided],
   };
   return { verdict, intent, datapaths, services };
 }
@@ -126,6 +127,7 @@ function checkNorthbound(
   for (const group of rows.all('Port_Group'))
     checkGroupAllowances(group, rows, intent, datapaths, findings);
   checkServiceConnections(rows, intent, datapaths, findings);
+  for (const network of intent.networks) checkHeaders(network, rows, datapaths, intent, findings);
 }
 
 /** The proof with what others found: pairs follow. */

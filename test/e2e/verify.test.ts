@@ -113,6 +113,13 @@ describe.skipIf(whyNoLab !== undefined)(
           ports: [80],
         },
       ]);
+      const between = verdict.edges.find(
+        ({ from, kind }) => from === 'yellow_l3' && kind === 'connection',
+      );
+      expect(between?.passes).toEqual([
+        { destinations: [expect.stringMatching(/\/\d+$/) as unknown], protocol: 'ip' },
+      ]);
+      expect(between?.enters).toEqual([expect.objectContaining({ protocol: 'ip' })]);
       const { witnesses } = verdict;
       expect(witnesses).toMatchObject({ seed: 1, packets: 24, logicalTraces: 24 });
       expect(witnesses?.physicalTraces).toBeGreaterThan(0);

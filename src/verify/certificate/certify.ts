@@ -46,7 +46,7 @@ export function certificateOf(
       ...network,
       prefix: intent.byName.get(network.name)?.prefix ?? '',
     })),
-    joins: intent.joins,
+    joins: intent.joins.map(({ object, networks }) => ({ object, networks })),
     users: usersOf(edges, proof),
     evidence,
     sums: {

@@ -13,6 +13,7 @@ import {
   type Datapath,
   type DatapathLookup,
 } from '../intent/datapaths.ts';
+import { podSwitch } from '../headers/legs.ts';
 import type { Intent } from '../intent/intent.ts';
 
 /** reference/topology.md §17.1. */
@@ -20,11 +21,6 @@ const LOCKED_GROUP = 'default-network-controller:UDNIsolation:SecondaryPods';
 const DENY = 1000;
 const DROP_PODS = 450;
 const LETS = /^(allow|allow-related|allow-stateless|pass)$/;
-
-const podSwitch = (network: string, datapaths: DatapathLookup): Datapath | undefined =>
-  datapaths
-    .ofNetwork(network)
-    .find((one) => partOf(one) === 'pods' && one.table === 'Logical_Switch');
 
 /** Groups that ports of a switch are in. */
 function groupsAt({ ports }: Datapath, northbound: NorthboundRows): readonly Row[] {
@@ -44,7 +40,8 @@ const aclsOf = (row: Row, northbound: NorthboundRows): readonly Row[] =>
     .map((uuid) => northbound.find('ACL', uuid))
     .filter((acl) => acl !== undefined);
 
-const aclText = (row: Row): string =>
+/** An ACL by what tells it from others. */
+export const aclText = (row: Row): string =>
   `${rowText('ACL', text(row, 'direction'))} tier ${text(row, 'tier') || '0'} priority ${text(row, 'priority')} ${text(row, 'match')}`;
 
 /** A pod with a primary network is in the group that is closed. */

@@ -19,6 +19,7 @@ import type { Node, Pod } from '../../api/types.ts';
 import { DEFAULT_NETWORK } from '../../api/nad/network-name.ts';
 import type { Findings } from '../findings.ts';
 import type { Objects, Snapshot } from '../snapshot.ts';
+import { allOf, NONE, ofPrefix, type Ranges } from '../headers/ranges.ts';
 import { connectionsOf, type VerifiedConnection } from './connections.ts';
 import { networksOf, type VerifiedNetwork } from './networks.ts';
 import { portsOf, type VerifiedPort } from './pods.ts';
@@ -42,22 +43,47 @@ export interface Join {
   readonly object: string;
   readonly networks: readonly string[];
   readonly members: ReadonlySet<string>;
+  /** Pods of one begin connections with pods of the others; else services are opened alone. */
+  readonly opensPods: boolean;
+  /** Of the subnets of all of them. */
+  readonly addresses: Ranges;
 }
 
-const ofConnections = new WeakMap<VerifiedConnection, Join>();
+const ofConnections = new WeakMap<
+  VerifiedConnection,
+  { readonly networks: readonly (VerifiedNetwork | undefined)[]; readonly join: Join }
+>();
 
-/** The same value for the same connection: who compares need not look at its networks. */
-function joinOfConnection(connection: VerifiedConnection): Join {
-  const known = ofConnections.get(connection) ?? joinOf(connection.object, connection.networks);
-  ofConnections.set(connection, known);
-  return known;
+type Named = ReadonlyMap<string, VerifiedNetwork>;
+
+/** The same value for the same connection of the same networks: who compares need not look at these. */
+function joinOfConnection(connection: VerifiedConnection, byName: Named): Join {
+  const { object, networks: members, opensPods } = connection;
+  const networks = [...members].map((name) => byName.get(name));
+  const known = ofConnections.get(connection);
+  if (known !== undefined && networks.every((one, index) => one === known.networks[index]))
+    return known.join;
+  const join = joinOf(object, members, opensPods, byName);
+  ofConnections.set(connection, { networks, join });
+  return join;
 }
 
-const joinOf = (object: string, members: ReadonlySet<string>): Join => ({
+const joinOf = (
+  object: string,
+  members: ReadonlySet<string>,
+  opensPods: boolean,
+  byName: Named,
+): Join => ({
   object,
   networks: [...members],
   members,
+  opensPods,
+  addresses: allOf([...members].map((name) => addressesOf(byName.get(name)))),
 });
+
+/** Of the subnets of a network. */
+export const addressesOf = (network: VerifiedNetwork | undefined): Ranges =>
+  network === undefined ? NONE : allOf(network.subnets.map(ofPrefix));
 
 export interface Intent {
   readonly node: string;
@@ -84,6 +110,8 @@ export interface Intent {
   objectOf(network: string | undefined): string;
   /** The object that lets two networks touch. */
   joinedBy(a: string, b: string): string | undefined;
+  /** Objects that join a network with others. */
+  joinsOf(network: string): readonly Join[];
   /** Networks that share something with this one, with the object that wants it. */
   neighbours(network: string): ReadonlyMap<string, string>;
 }
@@ -124,16 +152,17 @@ export function joinsOf(
   networks: readonly VerifiedNetwork[],
   connections: readonly VerifiedConnection[],
 ): readonly Join[] {
+  const byName = new Map(networks.map((network) => [network.name, network]));
   const byNamespace = new Map<string, Set<string>>();
   for (const { name, role, namespaces } of networks)
     if (role === 'primary')
       for (const namespace of namespaces)
         byNamespace.set(namespace, (byNamespace.get(namespace) ?? new Set()).add(name));
   return [
-    ...connections.map(joinOfConnection),
+    ...connections.map((connection) => joinOfConnection(connection, byName)),
     ...[...byNamespace]
       .filter(([, names]) => names.size > 1)
-      .map(([name, names]) => joinOf(`Namespace ${name}`, names)),
+      .map(([name, names]) => joinOf(`Namespace ${name}`, names, true, byName)),
   ];
 }
 
@@ -252,6 +281,7 @@ export function intentOf(snapshot: Snapshot, findings: Findings): Intent {
     objectOf: (network) =>
       network === undefined ? 'no object' : (byName.get(network)?.object ?? `network ${network}`),
     joinedBy: (a, b) => joined.between(a, b),
+    joinsOf: (network) => joined.of(network),
     neighbours: (network) => joined.neighbours(network),
   };
 }

@@ -243,6 +243,10 @@ export class KeptIntent {
         note('joins', a);
         return few().joins.between(a, b);
       },
+      joinsOf: (network) => {
+        note('joins', network);
+        return few().joins.of(network);
+      },
       neighbours: (network) => {
         note('joins', network);
         return few().joins.neighbours(network);

@@ -11,10 +11,11 @@ import {
   checkServiceConnections,
 } from '../checks/access-lists.ts';
 import { checkClaim, cutAtPort } from '../checks/cut.ts';
+import { checkHeaders } from '../checks/headers.ts';
 import { checkLoadBalancer, hangingAt, noLoadBalancers } from '../checks/load-balancers.ts';
 import { checkDhcp, checkKey } from '../checks/ports.ts';
 import { checkAddresses, checkQos, checkRouter } from '../checks/routers.ts';
-import { Findings, type Edge, type Violation } from '../findings.ts';
+import { edgesOf, Findings, type Edge, type Violation } from '../findings.ts';
 import { hostPortNumbers } from '../intent/services.ts';
 import { uuidOf, type Row } from '../rows.ts';
 import type { Objects, Settings } from '../snapshot.ts';
@@ -122,7 +123,7 @@ export class KeptProof {
   }
 
   get edges(): readonly Edge[] {
-    return this.#all().flatMap(({ edges }) => edges);
+    return edgesOf(this.#all());
   }
 
   #all(): readonly Findings[] {
@@ -204,7 +205,7 @@ export class KeptProof {
       judge: () => {
         const findings = new Findings();
         check(findings);
-        if (findings.violations.length + findings.edges.length === 0) this.#found.delete(name);
+        if (findings.isEmpty) this.#found.delete(name);
         else this.#found.set(name, findings);
       },
     };
@@ -312,6 +313,7 @@ export class KeptProof {
     for (const name of this.#hanging.keys())
       if (!names.has(name)) {
         this.#forget(`network ${name}`);
+        this.#forget(`headers of ${name}`);
         this.#hang(name, new Map());
         this.#hanging.delete(name);
       }
@@ -320,7 +322,17 @@ export class KeptProof {
       this.#judge(`network ${name}`, () => {
         this.#hang(name, hangingAt(name, this.#rows, this.#datapaths.lookup));
       });
+      this.#judge(`headers of ${name}`, (findings) => {
+        this.#headers(name, findings);
+      });
     }
+  }
+
+  #headers(name: string, findings: Findings): void {
+    const { intent } = this.#intent;
+    const network = intent.byName.get(name);
+    if (network === undefined) return;
+    checkHeaders(network, this.#rows, this.#datapaths.lookup, intent, findings);
   }
 
   #hang(network: string, now: ReadonlyMap<string, string>): void {

@@ -1,6 +1,6 @@
 /** Rows of Northbound that change one by one, with who reads them. */
 import { rowId, type NorthboundRows } from '../northbound-rows.ts';
-import { list, type Row } from '../rows.ts';
+import { list, text, type Row } from '../rows.ts';
 import type { Readers } from './readers.ts';
 
 /** Rows of a table by UUID; undefined where a row is gone. */
@@ -12,7 +12,8 @@ export const READ_OF_OLD_ROWS: Readonly<Record<string, readonly string[]>> = {
   Logical_Router: ['name', 'ports', 'options'],
   Logical_Switch_Port: ['name'],
   Logical_Router_Port: ['name'],
-  Port_Group: ['ports', 'external_ids'],
+  Port_Group: ['name', 'ports', 'external_ids'],
+  Address_Set: ['name'],
 };
 
 export class KeptRows implements NorthboundRows {
@@ -20,6 +21,9 @@ export class KeptRows implements NorthboundRows {
   readonly #tables = new Map<string, Map<string, Row>>();
   /** Groups by the UUIDs of their ports. */
   readonly #groups = new Map<string, Set<string>>();
+
+  /** Address sets and groups by table and name. */
+  readonly #byName = new Map<string, string>();
 
   /** Groups by what they are called. */
   readonly #called = new Map<string, Set<string>>();
@@ -49,6 +53,12 @@ export class KeptRows implements NorthboundRows {
     return uuid;
   }
 
+  named(table: 'Address_Set' | 'Port_Group', name: string): Row | undefined {
+    this.#readers.note('named', `${table} ${name}`);
+    const uuid = this.#byName.get(`${table} ${name}`);
+    return uuid === undefined ? undefined : this.find(table, uuid);
+  }
+
   /** Puts a row in its place, or takes it away; gives the one that was there. */
   set(table: string, uuid: string, row: Row | undefined): Row | undefined {
     const rows = this.#tables.get(table) ?? new Map<string, Row>();
@@ -57,9 +67,18 @@ export class KeptRows implements NorthboundRows {
     if (row === undefined) rows.delete(uuid);
     else rows.set(uuid, row);
     if (table === 'Port_Group') this.#regroup(uuid, before, row);
+    if (table === 'Port_Group' || table === 'Address_Set') this.#rename(table, uuid, before, row);
     this.#readers.changed(table, uuid);
     this.#readers.changed('table', table);
     return before;
+  }
+
+  #rename(table: string, uuid: string, before: Row | undefined, after: Row | undefined): void {
+    const [old, now] = [before, after].map((row) => row && `${table} ${text(row, 'name')}`);
+    if (old === now) return;
+    if (old !== undefined && this.#byName.get(old) === uuid) this.#byName.delete(old);
+    if (now !== undefined) this.#byName.set(now, uuid);
+    for (const one of [old, now]) if (one !== undefined) this.#readers.changed('named', one);
   }
 
   #regroup(uuid: string, before: Row | undefined, after: Row | undefined): void {

@@ -19,7 +19,14 @@ const owner = object({ object: text, networks: list(text) });
 
 const headers = object(
   { destinations: list(text), protocol: text },
-  { sources: list(text), ports: list(count) },
+  {
+    sources: list(text),
+    ports: list(count),
+    portRanges: list(text),
+    sourcePortRanges: list(text),
+    established: { type: 'boolean' },
+    left: object({}, { sources: count, destinations: count, ports: count }),
+  },
 );
 
 const witnesses = object(
@@ -94,7 +101,7 @@ export const CERTIFICATE_FORM: Schema = object(
     edges: list(
       object(
         { from: text, to: text, kind: text, where: text, object: text },
-        { passes: list(headers) },
+        { passes: list(headers), enters: list(headers), unlisted: count },
       ),
     ),
     violations: list(

@@ -4,7 +4,6 @@ import {
   checkHomeAllowances,
   checkLeg,
   checkLockedGroup,
-  checkServiceConnections,
 } from './checks/access-lists.ts';
 import { checkCut } from './checks/cut.ts';
 import { checkExternalBridge } from './checks/external-bridge.ts';
@@ -126,8 +125,8 @@ function checkNorthbound(
   checkLockedGroup(rows, intent, findings);
   for (const group of rows.all('Port_Group'))
     checkGroupAllowances(group, rows, intent, datapaths, findings);
-  checkServiceConnections(rows, intent, datapaths, findings);
-  for (const network of intent.networks) checkHeaders(network, rows, datapaths, intent, findings);
+  for (const network of intent.networks)
+    checkHeaders(network, rows, datapaths, intent, services, findings);
 }
 
 /** The proof with what others found: pairs follow. */

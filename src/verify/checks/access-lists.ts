@@ -1,7 +1,4 @@
-/**
- * ACLs that keep networks apart: of pods with a primary network their leg on the default network, and of connections that open services alone.
- * Policies within a network are not judged here.
- */
+/** ACLs that keep pods with a primary network apart from the default network, where each has a leg. Policies within a network are not judged. */
 import { DEFAULT_NETWORK } from '../../api/nad/network-name.ts';
 import type { NorthboundRows } from '../northbound-rows.ts';
 import { list, member, text, uuidOf, type Row } from '../rows.ts';
@@ -13,22 +10,12 @@ import {
   type Datapath,
   type DatapathLookup,
 } from '../intent/datapaths.ts';
-import { podSwitch } from '../headers/legs.ts';
 import type { Intent } from '../intent/intent.ts';
 
 /** reference/topology.md §17.1. */
 const LOCKED_GROUP = 'default-network-controller:UDNIsolation:SecondaryPods';
 const DENY = 1000;
-const DROP_PODS = 450;
 const LETS = /^(allow|allow-related|allow-stateless|pass)$/;
-
-/** Groups that ports of a switch are in. */
-function groupsAt({ ports }: Datapath, northbound: NorthboundRows): readonly Row[] {
-  const uuids = new Set(ports.flatMap((port) => northbound.groupsOf(uuidOf(port))));
-  return [...uuids]
-    .map((uuid) => northbound.find('Port_Group', uuid))
-    .filter((row) => row !== undefined);
-}
 
 const isHome = (datapath: Datapath): boolean =>
   datapath.table === 'Logical_Switch' &&
@@ -240,88 +227,3 @@ function openedTo(pod: string, terms: readonly string[], intent: Intent): readon
     return { destinations, protocol, ...(numbers.length === 0 ? {} : { ports: numbers }) };
   });
 }
-
-/** A connection of services alone: pods do not begin connections to pods of the others. */
-export function checkServiceConnections(
-  northbound: NorthboundRows,
-  intent: Intent,
-  datapaths: DatapathLookup,
-  findings: Findings,
-): void {
-  const arePodsJoined = (a: string, b: string): boolean =>
-    intent.joinedBy(a, b)?.startsWith('Namespace ') === true ||
-    intent.connections.some(
-      ({ networks, opensPods }) => opensPods && networks.has(a) && networks.has(b),
-    );
-  for (const { networks, opensPods, object, name } of intent.connections) {
-    if (opensPods || networks.size < 2) continue;
-    for (const one of networks) {
-      const home = podSwitch(one, datapaths);
-      if (home === undefined) continue;
-      const others = [...networks].filter((other) => other !== one && !arePodsJoined(one, other));
-      if (others.length === 0) continue;
-      const rows = aclsOf(home.row, northbound);
-      const onPorts = groupsAt(home, northbound).flatMap((row) => aclsOf(row, northbound));
-      for (const row of new Set([...rows, ...onPorts]))
-        if (isBeforeDrops(row, others, intent))
-          findings.wrong(
-            'cut',
-            aclText(row),
-            `lets pass what pods of network ${one} begin with pods of ${others.join(', ')}, before that is dropped: ${object} opens services alone`,
-            object,
-            [one, ...others],
-          );
-      const drops = rows.filter(
-        (row) =>
-          text(row, 'action') === 'drop' &&
-          Number(text(row, 'priority')) === DROP_PODS &&
-          (text(row, 'tier') || '0') === '0' &&
-          text(row, 'direction') === 'from-lport' &&
-          text(row, 'match').includes('ct.new'),
-      );
-      for (const other of others) {
-        const subnets = intent.byName.get(other)?.subnets ?? [];
-        const isDropped = drops.some((row) =>
-          subnets.every((subnet) => text(row, 'match').includes(intent.textOf(subnet))),
-        );
-        if (!isDropped && isLinked(name, one, datapaths, intent))
-          findings.wrong(
-            'cut',
-            rowText('Logical_Switch', home.name),
-            `has no ACL that drops what pods of network ${one} begin with pods of network ${other}: ${object} opens services alone`,
-            object,
-            [one, other],
-          );
-      }
-    }
-  }
-}
-
-/** Of the first tier, and above the drops: what is for services, and the host, DHCP and the network's own router are known by whose they are. */
-const KNOWN_BEFORE: ReadonlySet<string> = new Set([
-  'ClusterNetworkConnect',
-  'DhcpClients',
-  'PodServers',
-  'UDNIsolation',
-]);
-
-const isBeforeDrops = (row: Row, others: readonly string[], intent: Intent): boolean =>
-  text(row, 'direction') === 'from-lport' &&
-  LETS.test(text(row, 'action')) &&
-  (text(row, 'tier') || '0') === '0' &&
-  Number(text(row, 'priority')) > DROP_PODS &&
-  (!KNOWN_BEFORE.has(member(row, 'external_ids', 'k8s.ovn.org/owner-type') ?? '') ||
-    others.some((other) =>
-      intent.byName
-        .get(other)
-        ?.subnets.some((subnet) => text(row, 'match').includes(intent.textOf(subnet))),
-    ));
-
-const isLinked = (
-  connection: string,
-  network: string,
-  { byPort }: DatapathLookup,
-  { node }: Intent,
-): boolean =>
-  byPort.has(`crtor-${connection}_${network}_${node}`) ||
-  byPort.has(`crtor-${connection}_${network}`);

@@ -18,8 +18,10 @@ import { perhapsOf, type Direction } from '../headers/stages.ts';
 import type { DatapathLookup } from '../intent/datapaths.ts';
 import { addressesOf, type Intent, type Join } from '../intent/intent.ts';
 import type { VerifiedNetwork } from '../intent/networks.ts';
+import type { VerifiedServices } from '../intent/services.ts';
 import type { NorthboundRows } from '../northbound-rows.ts';
 import { aclText } from './access-lists.ts';
+import { checkServicesAlone } from './services-alone.ts';
 
 /** Works out what passes the ACLs of the switch of a network here, to and from the networks that objects join with it. */
 export function checkHeaders(
@@ -27,12 +29,15 @@ export function checkHeaders(
   northbound: NorthboundRows,
   datapaths: DatapathLookup,
   intent: Intent,
+  services: VerifiedServices,
   findings: Findings,
 ): void {
   const joins = intent.joinsOf(network.name);
   if (joins.length === 0) return;
   const home = podSwitchOf(network.name, northbound, datapaths, intent);
   if (home === undefined) return;
+  const at = { network, joins, home, northbound, datapaths, intent, services };
+  checkServicesAlone(at, findings);
   const beyond = joins.map((join) => without(join.addresses, addressesOf(network)));
   const others = allOf(beyond);
   const [leaving, entering] = (['from-lport', 'to-lport'] as const).map((direction) =>

@@ -67,6 +67,23 @@ function headersOf(box: Box, allSources: Ranges, isEstablished: boolean): readon
   }));
 }
 
+/** A packet of such headers, for people: `10.0.0.1 > 10.1.0.2 tcp 80`. */
+export function exampleOf(set: HeaderSet): string {
+  const [first] = set;
+  if (first === undefined) return 'none';
+  const [source, destination] = [SOURCE, DESTINATION].map((field) => {
+    const [prefix] = prefixesOf(first[field] ?? []);
+    return prefix === undefined ? '?' : formatPrefix(prefix).replace(/\/\d+$/, '');
+  });
+  const protocols = first[PROTOCOL] ?? [];
+  const preferred =
+    [6n, 17n, 132n].find((one) => covers(protocols, [one, one + 1n])) ?? protocols[0] ?? 0n;
+  const name = NAMES.get(preferred) ?? `protocol ${preferred}`;
+  const port = first[PORT]?.[0];
+  const hasPort = preferred === 6n || preferred === 17n || preferred === 132n;
+  return `${source} > ${destination} ${name}${hasPort && port !== undefined ? ` ${port === 0n ? 1n : port}` : ''}`;
+}
+
 function addressesOf(ranges: Ranges): { readonly shown: readonly string[]; readonly left: number } {
   const shown: string[] = [];
   let left = 0;

@@ -8,7 +8,6 @@ import {
   checkHomeAllowances,
   checkLeg,
   checkLockedGroup,
-  checkServiceConnections,
 } from '../checks/access-lists.ts';
 import { checkClaim, cutAtPort } from '../checks/cut.ts';
 import { checkHeaders } from '../checks/headers.ts';
@@ -84,9 +83,6 @@ export class KeptProof {
     this.#intent = new KeptIntent(node, this.#readers);
     this.#judge('default network', (findings) => {
       checkLockedGroup(this.#rows, this.#intent.intent, findings);
-    });
-    this.#judge('connections of services', (findings) => {
-      checkServiceConnections(this.#rows, this.#intent.intent, this.#datapaths.lookup, findings);
     });
   }
 
@@ -332,7 +328,8 @@ export class KeptProof {
     const { intent } = this.#intent;
     const network = intent.byName.get(name);
     if (network === undefined) return;
-    checkHeaders(network, this.#rows, this.#datapaths.lookup, intent, findings);
+    const { services } = this.#services;
+    checkHeaders(network, this.#rows, this.#datapaths.lookup, intent, services, findings);
   }
 
   #hang(network: string, now: ReadonlyMap<string, string>): void {

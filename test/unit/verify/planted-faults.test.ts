@@ -2,9 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Row, Tables } from '../../../src/verify/rows.ts';
 import type { Flow, HostState, Snapshot } from '../../../src/verify/snapshot.ts';
-import { prove } from '../../../src/verify/verify.ts';
-import { KeptProof } from '../../../src/verify/kept/kept-proof.ts';
-import { changesBetween } from '../../support/verify/changes.ts';
+import { found } from '../../support/verify/found.ts';
 import { connectedSnapshot } from '../../support/verify/connected-zone.ts';
 import { flow, HOST, NORTHBOUND, snapshot } from '../../support/verify/small-zone.ts';
 
@@ -15,35 +13,6 @@ const uuids = (...values: readonly string[]): unknown => [
 ];
 
 type Changed = Readonly<Record<string, readonly Row[]>>;
-
-/** What is found with a fault that is not found without it. */
-function found(faulty: Snapshot, right: Snapshot): readonly string[] {
-  const textOf = ({ check, where, what }: ReturnType<typeof violationsOf>[number]): string =>
-    `${check}: ${where} ${what}`;
-  const before = new Set(violationsOf(right).map(textOf));
-  const inRows = ({ node, settings, objects, northbound: rows }: Snapshot): Snapshot => ({
-    node,
-    settings,
-    objects,
-    northbound: rows,
-    host: {},
-    unread: [],
-  });
-  const proof = new KeptProof(right.node, right.settings);
-  proof.apply(changesBetween(undefined, right));
-  proof.judge();
-  proof.apply(changesBetween(right, faulty));
-  proof.judge();
-  // Who keeps a proof finds of the same rows what one from nothing finds.
-  expect(proof.violations.map(textOf).toSorted()).toEqual(
-    violationsOf(inRows(faulty)).map(textOf).toSorted(),
-  );
-  return violationsOf(faulty)
-    .map(textOf)
-    .filter((one) => !before.has(one));
-}
-
-const violationsOf = (read: Snapshot) => prove(read).verdict.violations;
 
 const withRows = (tables: Tables | undefined, more: Changed): Tables => {
   const all = new Map(tables);
@@ -161,58 +130,6 @@ describe('Northbound', () => {
     expect(found(faulty, right)).toEqual([
       'load balancers: Northbound Load_Balancer lead hangs on connect_router_both of ClusterNetworkConnect both: no object wants that',
     ]);
-  });
-
-  describe('where a connection opens services alone, an ACL before the one that drops what pods begin', () => {
-    const world = connectedSnapshot();
-    const [connect] = world.objects.connects;
-    if (connect === undefined) throw new Error('the world has no connection');
-    const connects = [
-      { ...connect, spec: { ...connect.spec, connectivity: ['ClusterIPServiceNetwork' as const] } },
-    ];
-    const acl = (uuid: string, priority: number, action: string, match: string): Row => ({
-      _uuid: ['uuid', uuid],
-      direction: 'from-lport',
-      tier: 0,
-      priority,
-      action,
-      match,
-    });
-    const drop = acl('drop', 450, 'drop', 'ip4.dst == {10.20.0.0/16} && ct.new');
-    const pass = acl('pass', 1001, 'allow-related', 'ip4.dst == 10.20.0.0/16');
-    const copied = {
-      ...pass,
-      external_ids: map({ 'k8s.ovn.org/owner-type': 'ClusterNetworkConnect' }),
-    };
-    const withAcls = (more: Row, onSwitch = uuids('drop', 'pass')): Snapshot => ({
-      ...world,
-      objects: { ...world.objects, connects },
-      northbound: withRows(
-        changed(world.northbound, 'Logical_Switch', 'blue_net_n1', { acls: onSwitch }),
-        { ACL: [drop, more] },
-      ),
-    });
-    const right = withAcls(acl('other', 1001, 'allow', 'ip'));
-
-    test.each([
-      ['of nobody', pass],
-      ['that has the name of a connection', copied],
-    ])('%s', (_, row) => {
-      expect(found(withAcls(row), right)).toEqual([
-        expect.stringContaining(
-          'lets pass what pods of network blue_net begin with pods of green_net',
-        ),
-      ]);
-    });
-
-    test('on a group of its ports', () => {
-      const alone = withAcls(pass, uuids('drop'));
-      const group = { name: 'g', ports: uuids('blue_net pod'), acls: uuids('pass') };
-      const faulty = { ...alone, northbound: withRows(alone.northbound, { Port_Group: [group] }) };
-      expect(found(faulty, alone)).toEqual([
-        expect.stringContaining('lets pass what pods of network blue_net begin'),
-      ]);
-    });
   });
 });
 

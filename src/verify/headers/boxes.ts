@@ -142,14 +142,18 @@ export const withoutState = (set: HeaderSet): HeaderSet =>
 /** The same headers in fewer boxes where some differ in one field alone. */
 export function merged(set: HeaderSet): HeaderSet {
   const boxes = [...set];
-  for (let i = 0; i < boxes.length; i += 1)
-    for (let j = i + 1; j < boxes.length; j += 1) {
-      const joined = joinedBox(boxes[i] ?? [], boxes[j] ?? []);
-      if (joined === undefined) continue;
-      boxes[i] = joined;
-      boxes.splice(j, 1);
-      j = i;
+  for (let i = 0; i < boxes.length;) {
+    const [one = []] = [boxes[i]];
+    const other = boxes.findIndex((box, at) => at > i && joinedBox(one, box) !== undefined);
+    if (other < 0) {
+      i += 1;
+      continue;
     }
+    boxes[i] = joinedBox(one, boxes[other] ?? []) ?? one;
+    boxes.splice(other, 1);
+    // One that is larger now may be one with those before it.
+    i = 0;
+  }
   return boxes;
 }
 

@@ -56,7 +56,7 @@ export interface PodSwitch {
   readonly classes: readonly PodClass[];
 }
 
-export const podSwitch = (
+const podSwitch = (
   network: string,
   datapaths: Pick<DatapathLookup, 'ofNetwork'>,
 ): Datapath | undefined =>

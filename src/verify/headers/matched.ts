@@ -297,9 +297,11 @@ function atAddress(
 /** Addresses of a constant, `10.0.0.0/8` or `10.0.0.0/255.0.0.0`; undefined where the mask has gaps. */
 function addressesOf({ kind, text, mask }: Value): Ranges | undefined {
   if (kind !== 'constant') return undefined;
-  if (mask === undefined) {
-    const known = dottedQuad(text);
-    if (known !== undefined) return [known, known + 1n];
+  const known = dottedQuad(text);
+  if (known !== undefined && (mask === undefined || /^([0-9]|[12][0-9]|3[0-2])$/.test(mask))) {
+    const host = BigInt(32 - Number(mask ?? 32));
+    const first = (known >> host) << host;
+    return [first, first + (1n << host)];
   }
   const address = parseAddress(text);
   if (address === undefined) return undefined;

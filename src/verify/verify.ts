@@ -26,7 +26,7 @@ import type { Snapshot } from './snapshot.ts';
 
 /** What no check looks at, for anybody who reads a verdict. */
 const NOT_PROVED: readonly string[] = [
-  'policies within a network, and EgressFirewalls: whom they let through is not judged',
+  'policies and EgressFirewalls: what ACLs let pass between networks that an object joins is listed, and not compared with those objects',
   'other nodes: each node is proved by itself, with the objects that all share',
   'logical flows that ovn-northd makes of rows, beside changes of the datapath and what leaves by ports',
   'what is outside of the node: switches and routers of a physical network, and who sends with the address of a node',

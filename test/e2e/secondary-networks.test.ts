@@ -14,6 +14,7 @@ import { labelNodes } from '../support/lab/egress-nodes.ts';
 import { PORTS, service, sliceObjects } from '../support/lab/matrix-tenants.ts';
 import { testLab, whyNoLab, type TestLab } from '../support/lab/lab.ts';
 import { ownFolder } from '../support/run/left-behind.ts';
+import { proofOf } from '../support/lab/proof.ts';
 import { Tenants } from '../support/lab/tenants.ts';
 import { until } from '../support/run/until.ts';
 
@@ -654,6 +655,13 @@ describe.skipIf(whyNoLab !== undefined)(
           const found = async (): Promise<string> =>
             [...new Set(await asked(Array.from({ length: 8 }, () => way)))].join(' ');
           await expect.poll(found, SOON).toMatch(/^alpha\/\S+$/);
+        }
+      });
+
+      test('joins no networks, as a proof of each node finds', async () => {
+        for (const node of ['n1', 'n2', 'n3']) {
+          const { code, verdict } = await proofOf(lab.record, node, ['--secondary-gateways=true']);
+          expect([node, code, verdict.violations]).toEqual([node, 0, []]);
         }
       });
 

@@ -166,7 +166,7 @@ export class ServiceAddressController {
         const held = this.#heldBy(service);
         kept.push(...held);
         refuse(unreadableNetwork(namespace), held);
-      } else if (pool === undefined) refuse(withoutPool(namespace, networks));
+      } else if (pool === undefined) refuse(withoutPool(service, networks));
       else {
         const known = requests.get(pool.network);
         if (known === undefined) requests.set(pool.network, { pool, all: [service] });

@@ -1,5 +1,6 @@
 /** What of a Service keeps it from having addresses of its network's pool, in words of its condition and its events. Pure. */
 import { familyOf, parseAddress, type Address, type Family } from '../../allocators/addresses.ts';
+import { askedServiceNetwork, SERVICE_NETWORK } from '../../api/annotations/service-network.ts';
 import type { ServiceRefusal } from '../../allocators/service-addresses.ts';
 import { SERVICE_POOL } from '../../api/annotations/network-annotations.ts';
 import {
@@ -52,7 +53,13 @@ export function wantedOf(service: Service): {
 }
 
 /** Why a Service of the class has no address at all. */
-export function withoutPool(namespace: string, networks: readonly string[]): AddressProblem {
+export function withoutPool(service: Service, networks: readonly string[]): AddressProblem {
+  const { namespace = '' } = service.metadata;
+  if (networks.length === 0 && askedServiceNetwork(service) !== undefined)
+    return {
+      reason: 'NoNetwork',
+      message: `metadata.annotations[${SERVICE_NETWORK}] names no network that has services, and spec.loadBalancerClass ${NETWORK_LOAD_BALANCER} is for addresses of one: see the event of reason Refused`,
+    };
   if (networks.length === 0)
     return {
       reason: 'NoNetwork',

@@ -164,3 +164,34 @@ test('of a network of several namespaces wait for the gateway of all of its NADs
   expect(await mirrors(store)).toEqual(['shared: 10.20.0.3']);
   expect(await store.get(namespaces, 'red')).toBeDefined();
 });
+
+test('one of the class for addresses of a pool that names what it can not be on is told so', async () => {
+  const store = new MemoryStore();
+  await using running = startProcess(store, ['node1']);
+  const pooled = storedService('blue/pooled', {
+    type: 'LoadBalancer',
+    loadBalancerClass: 'k8s.ovn.org/udn-loadbalancer',
+    clusterIPs: ['10.96.1.2'],
+  });
+  const of = (network: string): Service => ({
+    ...pooled,
+    metadata: { ...pooled.metadata, annotations: { [NAMED]: network } },
+  });
+  const out = withGateway(layer3('blue/out', '10.20.0.0/16/24', 'Secondary'));
+  const annotations = { ...out.metadata.annotations, 'k8s.ovn.org/service-pool': '198.18.5.0/28' };
+  await apply(store, node('node1'), namespace('blue', {}));
+  await apply(store, { ...out, metadata: { ...out.metadata, annotations } }, of('gone'));
+  await running.settled();
+  expect(running.problems().join()).toContain(`${NAMED}] names no network that has services`);
+  await store.patch(
+    services,
+    'blue/pooled',
+    { metadata: { annotations: { [NAMED]: 'out' } } },
+    USER,
+  );
+  await running.settled();
+  expect((await store.get(services, 'blue/pooled'))?.status?.loadBalancer?.ingress).toMatchObject([
+    { ip: '198.18.5.0' },
+  ]);
+  expect(running.problems()).toEqual([]);
+});

@@ -10,7 +10,7 @@ const DESIRED = ['--rows', './row-types.ts'];
 const NORTHBOUND = [
   'NB_Global', 'Copp', 'Logical_Switch', 'Logical_Switch_Port', 'Address_Set', 'Port_Group', 'Load_Balancer', 'Load_Balancer_Group',
   'ACL', 'QoS', 'Meter', 'Meter_Band', 'Logical_Router', 'Logical_Router_Port', 'Logical_Router_Static_Route', 'BFD', 'Logical_Router_Policy',
-  'NAT', 'DHCP_Options', 'Gateway_Chassis', 'Static_MAC_Binding', 'Chassis_Template_Var',
+  'NAT', 'DHCP_Options', 'HA_Chassis_Group', 'HA_Chassis', 'Static_MAC_Binding', 'Chassis_Template_Var',
 ];
 const SOUTHBOUND = ['Chassis', 'Encap'];
 

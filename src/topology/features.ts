@@ -7,6 +7,7 @@ import { bridgedServices } from './connect/bridged-services.ts';
 import { siblingNetworks } from './connect/sibling-networks.ts';
 import { connectedRemoteNodes } from './connect/remote-node.ts';
 import { connectRouters } from './connect/router.ts';
+import { chassisGroup } from './database/chassis-group.ts';
 import { zoneName } from './database/global.ts';
 import { controlPlaneProtection } from './database/protection.ts';
 import { egressGatewayNeighbours } from './egress/gateway-neighbours.ts';
@@ -42,6 +43,7 @@ import { templateVariables } from './services/template-variables.ts';
 
 export const zoneFeatures: readonly Feature<ZoneFacts>[] = [
   zoneName,
+  chassisGroup,
   controlPlaneProtection,
   secondaryPods,
   enabledServiceAddresses,

@@ -66,7 +66,6 @@ export const transitPort = (prefix: string, node: string): string => `${prefix}t
 /** The port of the external switch that leads to the bridge; ovn-controller derives the patch port from it. */
 export const bridgePort = (bridge: string, prefix: string, node: string): string =>
   `${bridge}_${prefix}${node}`;
-export const gatewayChassis = (port: string, chassis: string): string => `${port}-${chassis}`;
 
 /** The port of the host on a network. */
 export const managementPort = (network: string, node: string): string =>

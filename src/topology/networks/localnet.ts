@@ -47,6 +47,7 @@ export const localnetNetwork = feature({
       localnetPort(prefix),
       {
         type: 'localnet',
+        up: false,
         addresses: ['unknown'],
         options: { network_name: network.physicalNetworkName ?? name },
         tag_request: network.vlan,

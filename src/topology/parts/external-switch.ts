@@ -55,6 +55,7 @@ export const externalSwitch: NetworkPart = {
       bridgePort(gateway.bridge, names.prefix, node.name),
       {
         type: 'localnet',
+        up: false,
         addresses: ['unknown'],
         options: { network_name: PHYSICAL_NETWORK },
         tag_request: gateway.vlan === 0 ? undefined : gateway.vlan,

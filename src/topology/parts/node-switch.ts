@@ -1,9 +1,10 @@
 /** The switch of this node's pods and its router port (reference/topology.md §7.2). */
 
 import { RowReference } from '../../desired/rows.ts';
+import { ON_THIS_CHASSIS } from '../database/chassis-group.ts';
 import { SWITCH_COPP } from '../database/protection.ts';
 import { linkLocalOfMac, macOf } from '../../allocators/addresses.ts';
-import { controllerOf, gatewayChassis } from '../../model/rules/names.ts';
+import { controllerOf } from '../../model/rules/names.ts';
 import { clusterRouterPortGroup } from '../rows/port-groups.ts';
 import { GATEWAY_CHASSIS_CLAIM, ROUTER_PORT_CLAIM } from '../rows/router-rows.ts';
 import { holds } from '../rows/unit-rows.ts';
@@ -27,7 +28,7 @@ export const nodeSwitch: NetworkPart = {
   claims: [SWITCH_CLAIM, SWITCH_PORT_CLAIM, ROUTER_PORT_CLAIM, GATEWAY_CHASSIS_CLAIM],
   build(all, onNode) {
     const rows = all.by('node-switch');
-    const { names, node, settings } = onNode;
+    const { names, settings } = onNode;
     const [first] = onNode.podRanges;
     if (first === undefined) return;
     const mac = macOf(first.gateway);
@@ -54,14 +55,10 @@ export const nodeSwitch: NetworkPart = {
         mac,
         networks: onNode.podRanges.map((range) => range.gatewayInterface),
         options: gatewayMtu(onNode),
+        // Where addresses are translated for the host.
+        ...(onNode.hasGateway ? ON_THIS_CHASSIS : {}),
       },
       holds('Logical_Router', names.clusterRouter, 'ports'),
-    );
-    rows.named(
-      'Gateway_Chassis',
-      gatewayChassis(names.routerToSwitch, node.chassisId),
-      { chassis_name: node.chassisId, priority: 1 },
-      holds('Logical_Router_Port', names.routerToSwitch, 'gateway_chassis'),
     );
   },
 };

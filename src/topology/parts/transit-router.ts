@@ -3,7 +3,8 @@
 import { contains, macOf } from '../../allocators/addresses.ts';
 import { RowReference } from '../../desired/rows.ts';
 import { transitRouterKey } from '../../model/rules/admission.ts';
-import { gatewayChassis, type Layer2Names } from '../../model/rules/names.ts';
+import type { Layer2Names } from '../../model/rules/names.ts';
+import { ON_THIS_CHASSIS } from '../database/chassis-group.ts';
 import { COPP } from '../database/protection.ts';
 import { gatewayMtu, type NetworkOnNode } from './network-on-node.ts';
 import type { NetworkPart } from './part.ts';
@@ -29,7 +30,7 @@ export const transitRouter: NetworkPart<Layer2Names> = {
   },
   claims: [ROUTER_CLAIM, ROUTER_PORT_CLAIM, GATEWAY_CHASSIS_CLAIM, SWITCH_PORT_CLAIM],
   build(all, onNode) {
-    const { names, node } = onNode;
+    const { names } = onNode;
     const key = transitRouterKey(onNode.network);
     const [first] = onNode.podRanges;
     if (!onNode.hasGateway || key === undefined || first === undefined) return;
@@ -53,16 +54,11 @@ export const transitRouter: NetworkPart<Layer2Names> = {
         mac: macOf(first.gateway),
         networks: onNode.podRanges.map((range) => range.gatewayInterface),
         options: { ...gatewayMtu(onNode), 'requested-tnl-key': String(TRANSIT_ROUTER_SWITCH_PORT) },
+        ...ON_THIS_CHASSIS,
         // On a secondary network pods have another default route.
         ipv6_ra_configs: onNode.isPrimary ? routerAdvertisement(onNode) : {},
       },
       holds('Logical_Router', names.clusterRouter, 'ports'),
-    );
-    rows.named(
-      'Gateway_Chassis',
-      gatewayChassis(names.routerToSwitch, node.chassisId),
-      { chassis_name: node.chassisId, priority: 1 },
-      holds('Logical_Router_Port', names.routerToSwitch, 'gateway_chassis'),
     );
   },
 };

@@ -18,9 +18,17 @@ export const ROUTER_PORT_CLAIM = claimByName(NORTHBOUND, 'Logical_Router_Port', 
   foreignColumns: ['ipv6_prefix', 'status'],
 });
 
-export const GATEWAY_CHASSIS_CLAIM = claimByName(NORTHBOUND, 'Gateway_Chassis', {
+/** What ovn-kubernetes and earlier releases gave a port in place of a chassis group: it goes where the port is ours. */
+export const GATEWAY_CHASSIS_CLAIM: TableClaim = {
+  database: NORTHBOUND,
+  table: 'Gateway_Chassis',
   container: { table: 'Logical_Router_Port', column: 'gateway_chassis' },
-});
+  keyOf: (row, port) => {
+    const name = textOf(row, 'name');
+    return port !== undefined && name?.startsWith(`${port.key}-`) === true ? name : undefined;
+  },
+  markedBy: (_row, port) => (port === undefined ? [] : [port]),
+};
 
 export const ROUTE_CLAIM: TableClaim = {
   database: NORTHBOUND,

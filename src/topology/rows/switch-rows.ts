@@ -56,6 +56,8 @@ export function addRouterPeer(
     name,
     {
       type: 'router',
+      // As ovn-northd would set it, and read back as one more change of all.
+      up: true,
       addresses: [more.addresses ?? 'router'],
       options: { 'router-port': routerPort, ...more.options },
       external_ids: more.external_ids,

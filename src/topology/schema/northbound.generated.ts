@@ -225,12 +225,16 @@ export interface NorthboundRows {
     readonly options?: StringMap | undefined;
     readonly external_ids?: StringMap | undefined;
   };
-  readonly Gateway_Chassis: {
-    readonly name?: string | undefined;
+  readonly HA_Chassis: {
     readonly chassis_name?: string | undefined;
     readonly priority?: number | undefined;
     readonly external_ids?: StringMap | undefined;
-    readonly options?: StringMap | undefined;
+  };
+  readonly HA_Chassis_Group: {
+    readonly name?: string | undefined;
+    /** Refers to HA_Chassis. */
+    readonly ha_chassis?: readonly Reference[] | undefined;
+    readonly external_ids?: StringMap | undefined;
   };
   readonly BFD: {
     readonly logical_port?: string | undefined;

@@ -137,10 +137,53 @@ describe('what the zone wants, in a Northbound database', () => {
     restart();
     const removed = await apply(busyZone);
     expect(removed).toContain('delete Load_Balancer_Group blue_l2_clusterRouterLBGroup');
-    expect(removed).toContain(
-      'delete Gateway_Chassis trtos-cluster_udn_yellow.net_ovn_layer2_switch-c1111111-1111-4111-8111-111111111111',
-    );
     expect(contents(northbound)).not.toMatch(/yellow|blue_l2|blue_ln/);
+  });
+
+  test('router ports that ovn-kubernetes or an earlier release bound to the chassis by rows of their own, are bound by the group of all; other such rows stay', async () => {
+    await apply(mixedZone);
+    restart();
+    const chassis = 'c1111111-1111-4111-8111-111111111111';
+    let bound = 0;
+    const bind = (port: string, name: string, more: Readonly<Record<string, JsonValue>> = {}) => {
+      const uuid = `00000000-0000-4000-8000-${String(bound++).padStart(12, '0')}`;
+      const row = { name, chassis_name: chassis, priority: 1, ...more };
+      northbound.write(
+        { op: 'insert', table: 'Gateway_Chassis', row, uuid },
+        {
+          op: 'update',
+          table: 'Logical_Router_Port',
+          where: [['name', '==', port]],
+          row: { gateway_chassis: ['uuid', uuid], ha_chassis_group: ['set', []] },
+        },
+      );
+    };
+    const [byOlder, byReference] = [
+      'trtos-cluster_udn_yellow.net_ovn_layer2_switch',
+      'rtos-blue_blue_ovn-worker',
+    ];
+    bind(byOlder, `${byOlder}-${chassis}`, {
+      external_ids: ['map', [[MARK, 'ClusterUserDefinedNetwork yellow']]],
+    });
+    bind(byReference, `${byReference}-${chassis}`);
+    northbound.write({
+      op: 'update',
+      table: 'Logical_Router_Port',
+      where: [['name', '==', byReference]],
+      row: { external_ids: ['map', []] },
+    });
+    bind('rtoj-GR_blue_blue_ovn-worker', 'by-hand');
+    expect(await apply(mixedZone)).toEqual([
+      `delete Gateway_Chassis ${byOlder}-${chassis}`,
+      `update Logical_Router_Port ${byReference}`,
+      `update Logical_Router_Port ${byOlder}`,
+    ]);
+    // The port is ours by now. Of both OVN takes the group, whose chassis is the same.
+    expect(await apply(mixedZone)).toEqual([`delete Gateway_Chassis ${byReference}-${chassis}`]);
+    expect(await apply(mixedZone)).toEqual([]);
+    expect(northbound.rows('Gateway_Chassis').map((row) => row.column('name'))).toEqual([
+      'by-hand',
+    ]);
   });
 
   test('rows of a whole network that a former life left are removed at the first look', async () => {

@@ -51,7 +51,6 @@ describe('a Layer3 secondary network (reference/topology.md §8)', () => {
     expect(textsOf(withNetworks(secondary), ofNetwork('blue_sec'))).toEqual([
       'ACL blue_sec-network-controller:PodServers:blue_sec_ovn-worker:drop action=drop direction=from-lport external_ids={k/id=blue_sec-network-controller:PodServers:blue_sec_ovn-worker:drop k/name=blue_sec_ovn-worker k/owner-controller=blue_sec-network-controller k/owner-type=PodServers type=drop} match=udp.dst == {68, 546} options={apply-after-lb=true} priority=1050 tier=0 < Logical_Switch/blue_sec_ovn-worker.acls',
       'ACL blue_sec-network-controller:PodServers:blue_sec_ovn-worker:pass action=pass direction=from-lport external_ids={k/id=blue_sec-network-controller:PodServers:blue_sec_ovn-worker:pass k/name=blue_sec_ovn-worker k/owner-controller=blue_sec-network-controller k/owner-type=PodServers type=pass} match=inport == "stor-blue_sec_ovn-worker" && udp.dst == {68, 546} options={apply-after-lb=true} priority=1051 tier=0 < Logical_Switch/blue_sec_ovn-worker.acls',
-      'Gateway_Chassis rtos-blue_sec_ovn-worker-C1 chassis_name=C1 priority=1 < Logical_Router_Port/rtos-blue_sec_ovn-worker.gateway_chassis',
       'Load_Balancer_Group blue_sec_clusterLBGroup < Logical_Switch/blue_sec_ovn-worker.load_balancer_group',
       'Load_Balancer_Group blue_sec_clusterRouterLBGroup',
       'Load_Balancer_Group blue_sec_clusterSwitchLBGroup < Logical_Switch/blue_sec_ovn-worker.load_balancer_group',
@@ -61,9 +60,9 @@ describe('a Layer3 secondary network (reference/topology.md §8)', () => {
       'Logical_Router_Static_Route blue_sec_ovn_cluster_router 103.103.1.0/24 any - external_ids={ic-node=ovn-worker2 k/network=blue_sec} ip_prefix=103.103.1.0/24 nexthop=100.88.0.3 < Logical_Router/blue_sec_ovn_cluster_router.static_routes',
       'Logical_Switch blue_sec_ovn-worker copp=Copp/heddle-pod-switches external_ids={k/network=blue_sec k/role=secondary k/topology=layer3} other_config={exclude_ips=103.103.0.2 subnet=103.103.0.0/24}',
       'Logical_Switch blue_sec_transit_switch external_ids={k/network=blue_sec k/role=secondary k/topology=layer3} other_config={interconn-ts=blue_sec_transit_switch mcast_flood_unregistered=true mcast_querier=false mcast_snoop=true requested-tnl-key=16711685}',
-      'Logical_Switch_Port blue_sec_tstor-ovn-worker addresses=[router] external_ids={node=ovn-worker} options={requested-tnl-key=2 router-port=blue_sec_rtots-ovn-worker} type=router < Logical_Switch/blue_sec_transit_switch.ports',
+      'Logical_Switch_Port blue_sec_tstor-ovn-worker addresses=[router] external_ids={node=ovn-worker} options={requested-tnl-key=2 router-port=blue_sec_rtots-ovn-worker} type=router up=true < Logical_Switch/blue_sec_transit_switch.ports',
       'Logical_Switch_Port blue_sec_tstor-ovn-worker2 addresses=[0a:58:64:58:00:03 100.88.0.3/16] external_ids={node=ovn-worker2} options={requested-chassis=C2 requested-tnl-key=3} type=remote up=true < Logical_Switch/blue_sec_transit_switch.ports',
-      'Logical_Switch_Port stor-blue_sec_ovn-worker addresses=[router] options={router-port=rtos-blue_sec_ovn-worker} type=router < Logical_Switch/blue_sec_ovn-worker.ports',
+      'Logical_Switch_Port stor-blue_sec_ovn-worker addresses=[router] options={router-port=rtos-blue_sec_ovn-worker} type=router up=true < Logical_Switch/blue_sec_ovn-worker.ports',
     ]);
   });
 
@@ -100,7 +99,7 @@ describe('features', () => {
       'Logical_Router blue_blue_ovn_cluster_router copp=Copp/ovnkube-default external_ids={k8s-cluster-router=yes X2} options={always_learn_from_arp_request=false mcast_relay=true}',
       'Logical_Router_Policy blue_blue-network-controller:MulticastCluster:KeepWay ip4.mcast || ip6.mcast action=allow external_ids={k/id=blue_blue-network-controller:MulticastCluster:KeepWay k/owner-controller=blue_blue-network-controller k/owner-type=MulticastCluster type=KeepWay} match=ip4.mcast || ip6.mcast priority=1005 < Logical_Router/blue_blue_ovn_cluster_router.policies',
       'Logical_Switch blue_blue_ovn-worker copp=Copp/heddle-pod-switches external_ids={X3} other_config={mcast_eth_src=0a:58:67:67:00:01 mcast_ip4_src=103.103.0.1 mcast_querier=true mcast_snoop=true subnet=103.103.0.0/24}',
-      'Logical_Switch_Port stor-blue_blue_ovn-worker addresses=[router] options={router-port=rtos-blue_blue_ovn-worker} type=router < Logical_Switch/blue_blue_ovn-worker.ports < Port_Group/ab3f2ae2b376dec45615f7d08eef30f70.ports',
+      'Logical_Switch_Port stor-blue_blue_ovn-worker addresses=[router] options={router-port=rtos-blue_blue_ovn-worker} type=router up=true < Logical_Switch/blue_blue_ovn-worker.ports < Port_Group/ab3f2ae2b376dec45615f7d08eef30f70.ports',
       'Port_Group a738b3352beeb1cf3c2db1b084d93357e external_ids={k/id=blue_blue-network-controller:Namespace:blue k/name=blue k/owner-controller=blue_blue-network-controller k/owner-type=Namespace}',
     ]);
   });
@@ -230,8 +229,8 @@ describe('nodes', () => {
     ).toEqual([
       'Load_Balancer_Group blue_blue_clusterRouterLBGroup',
       'Logical_Router_Port rtoj-GR_blue_blue_ovn-worker external_ids={X2} mac=0a:58:64:41:00:02 networks=[100.65.0.2/16] < Logical_Router/GR_blue_blue_ovn-worker.ports',
-      'Logical_Router_Port rtos-blue_blue_ovn-worker mac=0a:58:67:67:00:01 networks=[103.103.0.1/24] < Logical_Router/blue_blue_ovn_cluster_router.ports',
-      'Logical_Switch_Port breth0_blue_blue_ovn-worker addresses=[unknown] external_ids={X2} options={network_name=physnet} tag_request=100 type=localnet < Logical_Switch/ext_blue_blue_ovn-worker.ports',
+      'Logical_Router_Port rtos-blue_blue_ovn-worker ha_chassis_group=HA_Chassis_Group/heddle-this-chassis mac=0a:58:67:67:00:01 networks=[103.103.0.1/24] < Logical_Router/blue_blue_ovn_cluster_router.ports',
+      'Logical_Switch_Port breth0_blue_blue_ovn-worker addresses=[unknown] external_ids={X2} options={network_name=physnet} tag_request=100 type=localnet up=false < Logical_Switch/ext_blue_blue_ovn-worker.ports',
     ]);
   });
 });

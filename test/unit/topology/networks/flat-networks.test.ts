@@ -54,7 +54,7 @@ describe('the network of an OVNSecondaryNetwork (reference/topology.md §22)', (
       'Logical_Router_Port trtos-SWITCH external_ids={X2} ipv6_ra_configs={address_mode=dhcpv6_stateful max_interval=900 min_interval=300 mtu=1300 router_preference=LOW send_periodic=true} mac=0a:58:e9:69:5d:29 networks=[fd20:60::/64] < Logical_Router/P_transit_router.ports',
       'Logical_Switch SWITCH copp=Copp/heddle-pod-switches external_ids={X3} other_config={interconn-ts=SWITCH ipv6_prefix=fd20:60:: mcast_flood_unregistered=true mcast_querier=false mcast_snoop=true requested-tnl-key=16711689}',
       'Logical_Switch_Port blue.overlay_blue_pod1 addresses=[0a:58:3e:11:22:33 fd20:60::5] dhcpv6_options=DHCP_Options/DHCP external_ids={k/nad=blue/overlay X2 namespace=blue pod=true} options={iface-id-ver=b7a2d6c0-0000-4000-8000-000000000001 requested-chassis=C1 requested-tnl-key=1} port_security=[0a:58:3e:11:22:33 fd20:60::5] < Logical_Switch/SWITCH.ports',
-      'Logical_Switch_Port stotr-SWITCH addresses=[router] external_ids={X2} options={requested-tnl-key=32767 router-port=trtos-SWITCH} type=router < Logical_Switch/SWITCH.ports',
+      'Logical_Switch_Port stotr-SWITCH addresses=[router] external_ids={X2} options={requested-tnl-key=32767 router-port=trtos-SWITCH} type=router up=true < Logical_Switch/SWITCH.ports',
     ]);
   });
 

@@ -36,7 +36,7 @@ describe('a localnet network (reference/topology.md §11)', () => {
       'ACL blue_ln-network-controller:PodServers:blue_ln_ovn_localnet_switch:pass action=pass direction=from-lport external_ids={k/id=blue_ln-network-controller:PodServers:blue_ln_ovn_localnet_switch:pass k/name=blue_ln_ovn_localnet_switch k/owner-controller=blue_ln-network-controller k/owner-type=PodServers type=pass} match=inport == "blue_ln_ovn_localnet_port" && udp.dst == {68, 546} options={apply-after-lb=true} priority=1051 tier=0 < Logical_Switch/blue_ln_ovn_localnet_switch.acls',
       'Logical_Switch blue_ln_ovn_localnet_switch copp=Copp/heddle-pod-switches external_ids={k/network=blue_ln k/role=secondary k/topology=localnet} other_config={subnet=10.50.0.0/16}',
       'Logical_Switch_Port blue.ln_blue_pod1 addresses=[0a:58:0a:32:01:03 10.50.1.3] external_ids={k/nad=blue/ln k/network=blue_ln k/topology=localnet namespace=blue pod=true} options={iface-id-ver=b7a2d6c0-0000-4000-8000-000000000001 requested-chassis=C1} port_security=[0a:58:0a:32:01:03 10.50.1.3] < Logical_Switch/blue_ln_ovn_localnet_switch.ports',
-      'Logical_Switch_Port blue_ln_ovn_localnet_port addresses=[unknown] options={network_name=tenants} tag_request=50 type=localnet < Logical_Switch/blue_ln_ovn_localnet_switch.ports',
+      'Logical_Switch_Port blue_ln_ovn_localnet_port addresses=[unknown] options={network_name=tenants} tag_request=50 type=localnet up=false < Logical_Switch/blue_ln_ovn_localnet_switch.ports',
     ]);
   });
 
@@ -49,7 +49,7 @@ describe('a localnet network (reference/topology.md §11)', () => {
     expect(textsOf(zone, UNITS)).toEqual([
       'Logical_Switch blue_ln_ovn_localnet_switch copp=Copp/heddle-pod-switches external_ids={k/network=blue_ln k/role=secondary k/topology=localnet}',
       'Logical_Switch_Port blue.ln_blue_pod1 addresses=[0a:58:0a:32:01:03] external_ids={k/nad=blue/ln k/network=blue_ln k/topology=localnet namespace=blue pod=true} options={iface-id-ver=b7a2d6c0-0000-4000-8000-000000000001 requested-chassis=C1} port_security=[0a:58:0a:32:01:03] < Logical_Switch/blue_ln_ovn_localnet_switch.ports',
-      'Logical_Switch_Port blue_ln_ovn_localnet_port addresses=[unknown] options={network_name=blue_ln} type=localnet < Logical_Switch/blue_ln_ovn_localnet_switch.ports',
+      'Logical_Switch_Port blue_ln_ovn_localnet_port addresses=[unknown] options={network_name=blue_ln} type=localnet up=false < Logical_Switch/blue_ln_ovn_localnet_switch.ports',
     ]);
   });
 

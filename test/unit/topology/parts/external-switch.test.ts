@@ -9,8 +9,8 @@ describe('the switch between a gateway router and the external bridge (reference
     expect(partTexts(externalSwitch, exampleZone, 'blue_blue')).toEqual([
       'Logical_Router_Port rtoe-GR_blue_blue_ovn-worker external_ids={X2} mac=0a:58:ac:12:00:03 networks=[172.18.0.3/16, 169.254.0.11/32] < Logical_Router/GR_blue_blue_ovn-worker.ports',
       'Logical_Switch ext_blue_blue_ovn-worker external_ids={X3}',
-      'Logical_Switch_Port breth0_blue_blue_ovn-worker addresses=[unknown] external_ids={X2} options={network_name=physnet} type=localnet < Logical_Switch/ext_blue_blue_ovn-worker.ports',
-      'Logical_Switch_Port etor-GR_blue_blue_ovn-worker addresses=[0a:58:ac:12:00:03] external_ids={X2} options={router-port=rtoe-GR_blue_blue_ovn-worker} type=router < Logical_Switch/ext_blue_blue_ovn-worker.ports',
+      'Logical_Switch_Port breth0_blue_blue_ovn-worker addresses=[unknown] external_ids={X2} options={network_name=physnet} type=localnet up=false < Logical_Switch/ext_blue_blue_ovn-worker.ports',
+      'Logical_Switch_Port etor-GR_blue_blue_ovn-worker addresses=[0a:58:ac:12:00:03] external_ids={X2} options={router-port=rtoe-GR_blue_blue_ovn-worker} type=router up=true < Logical_Switch/ext_blue_blue_ovn-worker.ports',
       'Static_MAC_Binding rtoe-GR_blue_blue_ovn-worker 169.254.0.2 ip=169.254.0.2 logical_port=rtoe-GR_blue_blue_ovn-worker mac=0a:58:a9:fe:00:02 override_dynamic_mac=true',
       'Static_MAC_Binding rtoe-GR_blue_blue_ovn-worker 169.254.0.4 ip=169.254.0.4 logical_port=rtoe-GR_blue_blue_ovn-worker mac=0a:58:a9:fe:00:04 override_dynamic_mac=true',
     ]);
@@ -19,8 +19,8 @@ describe('the switch between a gateway router and the external bridge (reference
     expect(partTexts(externalSwitch, exampleZone, 'default')).toEqual([
       'Logical_Router_Port rtoe-GR_ovn-worker external_ids={gateway-physical-ip=yes} mac=0a:58:ac:12:00:03 networks=[172.18.0.3/16] < Logical_Router/GR_ovn-worker.ports',
       'Logical_Switch ext_ovn-worker',
-      'Logical_Switch_Port breth0_ovn-worker addresses=[unknown] options={network_name=physnet} type=localnet < Logical_Switch/ext_ovn-worker.ports',
-      'Logical_Switch_Port etor-GR_ovn-worker addresses=[0a:58:ac:12:00:03] options={exclude-lb-vips-from-garp=true nat-addresses=router router-port=rtoe-GR_ovn-worker} type=router < Logical_Switch/ext_ovn-worker.ports',
+      'Logical_Switch_Port breth0_ovn-worker addresses=[unknown] options={network_name=physnet} type=localnet up=false < Logical_Switch/ext_ovn-worker.ports',
+      'Logical_Switch_Port etor-GR_ovn-worker addresses=[0a:58:ac:12:00:03] options={exclude-lb-vips-from-garp=true nat-addresses=router router-port=rtoe-GR_ovn-worker} type=router up=true < Logical_Switch/ext_ovn-worker.ports',
       'Static_MAC_Binding rtoe-GR_ovn-worker 169.254.0.4 ip=169.254.0.4 logical_port=rtoe-GR_ovn-worker mac=0a:58:a9:fe:00:04 override_dynamic_mac=true',
     ]);
   });
@@ -28,8 +28,8 @@ describe('the switch between a gateway router and the external bridge (reference
     expect(partTexts(externalSwitch, withGateway({ vlan: 7 }), 'blue_blue')).toEqual([
       'Logical_Router_Port rtoe-GR_blue_blue_ovn-worker external_ids={X2} mac=0a:58:ac:12:00:03 networks=[172.18.0.3/16, 169.254.0.11/32] < Logical_Router/GR_blue_blue_ovn-worker.ports',
       'Logical_Switch ext_blue_blue_ovn-worker external_ids={X3}',
-      'Logical_Switch_Port breth0_blue_blue_ovn-worker addresses=[unknown] external_ids={X2} options={network_name=physnet} tag_request=7 type=localnet < Logical_Switch/ext_blue_blue_ovn-worker.ports',
-      'Logical_Switch_Port etor-GR_blue_blue_ovn-worker addresses=[0a:58:ac:12:00:03] external_ids={X2} options={router-port=rtoe-GR_blue_blue_ovn-worker} type=router < Logical_Switch/ext_blue_blue_ovn-worker.ports',
+      'Logical_Switch_Port breth0_blue_blue_ovn-worker addresses=[unknown] external_ids={X2} options={network_name=physnet} tag_request=7 type=localnet up=false < Logical_Switch/ext_blue_blue_ovn-worker.ports',
+      'Logical_Switch_Port etor-GR_blue_blue_ovn-worker addresses=[0a:58:ac:12:00:03] external_ids={X2} options={router-port=rtoe-GR_blue_blue_ovn-worker} type=router up=true < Logical_Switch/ext_blue_blue_ovn-worker.ports',
       'Static_MAC_Binding rtoe-GR_blue_blue_ovn-worker 169.254.0.2 ip=169.254.0.2 logical_port=rtoe-GR_blue_blue_ovn-worker mac=0a:58:a9:fe:00:02 override_dynamic_mac=true',
       'Static_MAC_Binding rtoe-GR_blue_blue_ovn-worker 169.254.0.4 ip=169.254.0.4 logical_port=rtoe-GR_blue_blue_ovn-worker mac=0a:58:a9:fe:00:04 override_dynamic_mac=true',
     ]);

@@ -38,8 +38,8 @@ describe('a port that leads to a router', () => {
         });
       }),
     ).toEqual([
-      'Logical_Switch_Port p addresses=[router] options={router-port=rp} type=router < Logical_Switch/s.ports',
-      'Logical_Switch_Port q addresses=[0a:58:00:00:00:01] options={more=x router-port=rq} type=router < Logical_Switch/s.ports < Port_Group/g.ports',
+      'Logical_Switch_Port p addresses=[router] options={router-port=rp} type=router up=true < Logical_Switch/s.ports',
+      'Logical_Switch_Port q addresses=[0a:58:00:00:00:01] options={more=x router-port=rq} type=router up=true < Logical_Switch/s.ports < Port_Group/g.ports',
     ]);
   });
 });

@@ -89,6 +89,8 @@ export const MARK_TO_NEXT_HOP = 1010;
 export const MARK_EGRESS_SERVICE = 1011;
 
 /** Priorities and tiers of ACLs. */
+/** Lower than any that decides. No number of ovn-kubernetes. */
+export const ACL_TIER_PASS = 0;
 export const ACL_CONNECT_SERVICE = 500;
 export const ACL_CONNECT_DROP = 450;
 export const ACL_DEFAULT_DENY = 1000;

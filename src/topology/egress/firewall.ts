@@ -41,6 +41,7 @@ import {
 } from '../rows/address-sets.ts';
 import { objectIds } from '../rows/object-ids.ts';
 import { namespacePortGroup } from '../rows/port-groups.ts';
+import { addTierPasses } from '../rows/tier-passes.ts';
 import { holds, Rows } from '../rows/unit-rows.ts';
 
 const firewallObject = ({ namespace, name }: Firewall): string =>
@@ -55,6 +56,10 @@ export const egressFirewall = feature({
   rules: {
     rule: {
       text: 'Of the rules of an EgressFirewall the first that is about a packet of a pod to outside of its network lets it pass or drops it.',
+      source: 'reference/topology.md §18.2',
+    },
+    passes: {
+      text: 'What no earlier tier decides about its pods is for its rules to decide, also of connections that were there before them.',
       source: 'reference/topology.md §18.2',
     },
     blocks: {
@@ -85,21 +90,22 @@ export const egressFirewall = feature({
       (facts.rendered.part(one, 'subnets') ?? []).map(({ cidr }) => cidr),
     );
     const spared = [...new Set(subnets)].map(parsePrefix).filter((prefix) => prefix !== undefined);
-    const rules = matchesOf(facts, network, firewall, spared, out);
+    const rules = [...matchesOf(facts, network, firewall, spared, out)];
     addDns(facts, network, firewall, group, all.by('dns'));
+    // As in ovn-kubernetes, which knows one network of a namespace: whatever that is. Of several each has its own rows.
+    const controller =
+      network === networks[0] && !isSecondary(network) ? DEFAULT_CONTROLLER : controllerOf(network);
+    const idsOf = (index: string) =>
+      objectIds(controller, 'EgressFirewall', { name: namespace, 'rule-index': index });
+    const container = holds('Port_Group', group, 'acls');
+    if (rules.length > 0)
+      addTierPasses(all.by('passes'), TIER_POLICY, ofGroup('Egress', group), idsOf, container);
     for (const [index, { isAllowed, match, sets, blocks = [] }] of rules) {
       for (const { set, members } of blocks) addAddressSet(all.by('blocks'), set, members);
       addAcl(
         rows,
         {
-          // As in ovn-kubernetes, which knows one network of a namespace: whatever that is. Of several each has its own rows.
-          ids: objectIds(
-            network === networks[0] && !isSecondary(network)
-              ? DEFAULT_CONTROLLER
-              : controllerOf(network),
-            'EgressFirewall',
-            { name: namespace, 'rule-index': String(index) },
-          ),
+          ids: idsOf(String(index)),
           name: `EF:${namespace}:${index}`,
           // After load balancing, on the way out of the pod's switch: `to-lport` with the port that it came in by.
           direction: 'Ingress',
@@ -110,7 +116,7 @@ export const egressFirewall = feature({
           sets,
           severity: isAllowed ? logging?.allow : logging?.deny,
         },
-        holds('Port_Group', group, 'acls'),
+        container,
       );
     }
   },

@@ -32,11 +32,15 @@ import {
 } from '../numbers.ts';
 import { objectIds } from '../rows/object-ids.ts';
 import { addPortGroup, adminPortGroup, PORT_GROUP_CLAIM } from '../rows/port-groups.ts';
+import { addTierPasses } from '../rows/tier-passes.ts';
 import { holds, Rows } from '../rows/unit-rows.ts';
 import { byProtocol, eachWith, peerEnd } from './matches.ts';
 import { namedPortMatches } from './named-ports.ts';
 import { familiesOf } from './placed.ts';
 import { selectedNodes } from './selected-nodes.ts';
+
+const tierOf = (tier: AdminPolicy['tier']): number =>
+  tier === 'Baseline' ? TIER_BASELINE_POLICY : TIER_ADMIN_POLICY;
 
 const ACTIONS = { Allow: 'allow-related', Deny: 'drop', Pass: 'pass' } as const;
 
@@ -108,6 +112,10 @@ export const adminPolicy = feature({
       text: 'Of the rules of such a policy the first that matches decides, or passes the packet on to the policies of namespaces.',
       source: 'reference/topology.md §16.2',
     },
+    passes: {
+      text: 'What no earlier tier decides about its pods is for it to decide, also of connections that were there before it.',
+      source: 'reference/topology.md §16.2',
+    },
   },
   claims: [PORT_GROUP_CLAIM, ACL_CLAIM],
   build(facts, [network, kind, name], out) {
@@ -119,6 +127,8 @@ export const adminPolicy = feature({
     const families = familiesOf(facts, network);
     for (const rule of policy.rules)
       addRule(rows.by('rule'), { facts, network, controller, policy, families, out }, rule);
+    if (policy.rules.some(({ direction }) => direction === 'Ingress'))
+      addPasses(rows.by('passes'), controller, policy);
   },
 });
 
@@ -215,6 +225,23 @@ function lookedUp(
   return names.filter((name) => !isWildcard(name));
 }
 
+function addPasses(rows: Rows, controller: string, { kind, name, tier }: AdminPolicy): void {
+  const group = adminPortGroup(controller, kind, name).name;
+  addTierPasses(
+    rows,
+    tierOf(tier),
+    ofGroup('Ingress', group),
+    (below) =>
+      objectIds(controller, kind, {
+        name,
+        direction: 'Ingress',
+        'gress-index': below,
+        'port-policy-protocol': 'None',
+      }),
+    holds('Port_Group', group, 'acls'),
+  );
+}
+
 function addRow(
   rows: Rows,
   { controller, policy }: AdminOnNetwork,
@@ -234,7 +261,7 @@ function addRow(
     name: `${SHORT[kind]}:${name}:${direction}:${index}`,
     direction,
     priority: ACL_ADMIN_POLICY - priority * ADMIN_RULES - index,
-    tier: tier === 'Baseline' ? TIER_BASELINE_POLICY : TIER_ADMIN_POLICY,
+    tier: tierOf(tier),
     action: ACTIONS[action],
     match,
     sets,

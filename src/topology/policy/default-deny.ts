@@ -8,6 +8,7 @@ import { networkOf, networkRank } from '../networks/network-feature.ts';
 import { ACL_DEFAULT_ALLOW, ACL_DEFAULT_DENY, TIER_POLICY } from '../numbers.ts';
 import { objectIds } from '../rows/object-ids.ts';
 import { addPortGroup, closedPortGroup, PORT_GROUP_CLAIM } from '../rows/port-groups.ts';
+import { addTierPasses } from '../rows/tier-passes.ts';
 import { holds, Rows } from '../rows/unit-rows.ts';
 
 /** One unit per namespace and network: a port that joins a group finds it closed. */
@@ -28,6 +29,10 @@ export const defaultDeny = feature({
     },
     icmp: {
       text: 'ICMP gets through all the same, where the cluster is set so.',
+      source: 'reference/topology.md §16.1',
+    },
+    passes: {
+      text: 'What no earlier tier decides about closed pods is for policies to decide, also of connections that were there before them.',
       source: 'reference/topology.md §16.1',
     },
     neighbours: {
@@ -75,6 +80,8 @@ export const defaultDeny = feature({
         },
         container,
       );
+      if (direction === 'Ingress')
+        addTierPasses(rows.by('passes'), TIER_POLICY, port, (type) => acl(type).ids, container);
       if (facts.settings.policies.passesIcmp)
         addAcl(
           rows.by('icmp'),

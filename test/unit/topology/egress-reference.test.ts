@@ -38,6 +38,10 @@ const DIFFERENCES: readonly Difference[] = [
   },
   { docs: '| `Static_MAC_Binding` of ports `trtor-GR_…`', ours: /^Static_MAC_Binding .*trtor-GR_/ },
   {
+    docs: '| `pass` ACLs with priority 0',
+    ours: /^ACL action=pass .*:EgressFirewall:\w+:pass-[01] /,
+  },
+  {
     docs: '| with names in EgressFirewalls',
     ours: /^(ACL .*:EgressFirewall:(web|blue):dns |Address_Set .*:DnsService:dns:)/,
   },

@@ -33,7 +33,7 @@ const to = (cidrSelector: string, more: object = {}): object => ({
 });
 const deny = (cidrSelector: string): object => ({ type: 'Deny', to: { cidrSelector } });
 
-/** Rows of the feature, and what it reports. */
+/** Rows of the feature that decide, and what it reports. */
 function built(zone: Zone): {
   readonly acls: readonly string[];
   readonly problems: readonly string[];
@@ -48,22 +48,40 @@ function built(zone: Zone): {
   const units = builtUnits(facts).filter(({ unit }) => unit.startsWith(`${egressFirewall.name} `));
   return {
     acls: units.flatMap(({ rows }) =>
-      rows.map(({ columns }) =>
-        ['priority', 'action', 'match']
-          .map((one) => JSON.stringify(columns[one]))
-          .join(' ')
-          .replaceAll('"', ''),
-      ),
+      rows
+        .filter(({ columns }) => columns['action'] !== 'pass')
+        .map(({ columns }) =>
+          ['priority', 'action', 'match']
+            .map((one) => JSON.stringify(columns[one]))
+            .join(' ')
+            .replaceAll('"', ''),
+        ),
     ),
     problems: units.flatMap(({ problems }) => problems),
   };
 }
 
 test('a row per rule, in the group of the namespace, on the way out of the pod’s switch', () => {
-  expect(featureTexts([egressFirewall], zoneWith([to('8.8.8.8/32'), deny('0.0.0.0/0')]))).toEqual([
+  const texts = featureTexts([egressFirewall], zoneWith([to('8.8.8.8/32'), deny('0.0.0.0/0')]));
+  expect(texts.filter((text) => !text.includes('action=pass'))).toEqual([
     'ACL default-network-controller:EgressFirewall:blue:0 action=allow direction=to-lport external_ids={k/id=default-network-controller:EgressFirewall:blue:0 k/name=blue k/owner-controller=default-network-controller k/owner-type=EgressFirewall rule-index=0} match=(ip4.dst == 8.8.8.8/32) && inport == @a738b3352beeb1cf3c2db1b084d93357e name=EF:blue:0 priority=10000 tier=2 < Port_Group/a738b3352beeb1cf3c2db1b084d93357e.acls',
     'ACL default-network-controller:EgressFirewall:blue:1 action=drop direction=to-lport external_ids={k/id=default-network-controller:EgressFirewall:blue:1 k/name=blue k/owner-controller=default-network-controller k/owner-type=EgressFirewall rule-index=1} match=(ip4.dst == 0.0.0.0/0 && ip4.dst != 103.103.0.0/16) && inport == @a738b3352beeb1cf3c2db1b084d93357e name=EF:blue:1 priority=9999 tier=2 < Port_Group/a738b3352beeb1cf3c2db1b084d93357e.acls',
   ]);
+});
+
+test('what earlier tiers do not decide about its pods is passed on to its rules', () => {
+  const texts = featureTexts([egressFirewall], zoneWith([deny('0.0.0.0/0')]));
+  expect(
+    texts
+      .filter((text) => text.includes('action=pass'))
+      .map((text) => text.replace(/ external_ids=\{[^}]*\}/, '')),
+  ).toEqual(
+    [0, 1].map(
+      (tier) =>
+        `ACL default-network-controller:EgressFirewall:blue:pass-${tier} action=pass direction=to-lport match=inport == @a738b3352beeb1cf3c2db1b084d93357e priority=0 tier=${tier} < Port_Group/a738b3352beeb1cf3c2db1b084d93357e.acls`,
+    ),
+  );
+  expect(featureTexts([egressFirewall], zoneWith([]))).toEqual([]);
 });
 
 test('on the default network for a namespace without a network of its own', () => {
@@ -186,8 +204,8 @@ describe('many rules that differ in their blocks alone', () => {
   const many = (count: number, more: object = {}): object[] =>
     Array.from({ length: count }, (_, index) => to(`9.9.${index}.0/24`, more));
   const rowsOf = (egress: readonly object[], zone: Zone = dualZone) =>
-    builtUnits(factsOf(zoneWith(egress, 'blue', zone)), [egressFirewall]).flatMap(
-      ({ rows }) => rows,
+    builtUnits(factsOf(zoneWith(egress, 'blue', zone)), [egressFirewall]).flatMap(({ rows }) =>
+      rows.filter(({ columns }) => columns['action'] !== 'pass'),
     );
 
   test('are one row, with a set of what they leave of each family', () => {

@@ -24,12 +24,14 @@ const actions = (texts: readonly string[]): readonly string[] =>
   texts.flatMap((text) => /^ACL .*(action=\S+).*/.exec(text)?.[1] ?? []);
 
 describe('a namespace with a policy (reference/topology.md §16.1)', () => {
-  test('has a group per direction, in which all is dropped but what finds neighbours', () => {
+  test('has a group per direction, in which all is dropped but what finds neighbours; on the way to a pod earlier tiers pass on what they do not decide', () => {
     expect(closed()).toEqual([
       'ACL blue_blue-network-controller:NetpolNamespace:blue:Egress:arpAllow action=allow direction=from-lport match=inport == @a7fba1dcb5d118fe2ecc1f352db692deb && (arp || nd) name=NP:blue:Egress options={apply-after-lb=true} priority=1001 tier=2 < Port_Group/a7fba1dcb5d118fe2ecc1f352db692deb.acls',
       'ACL blue_blue-network-controller:NetpolNamespace:blue:Egress:defaultDeny action=drop direction=from-lport match=inport == @a7fba1dcb5d118fe2ecc1f352db692deb name=NP:blue:Egress options={apply-after-lb=true} priority=1000 tier=2 < Port_Group/a7fba1dcb5d118fe2ecc1f352db692deb.acls',
       'ACL blue_blue-network-controller:NetpolNamespace:blue:Ingress:arpAllow action=allow direction=to-lport match=outport == @af7fa97dc1fcd6fd2d085121facfeafe2 && (arp || nd) name=NP:blue:Ingress priority=1001 tier=2 < Port_Group/af7fa97dc1fcd6fd2d085121facfeafe2.acls',
       'ACL blue_blue-network-controller:NetpolNamespace:blue:Ingress:defaultDeny action=drop direction=to-lport match=outport == @af7fa97dc1fcd6fd2d085121facfeafe2 name=NP:blue:Ingress priority=1000 tier=2 < Port_Group/af7fa97dc1fcd6fd2d085121facfeafe2.acls',
+      'ACL blue_blue-network-controller:NetpolNamespace:blue:Ingress:pass-0 action=pass direction=to-lport match=outport == @af7fa97dc1fcd6fd2d085121facfeafe2 priority=0 tier=0 < Port_Group/af7fa97dc1fcd6fd2d085121facfeafe2.acls',
+      'ACL blue_blue-network-controller:NetpolNamespace:blue:Ingress:pass-1 action=pass direction=to-lport match=outport == @af7fa97dc1fcd6fd2d085121facfeafe2 priority=0 tier=1 < Port_Group/af7fa97dc1fcd6fd2d085121facfeafe2.acls',
       'Port_Group a7fba1dcb5d118fe2ecc1f352db692deb',
       'Port_Group af7fa97dc1fcd6fd2d085121facfeafe2',
     ]);
@@ -41,7 +43,7 @@ describe('a namespace with a policy (reference/topology.md §16.1)', () => {
       policies: { ...ipv4Settings.policies, passesIcmp: true },
     };
     expect(closed({ ...exampleZone, settings }).join('\n')).toContain('(icmp || icmp6)');
-    expect(actions(closed({ ...exampleZone, settings }))).toHaveLength(6);
+    expect(actions(closed({ ...exampleZone, settings }))).toHaveLength(8);
   });
 
   test('logs what it drops where the namespace asks for it', () => {

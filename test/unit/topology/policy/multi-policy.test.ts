@@ -61,8 +61,8 @@ test('a policy for a secondary network has the rows of a policy under that netwo
     'ACL blue_sec-l3-network-controller:NetworkPolicy:blue:mnp1:Ingress:0:None:-1 action=allow-related direction=to-lport external_ids={direction=Ingress gress-index=0 ip-block-index=-1 k/id=blue_sec-l3-network-controller:NetworkPolicy:blue:mnp1:Ingress:0:None:-1 k/name=blue:mnp1 k/owner-controller=blue_sec-l3-network-controller k/owner-type=NetworkPolicy port-policy-protocol=None} match=ip4.src == {$a8f60e90bc20464c2a4771a48d37995d7} && outport == @a56c432095c43da88f0f12119716277d6 name=NP:blue:mnp1:Ingress:0 priority=1001 tier=2 < Port_Group/a56c432095c43da88f0f12119716277d6.acls',
     'Address_Set a8f60e90bc20464c2a4771a48d37995d7 addresses=[10.77.0.3] external_ids={ip-family=v4 k/id=blue_sec-l3-network-controller:PodSelector:blue_LS{ML:{app: web,},}:v4 k/name=blue_LS{ML:{app: web,},} k/owner-controller=blue_sec-l3-network-controller k/owner-type=PodSelector}',
   ]);
-  // Default deny of both directions, and the policy's own group and rule.
-  expect(texts.filter((text) => text.startsWith('ACL'))).toHaveLength(5);
+  // Default deny of both directions, what leads there from earlier tiers, and the policy's own group and rule.
+  expect(texts.filter((text) => text.startsWith('ACL'))).toHaveLength(7);
 });
 
 test('it closes the interface on that network and no other one, and a policy of the same name the other one', () => {

@@ -40,7 +40,8 @@ const BY_PRIMARY = 'it is about what leaves by the primary interface';
 const NOT_FLAT = 'an address belongs to its node: elsewhere it is another one';
 const UNDERLAY = 'pods leave by the physical network itself';
 const atUnderlay = [{ on: [LOCALNET], why: UNDERLAY }];
-const GATEWAYS = 'e2e/secondary-networks.test';
+const GATEWAYS = 'e2e/secondary-gateways.test';
+const SECONDARY_SERVICES = 'support/lab/secondary-services';
 /** By a gateway that the network has been given. */
 const byGivenGateway = (proof: Proof, ...by: Support['by']): Support => ({
   on: [SECONDARY3, SECONDARY2],
@@ -63,7 +64,7 @@ const service = (
   page,
   works: [
     { on: GATEWAY, proof: 'packets', by },
-    byGivenGateway('packets', ...onSecondary.map((test) => [GATEWAYS, test] as const)),
+    byGivenGateway('packets', ...onSecondary.map((test) => [SECONDARY_SERVICES, test] as const)),
   ],
   not: [{ on: [LOCALNET], why: NO_SERVICES }],
 });
@@ -211,7 +212,7 @@ export const FEATURES: readonly Feature[] = [
           ],
         ],
       },
-      byGivenGateway('packets', [GATEWAYS, 'has an address of the pool of its network']),
+      byGivenGateway('packets', [SECONDARY_SERVICES, 'has an address of the pool of its network']),
     ],
     not: [
       { on: [DEFAULT], why: 'it has no object that a pool could stand in' },

@@ -25,7 +25,11 @@ export function* withoutPrefixes(
 }
 
 /** The fewest prefixes that have the addresses from `first` to `last`, both included; none if `last` comes before `first`. */
-export function* prefixesBetween(family: Family, first: bigint, last: bigint): Generator<Prefix, void> {
+export function* prefixesBetween(
+  family: Family,
+  first: bigint,
+  last: bigint,
+): Generator<Prefix, void> {
   const bits = bitsOf(family);
   let base = first;
   while (base <= last) {

@@ -89,8 +89,6 @@ export const MARK_TO_NEXT_HOP = 1010;
 export const MARK_EGRESS_SERVICE = 1011;
 
 /** Priorities and tiers of ACLs. */
-/** Lower than any that decides. No number of ovn-kubernetes. */
-export const ACL_TIER_PASS = 0;
 export const ACL_CONNECT_SERVICE = 500;
 export const ACL_CONNECT_DROP = 450;
 export const ACL_DEFAULT_DENY = 1000;
@@ -100,6 +98,8 @@ export const ACL_POD_SERVERS_PASS = 1051;
 export const ACL_DHCP_CLIENTS = 1052;
 /** Of the first rule; each further one has one less (reference/topology.md §18.2). */
 export const ACL_FIREWALL = 10_000;
+/** Lower than any that decides. No number of ovn-kubernetes. */
+export const ACL_TIER_PASS = 0;
 export const ACL_MULTICAST_DENY = 1011;
 export const ACL_MULTICAST_ALLOW = 1012;
 /** Of the first rule of a policy of administrators with priority 0, of each tier; each rule has a lower one than the rule before. */

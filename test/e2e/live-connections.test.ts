@@ -1,16 +1,12 @@
 /** What policies cut that was there before them, on the default network and on primary ones of both layers, in both families: nothing of it passes any more. */
-import { rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Endpoint } from '../../src/lab/connectivity.ts';
 import { OUTSIDE } from '../../src/lab/node-facts.ts';
 import { serveOutward } from '../../src/lab/outward.ts';
 import { SERVER_PORT } from '../../src/lab/pods.ts';
 import { askAgain } from '../support/lab/kept-datagrams.ts';
-import { testLab, whyNoLab, type TestLab } from '../support/lab/lab.ts';
-import { manifestsText, podOn, spaceObjects, SPACES } from '../support/lab/network-spaces.ts';
-import { Tenants } from '../support/lab/tenants.ts';
-import { ownFolder } from '../support/run/left-behind.ts';
+import { whyNoLab } from '../support/lab/lab.ts';
+import { SPACES, type Space } from '../support/lab/network-spaces.ts';
+import { SpaceLab } from '../support/lab/space-lab.ts';
 
 const SOON = { timeout: 60_000, interval: 200 };
 
@@ -52,53 +48,27 @@ const firewalls = SPACES.map((namespace) => ({
 describe.skipIf(whyNoLab !== undefined)(
   `connections from before a policy${whyNoLab === undefined ? '' : ` (${whyNoLab})`}`,
   () => {
-    const folder = ownFolder('heddle-live-connections');
-    let lab: TestLab;
-    let tenants: Tenants;
-    let ends: readonly Endpoint[];
+    let lab: SpaceLab;
 
-    const of = (pod: string): Endpoint => {
-      const found = ends.find((end) => end.pod === pod);
-      if (found === undefined) throw new Error(`no pod ${pod}`);
-      return found;
-    };
-    const toPods = async (): Promise<readonly number[]> => {
-      const answered = await Promise.all(
-        SPACES.map((space) => {
-          const { addresses } = of(`${space}/far`);
-          return askAgain(lab.record, of(`${space}/near`).namespace, addresses, SERVER_PORT);
-        }),
-      );
-      return answered.flat();
-    };
-    const toOutside = async (): Promise<readonly number[]> => {
-      const answered = await Promise.all(
+    /** How many of ten datagrams are answered, from `near` of each space to each address. */
+    const answered = async (
+      to: (space: Space) => readonly string[],
+    ): Promise<readonly number[]> => {
+      const counts = await Promise.all(
         SPACES.map((space) =>
-          askAgain(lab.record, of(`${space}/near`).namespace, Object.values(OUTSIDE), SERVER_PORT),
+          askAgain(lab.record, lab.pod(space, 'near').namespace, to(space), SERVER_PORT),
         ),
       );
-      return answered.flat();
+      return counts.flat();
     };
+    const toPods = () => answered((space) => lab.pod(space, 'far').addresses);
+    const toOutside = () => answered(() => Object.values(OUTSIDE));
 
     beforeAll(async () => {
-      writeFileSync(
-        join(folder, 'spaces.yaml'),
-        manifestsText(
-          SPACES.flatMap((space) => [
-            ...spaceObjects(space),
-            podOn('n1', space, 'near'),
-            podOn('n2', space, 'far'),
-          ]),
-        ),
-      );
-      lab = await testLab('e2e-live-connections', { nodes: 2, families: 'dual' });
-      tenants = new Tenants(lab.record, { folder });
-      await tenants.start();
+      lab = await SpaceLab.start('e2e-live-connections');
       await serveOutward(lab.record);
-      ends = await tenants.endpoints();
     }, 120_000);
     afterAll(async () => {
-      rmSync(folder, { recursive: true });
       await lab[Symbol.asyncDispose]();
     });
 
@@ -109,15 +79,14 @@ describe.skipIf(whyNoLab !== undefined)(
       ['a BaselineAdminNetworkPolicy', [baselinePolicy], toPods],
       ['an EgressFirewall', firewalls, toOutside],
     ])('%s ends them, and they go on after it', async (_kind, objects, ask) => {
-      const file = join(tenants.manifests, 'policies.yaml');
       const isAnswered = async (): Promise<boolean> => (await ask()).every((count) => count > 0);
       await expect.poll(isAnswered, SOON).toBe(true);
-      writeFileSync(file, manifestsText(objects));
+      lab.declare('policies.yaml', objects);
       const nothing = (await ask()).map(() => 0);
       await expect.poll(ask, SOON).toEqual(nothing);
       // And so it stays.
       expect(await ask()).toEqual(nothing);
-      rmSync(file);
+      lab.withdraw('policies.yaml');
       await expect.poll(isAnswered, SOON).toBe(true);
     });
   },

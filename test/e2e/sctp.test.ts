@@ -1,24 +1,13 @@
 /** SCTP with packets, on the default network and on primary ones of both layers, in both families, over two nodes: pods, services, node ports, policies, the way out. */
-import { rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Endpoint } from '../../src/lab/connectivity.ts';
 import { OUTSIDE } from '../../src/lab/node-facts.ts';
 import { commandIn } from '../support/host/streams.ts';
-import { testLab, whyNoLab, type TestLab } from '../support/lab/lab.ts';
+import { whyNoLab } from '../support/lab/lab.ts';
 import { nodeAddresses } from '../support/lab/matrix-tenants.ts';
-import {
-  manifestsText,
-  podOn,
-  spaceObjects,
-  SPACES,
-  webService,
-  webSlice,
-  type Space,
-} from '../support/lab/network-spaces.ts';
+import { SPACES, webService, webSlice, type Space } from '../support/lab/network-spaces.ts';
 import { askSctp, SctpServers, type Where } from '../support/lab/sctp-associations.ts';
-import { Tenants } from '../support/lab/tenants.ts';
-import { ownFolder } from '../support/run/left-behind.ts';
+import { SpaceLab } from '../support/lab/space-lab.ts';
 
 const SOON = { timeout: 60_000, interval: 200 };
 const PORT = 3868;
@@ -51,20 +40,12 @@ const policy = (namespace: Space): object => ({
 describe.skipIf(whyNoLab !== undefined)(
   `SCTP${whyNoLab === undefined ? '' : ` (${whyNoLab})`}`,
   () => {
-    const folder = ownFolder('heddle-sctp');
-    let lab: TestLab;
-    let tenants: Tenants;
-    let ends: readonly Endpoint[];
+    let lab: SpaceLab;
     let servers: SctpServers;
 
-    const of = (pod: string): Endpoint => {
-      const found = ends.find((end) => end.pod === pod);
-      if (found === undefined) throw new Error(`no pod ${pod}`);
-      return found;
-    };
     const within = ({ namespace }: Endpoint): Where => ['ip', 'netns', 'exec', namespace];
-    const near = (space: Space): Endpoint => of(`${space}/near`);
-    const far = (space: Space): Endpoint => of(`${space}/far`);
+    const near = (space: Space): Endpoint => lab.pod(space, 'near');
+    const far = (space: Space): Endpoint => lab.pod(space, 'far');
     /** What the servers of `far` of each space saw of who asked them, or nothing. */
     const seenByFar = async (
       from: (space: Space) => Endpoint,
@@ -83,20 +64,7 @@ describe.skipIf(whyNoLab !== undefined)(
     };
 
     beforeAll(async () => {
-      writeFileSync(
-        join(folder, 'spaces.yaml'),
-        manifestsText(
-          SPACES.flatMap((space) => [
-            ...spaceObjects(space),
-            podOn('n1', space, 'near'),
-            podOn('n2', space, 'far'),
-          ]),
-        ),
-      );
-      lab = await testLab('e2e-sctp', { nodes: 2, families: 'dual' });
-      tenants = new Tenants(lab.record, { folder });
-      await tenants.start();
-      ends = await tenants.endpoints();
+      lab = await SpaceLab.start('e2e-sctp');
       servers = await SctpServers.start(lab.record, [
         ...SPACES.map((space) => within(far(space))),
         commandIn('ext'),
@@ -104,7 +72,6 @@ describe.skipIf(whyNoLab !== undefined)(
     }, 120_000);
     afterAll(async () => {
       await servers[Symbol.asyncDispose]();
-      rmSync(folder, { recursive: true });
       await lab[Symbol.asyncDispose]();
     });
 
@@ -133,17 +100,15 @@ describe.skipIf(whyNoLab !== undefined)(
     });
 
     test('a service is reached by its cluster IP, and by its node port from outside at either node', async () => {
-      const onDefault = await tenants.endpoints('default');
-      writeFileSync(
-        join(tenants.manifests, 'services.yaml'),
-        manifestsText(
-          SPACES.flatMap((space) => {
-            const behind = onDefault.find((end) => end.pod === `${space}/far`);
-            if (behind === undefined) throw new Error(`no pod ${space}/far`);
-            const ways = { clusterIp: clusterIpOf(space), nodePort: nodePortOf(space) };
-            return [webService(space, 'far', ways), webSlice(behind)].map(bySctp);
-          }),
-        ),
+      const onDefault = await lab.tenants.endpoints('default');
+      lab.declare(
+        'services.yaml',
+        SPACES.flatMap((space) => {
+          const behind = onDefault.find((end) => end.pod === `${space}/far`);
+          if (behind === undefined) throw new Error(`no pod ${space}/far`);
+          const ways = { clusterIp: clusterIpOf(space), nodePort: nodePortOf(space) };
+          return [webService(space, 'far', ways), webSlice(behind)].map(bySctp);
+        }),
       );
       const byClusterIp = async (): Promise<readonly (string | undefined)[]> => {
         const seen = await Promise.all(
@@ -167,7 +132,7 @@ describe.skipIf(whyNoLab !== undefined)(
     });
 
     test('a policy that names one port of SCTP lets that in, and no other one', async () => {
-      writeFileSync(join(tenants.manifests, 'policies.yaml'), manifestsText(SPACES.map(policy)));
+      lab.declare('policies.yaml', SPACES.map(policy));
       const all = SPACES.flatMap((space) => near(space).addresses);
       await expect.poll(() => seenByFar(near, PORT + 1), SOON).toEqual(all.map(() => undefined));
       expect(await seenByFar(near, PORT)).toEqual(all);

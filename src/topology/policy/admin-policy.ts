@@ -39,10 +39,10 @@ import { namedPortMatches } from './named-ports.ts';
 import { familiesOf } from './placed.ts';
 import { selectedNodes } from './selected-nodes.ts';
 
+const ACTIONS = { Allow: 'allow-related', Deny: 'drop', Pass: 'pass' } as const;
+
 const tierOf = (tier: AdminPolicy['tier']): number =>
   tier === 'Baseline' ? TIER_BASELINE_POLICY : TIER_ADMIN_POLICY;
-
-const ACTIONS = { Allow: 'allow-related', Deny: 'drop', Pass: 'pass' } as const;
 
 const SHORT = {
   AdminNetworkPolicy: 'ANP',

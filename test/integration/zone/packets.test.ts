@@ -131,7 +131,10 @@ describe.each(examples)('$name', ({ folder, ways }) => {
       else expect(report.verdict, text).not.toBe('reaches');
       const [, server] = way.expected.split(': ');
       if (server !== undefined)
-        expect(report.legs[0]?.end).toMatchObject({ kind: 'pod', object: `Pod ${server}` });
+        expect(report.legs[0]?.end).toMatchObject({
+          kind: 'pod',
+          object: `Pod ${named(server).pod}`,
+        });
     }
   });
 });

@@ -9,6 +9,8 @@ import {
 } from '../../../src/api/kinds.ts';
 import type { KubeObject, ResourceKind } from '../../../src/api/objects.ts';
 import type { Service } from '../../../src/api/types.ts';
+import { poolProblem } from '../../../src/cluster/networks/network-pools.ts';
+import { DEFAULT_SETTINGS } from '../../../src/model/settings.ts';
 import type { Store } from '../../../src/store/store.ts';
 import {
   apply,
@@ -194,4 +196,20 @@ test('one of the class for addresses of a pool that names what it can not be on 
     { ip: '198.18.5.0' },
   ]);
   expect(running.problems()).toEqual([]);
+});
+
+test('a pool is of a secondary network with a gateway: of one without it is refused', () => {
+  const out = layer3('blue/out', '10.20.0.0/16/24', 'Secondary');
+  const pooled = (annotations: Readonly<Record<string, string>>) => ({
+    ...out,
+    metadata: {
+      ...out.metadata,
+      annotations: { ...annotations, 'k8s.ovn.org/service-pool': '198.18.5.0/28' },
+    },
+  });
+  const settings = { ...DEFAULT_SETTINGS, secondaryGateways: true };
+  expect(poolProblem(pooled({ [GATEWAY]: '{}' }), settings)).toBeUndefined();
+  expect(poolProblem(pooled({}), settings)).toBe(
+    'metadata.annotations[k8s.ovn.org/service-pool]: "198.18.5.0/28" is a pool of a secondary network without a gateway, and so without services; give it annotation k8s.ovn.org/secondary-gateway, or remove this one',
+  );
 });

@@ -8,8 +8,9 @@ import {
   parseMac,
   parsePrefix,
   prefixOf,
+  withoutPrefix,
 } from '../allocators/addresses.ts';
-import type { PodNetwork } from '../api/annotations/pod-annotations.ts';
+import { leadingRoutes, type PodNetwork } from '../api/annotations/pod-annotations.ts';
 import type { Protocol } from './asked-packet.ts';
 
 export interface Packet {
@@ -129,13 +130,28 @@ export interface SendingInterface {
   readonly nextHop: string;
 }
 
-/** Of the interfaces of a pod the one with the longest route to an address; undefined where none leads there. */
+/**
+ * Of the interfaces of a pod the one with the longest route to an address; undefined where none leads there. `source`: the address that the packet has already, as an
+ * answer has: that of a secondary network with a gateway leaves by it, wherever it goes.
+ */
 export function sendingInterface(
   networks: ReadonlyMap<string, PodNetwork>,
   destination: string,
+  source?: string,
 ): SendingInterface | undefined {
   const to = parseAddress(destination);
   if (to === undefined) return undefined;
+  for (const [nadKey, network] of networks) {
+    const own = network.addresses.find((text) => withoutPrefix(text) === source);
+    const link = own === undefined ? undefined : parseInterfaceAddress(own);
+    const [gateway] = leadingRoutes(network)
+      .filter(({ dest }) => parsePrefix(dest)?.family === to.family)
+      .map(({ nextHop }) => nextHop);
+    if (link !== undefined && gateway !== undefined) {
+      const nextHop = containsAddress(prefixOf(link), to) ? destination : gateway;
+      return { nadKey, network, from: formatAddress(link), nextHop };
+    }
+  }
   const ways = [...networks].flatMap(([nadKey, network]) => {
     const own = network.addresses
       .map((text) => ({ text, address: parseInterfaceAddress(text) }))

@@ -2,7 +2,13 @@
  * Answers `heddle explain POD DEST`: follows a packet, and the answer to it, through the logical network as the databases of this node have it, and says of every
  * flow that decides something whose it is. It sends nothing and changes nothing.
  */
-import { contains, overlaps, parsePrefix, withoutPrefix } from '../allocators/addresses.ts';
+import {
+  contains,
+  familyOf,
+  overlaps,
+  parsePrefix,
+  withoutPrefix,
+} from '../allocators/addresses.ts';
 import { endpointSlices } from '../api/kinds.ts';
 import { packetText, type AskedPacket } from '../packets/asked-packet.ts';
 import { CLIENT_PORT, sendingInterface } from '../packets/microflow.ts';
@@ -50,7 +56,12 @@ export async function explainedPacket(
         : `${podObject(pod)} has that address itself on a network of its own, and keeps what it sends there.`,
     };
   }
-  const way = sendingInterface(chosen, target.address);
+  // Who names a network asks about what has the pod's address there.
+  const [named] = asked.network === undefined ? [] : chosen.values();
+  const ownAddress = named?.addresses
+    .map(withoutPrefix)
+    .find((one) => familyOf(one) === familyOf(target.address));
+  const way = sendingInterface(chosen, target.address, ownAddress);
   if (way === undefined)
     return {
       ...common,

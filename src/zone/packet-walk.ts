@@ -302,7 +302,7 @@ class PacketWalk {
       return unknown('the pod answers itself, by way of the service');
     if (sees !== way.from)
       return unknown(`its destination ${sees} is turned into the pod's address by what is tracked`);
-    const answer = sendingInterface(pod.networks, sees);
+    const answer = sendingInterface(pod.networks, sees, address);
     if (answer === undefined) return unknown(`${podObject(pod)} has no route to ${sees}`);
     const start = await this.#startAt(
       podPort(answer.nadKey, pod.namespace, pod.name),

@@ -16,6 +16,7 @@ import {
   readAnnotation,
   readEntries,
 } from './annotations.ts';
+import { contains, withoutPrefix } from '../../allocators/addresses.ts';
 import { formatValue } from '../validation/field-errors.ts';
 import type { PlainObject } from '../plain-object.ts';
 import type { Pod } from '../types.ts';
@@ -126,6 +127,18 @@ function podNetworkOf(value: unknown): PodNetwork {
 /** Interfaces of a pod by NAD key: `default`, `<namespace>/<nad>`, `<namespace>/<nad>/<k>`. */
 export const podNetworks = (pod: Annotated): Reading<ReadonlyMap<string, PodNetwork>> =>
   readEntries(pod, POD_NETWORKS, BY_MANAGER, podNetworkOf);
+
+/**
+ * Routes out of a secondary network by its gateway; none of another network. Its own range is where the pod's address is: what lies elsewhere is out of it. Where there
+ * are any, all that has the pod's address there leaves by that gateway (decisions/secondary-services.md).
+ */
+export function leadingRoutes(network: PodNetwork): readonly PodRoute[] {
+  const { role, addresses, routes, serviceRoutes = [] } = network;
+  if (role !== 'secondary') return [];
+  const isOwn = ({ dest }: PodRoute): boolean =>
+    addresses.some((address) => contains(dest, withoutPrefix(address)));
+  return [...routes.filter((route) => !isOwn(route)), ...serviceRoutes];
+}
 
 function podNetworkJson(network: PodNetwork): object {
   const { addresses, gateways, routes, serviceRoutes = [] } = network;

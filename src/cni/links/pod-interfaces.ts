@@ -1,9 +1,10 @@
 /** Which interfaces a pod gets, from its annotations (reference/node.md §6). Pure. */
-import { contains, familyOf, withoutPrefix } from '../../allocators/addresses.ts';
+import { familyOf, withoutPrefix } from '../../allocators/addresses.ts';
 import type { Reading } from '../../api/annotations/annotations.ts';
 import { bandwidth } from '../../api/annotations/bandwidth-annotations.ts';
 import { annotatedNetworkName } from '../../api/annotations/network-annotations.ts';
 import {
+  leadingRoutes,
   POD_NETWORKS,
   podNetworks,
   type PodNetwork,
@@ -174,21 +175,18 @@ const FIRST_TABLE = 1000;
 /** Those of what has an address of such a network. */
 const FIRST_OWN_TABLE = 2000;
 
-/** A secondary network's own range is where the pod's address is; what lies elsewhere is out of it. */
 function routesOf(
-  { role, addresses, routes, serviceRoutes = [] }: PodNetwork,
+  network: PodNetwork,
   index: number,
   all: readonly PodNetwork[],
 ): Pick<CniInterface, 'routes' | 'wayOut'> {
-  const isOwn = ({ dest }: PodRoute): boolean =>
-    addresses.some((address) => contains(dest, withoutPrefix(address)));
-  const out = role === 'secondary' ? routes.filter((route) => !isOwn(route)) : [];
-  const leading = [...out, ...serviceRoutes];
+  const { addresses, routes } = network;
+  const leading = leadingRoutes(network);
   if (leading.length === 0) return { routes };
   const others = all.filter((one) => one.role !== 'secondary');
   const theirs = new Set(others.flatMap((one) => one.routes.map(({ dest }) => dest)));
   return {
-    routes: routes.filter(isOwn),
+    routes: routes.filter((route) => !leading.includes(route)),
     wayOut: {
       table: FIRST_TABLE + index,
       // Join subnets of two networks may be the same: without an address it is for that of the primary one.

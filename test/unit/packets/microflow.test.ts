@@ -123,6 +123,23 @@ describe('the interface', () => {
     expect(sendingInterface(networks, address)).toMatchObject({ nadKey, nextHop });
   });
 
+  test('of what has an address of a secondary network with a gateway is that network, wherever it goes', () => {
+    const out = network({
+      addresses: ['10.74.0.5/24'],
+      role: 'secondary',
+      routes: [{ dest: '10.74.0.0/16', nextHop: '10.74.0.1' }],
+      serviceRoutes: [{ dest: '100.65.0.0/16', nextHop: '10.74.0.1' }],
+    });
+    const all = new Map([...networks, ['blue/out', out] as const]);
+    const by = { nadKey: 'blue/out', from: '10.74.0.5' };
+    for (const [to, nextHop] of [
+      ['172.16.1.90', '10.74.0.1'],
+      ['10.74.0.9', '10.74.0.9'],
+    ] as const)
+      expect(sendingInterface(all, to, '10.74.0.5')).toMatchObject({ ...by, nextHop });
+    expect(sendingInterface(all, '172.16.1.90')?.nadKey).not.toBe('blue/out');
+  });
+
   test('is none where no route leads', () => {
     const only = new Map([['blue/storage', network({ addresses: ['10.20.0.7/25'] })]]);
     expect(sendingInterface(only, '8.8.8.8')).toBeUndefined();

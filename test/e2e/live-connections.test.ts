@@ -88,6 +88,7 @@ describe.skipIf(whyNoLab !== undefined)(
       expect(await ask()).toEqual(nothing);
       lab.withdraw('policies.yaml');
       await expect.poll(isAnswered, SOON).toBe(true);
+      await expect.poll(() => lab.tenants.mentions('pass-0'), SOON).toEqual([]);
     });
   },
 );

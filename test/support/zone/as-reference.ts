@@ -73,6 +73,25 @@ const ID = 'k8s.ovn.org/id';
 const idOf = (row: WireRow): string =>
   'external_ids' in row.columns ? (mapOf(row, 'external_ids').get(ID) ?? '') : '';
 
+/** Of which ports have one Gateway_Chassis each there. */
+const CHASSIS_GROUPS: ReadonlySet<string> = new Set(['HA_Chassis_Group', 'HA_Chassis']);
+
+/** A Gateway_Chassis for each port that has our group; the ports name them in its place. */
+function gatewayChassis(rows: readonly WireRow[]): readonly WireRow[] {
+  const chassis = rows.find(({ table }) => table === 'HA_Chassis')?.columns['chassis_name'];
+  return rows.flatMap((port) => {
+    const [kind] = (port.columns['ha_chassis_group'] ?? []) as readonly unknown[];
+    if (port.table !== 'Logical_Router_Port' || kind !== 'uuid' || typeof chassis !== 'string')
+      return [];
+    const uuid = randomUUID();
+    port.columns['ha_chassis_group'] = ['set', []];
+    port.columns['gateway_chassis'] = ['set', [['uuid', uuid]]];
+    const name = `${textOf(port, 'name')}-${chassis}`;
+    const columns = { name, chassis_name: chassis, priority: 1 };
+    return [{ table: 'Gateway_Chassis', uuid, columns }];
+  });
+}
+
 /** Columns of rows that stand for the same, as the reference writes them. Returns the rows that it has not. */
 function alter(rows: readonly WireRow[], { pods, hasEgressIp }: LeftZone): ReadonlySet<WireRow> {
   const absent = new Set<WireRow>();
@@ -89,6 +108,8 @@ function alter(rows: readonly WireRow[], { pods, hasEgressIp }: LeftZone): Reado
       columns['match'] = textOf(row, 'match').replace(/tcp && \(.*tcp\.dst==\d+\)/, 'tcp');
     }
     if (table === 'Address_Set' && id.includes('_PORT{')) absent.add(row);
+    if (table === 'ACL' && /:pass-\d(:|$)/.test(id)) absent.add(row);
+    if (CHASSIS_GROUPS.has(table)) absent.add(row);
     alterEgress(row, id, hasEgressIp, absent);
     // Blocks as policies write them.
     if (table === 'ACL')
@@ -261,7 +282,7 @@ export async function leaveAsReference(
   const text = JSON.stringify(before).replaceAll(UUID, (one) => fresh.get(one) ?? one);
   const rows = renamed(JSON.parse(text) as WireRow[]);
   const absent = alter(rows, zone);
-  const kept = rows.filter((row) => !absent.has(row));
+  const kept = [...rows, ...gatewayChassis(rows)].filter((row) => !absent.has(row));
   forget(kept, new Set([...absent].map(({ uuid }) => uuid)));
   const pod = kept.find(({ columns }) => columns['name'] === pods[0])?.uuid ?? '';
   const outcome = await client.transact([

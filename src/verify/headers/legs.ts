@@ -53,6 +53,8 @@ export interface Leg {
 export interface PodSwitch {
   readonly datapath: Datapath;
   readonly acls: readonly ReadAcl[];
+  /** Names of the groups that its ports are in. */
+  readonly groups: ReadonlySet<string>;
   readonly classes: readonly PodClass[];
 }
 
@@ -68,12 +70,23 @@ const found = (uuids: Iterable<string>, table: string, northbound: NorthboundRow
   [...uuids].map((uuid) => northbound.find(table, uuid)).filter((row) => row !== undefined);
 
 /** ACLs of a switch: its own, and those of all groups that one of its ports is in (ovn-nb(5), Port_Group). */
-function aclsOf(datapath: Datapath, northbound: NorthboundRows): readonly ReadAcl[] {
-  const groups = new Set(datapath.ports.flatMap((port) => northbound.groupsOf(uuidOf(port))));
-  const holders = [datapath.row, ...found(groups, 'Port_Group', northbound)];
+function aclsOf(
+  datapath: Datapath,
+  groups: readonly Row[],
+  northbound: NorthboundRows,
+): readonly ReadAcl[] {
+  const holders = [datapath.row, ...groups];
   const uuids = new Set(holders.flatMap((row) => list(row, 'acls')));
   return found(uuids, 'ACL', northbound).map(readAcl);
 }
+
+/** Groups that ports of a switch are in. */
+const groupsOf = ({ ports }: Datapath, northbound: NorthboundRows): readonly Row[] =>
+  found(
+    new Set(ports.flatMap((port) => northbound.groupsOf(uuidOf(port)))),
+    'Port_Group',
+    northbound,
+  );
 
 /** Names of ports that matches ask for. */
 const NAMED = /"([^"]+)"/g;
@@ -119,8 +132,10 @@ export function podSwitchOf(
 ): PodSwitch | undefined {
   const datapath = podSwitch(network, datapaths);
   if (datapath === undefined) return undefined;
-  const acls = aclsOf(datapath, northbound);
-  return { datapath, acls, classes: classesOf(datapath, acls, northbound, intent) };
+  const rows = groupsOf(datapath, northbound);
+  const acls = aclsOf(datapath, rows, northbound);
+  const groups = new Set(rows.map((row) => text(row, 'name')));
+  return { datapath, acls, groups, classes: classesOf(datapath, acls, northbound, intent) };
 }
 
 const setsRead = new WeakMap<Row, Ranges>();
@@ -179,7 +194,7 @@ const isClosed = (northbound: NorthboundRows): boolean =>
  * that it comes in by, and those `to-lport` at the one that it leaves by. At the port to the router OVN tracks nothing anew (ovn-northd(8), `ls_in_pre_acl`).
  */
 export function legsOf(
-  { datapath, acls, classes }: PodSwitch,
+  { datapath, acls, groups, classes }: PodSwitch,
   direction: Direction,
   others: Ranges,
   northbound: NorthboundRows,
@@ -189,6 +204,7 @@ export function legsOf(
   const shared = {
     acls,
     isClosed: isClosed(northbound),
+    hasGroup: (name: string) => groups.has(name),
     addresses: (name: string) => addressesIn(name, northbound),
   };
   return classes.flatMap((pods): Leg[] => {
@@ -223,12 +239,18 @@ const place = (
   {
     acls,
     isClosed: closed,
+    hasGroup,
     addresses,
-  }: Pick<AtPort, 'acls' | 'isClosed'> & Pick<MatchContext, 'addresses'>,
+  }: Pick<AtPort, 'acls' | 'isClosed'> & Pick<MatchContext, 'hasGroup' | 'addresses'>,
   direction: Direction,
   inport: MatchContext['inport'],
   outport: MatchContext['outport'],
-): AtPort => ({ acls, direction, isClosed: closed, context: { inport, outport, addresses } });
+): AtPort => ({
+  acls,
+  direction,
+  isClosed: closed,
+  context: { inport, outport, hasGroup, addresses },
+});
 
 /** The same packets as they are tracked at another port. */
 const inState = (

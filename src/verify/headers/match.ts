@@ -267,3 +267,10 @@ function constantOf(values: readonly Value[]): Match {
     return { kind: 'constant', value: value.text === '1' };
   throw new MatchError('has a value that is compared with nothing');
 }
+
+/** Names of the port groups that a match asks for. */
+export function groupsIn(match: Match): readonly string[] {
+  if (match.kind === 'all' || match.kind === 'any') return match.of.flatMap(groupsIn);
+  if (match.kind !== 'compare') return [];
+  return match.values.filter(({ kind }) => kind === 'group').map(({ text }) => text);
+}

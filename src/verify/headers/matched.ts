@@ -51,6 +51,8 @@ export interface MatchContext {
   readonly inport: PortSide | 'none' | 'any';
   /** `none`: not set yet. `any`: one of several. */
   readonly outport: PortSide | 'none' | 'any';
+  /** One of the ports of the switch is in that group. */
+  readonly hasGroup: (name: string) => boolean;
   /** Addresses of `$name`; undefined where no row has that name. */
   readonly addresses: (name: string) => Ranges | undefined;
 }

@@ -13,7 +13,7 @@ import {
   type HeaderSet,
 } from './boxes.ts';
 import { matched, type MatchContext, type Matched } from './matched.ts';
-import { MatchError, parseMatch, type Match } from './match.ts';
+import { groupsIn, MatchError, parseMatch, type Match } from './match.ts';
 import { between } from './ranges.ts';
 
 export type Direction = 'from-lport' | 'to-lport';
@@ -28,6 +28,8 @@ export interface ReadAcl {
   /** From the port: after load balancing. */
   readonly isLate: boolean;
   readonly match: Match | undefined;
+  /** Names of port groups in the match. */
+  readonly groups: readonly string[];
   readonly why: string;
 }
 
@@ -52,6 +54,7 @@ export function readAcl(row: Row): ReadAcl {
     action: text(row, 'action'),
     isLate: member(row, 'options', 'apply-after-lb') === 'true',
     match,
+    groups: match === undefined ? [] : groupsIn(match),
     why,
   };
   read.set(row, acl);
@@ -190,6 +193,10 @@ function stage(from: Passed, acls: readonly ReadAcl[], { context, isClosed }: At
   return { perhaps: perhaps.flatMap((one) => named(one, from.perhaps)), surely, undecided };
 }
 
+/** ovn-controller can't read a match on a switch none of whose ports is in a group that it names: there is no such group in Southbound, and the row does nothing. */
+const isInForce = ({ groups }: ReadAcl, { hasGroup }: MatchContext): boolean =>
+  groups.every(hasGroup);
+
 /** What an ACL matches of the packets that come to it. */
 function within(
   acl: ReadAcl,
@@ -197,6 +204,7 @@ function within(
   left: Flow,
   undecided: Map<Row, string>,
 ): Matched {
+  if (!isInForce(acl, context)) return { surely: EMPTY, perhaps: EMPTY };
   if (acl.match === undefined) {
     undecided.set(acl.row, acl.why);
     return { surely: EMPTY, perhaps: left.perhaps };
@@ -230,6 +238,7 @@ export function tracked(
   if (!isTracking) return at(headers, STATES.untracked);
   const stateless = acls
     .filter((acl) => acl.action === 'allow-stateless' && acl.direction === direction)
+    .filter((acl) => isInForce(acl, context))
     .map(({ match }) => (match === undefined ? EMPTY : matched(match, context).surely))
     // OVN asks before it looks a connection up.
     .map((one) => withoutState(at(one, STATES.untracked)))

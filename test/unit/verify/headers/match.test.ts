@@ -20,6 +20,7 @@ import { between, V4 } from '../../../../src/verify/headers/ranges.ts';
 const CONTEXT = {
   inport: { name: 'blue_a', isIn: (group: string) => group === 'closed' },
   outport: 'none' as const,
+  hasGroup: () => true,
   addresses: (name: string) =>
     name === 'web' ? addressesNamed(['10.1.0.3', '10.1.0.4/31', 'fd00::1']) : undefined,
 };

@@ -41,6 +41,7 @@ import {
 const context: MatchContext = {
   inport: { name: 'a', isIn: (group) => GROUPS.has(group) },
   outport: { name: 'a', isIn: (group) => GROUPS.has(group) },
+  hasGroup: () => true,
   addresses: (name) => (name in SETS ? addressesNamed(setOf(name)) : undefined),
 };
 
@@ -187,4 +188,21 @@ test('what an allow-stateless matches is not tracked: no other row sees it begin
   expect(passed.perhaps.map(({ row }) => row)).toEqual([stateless]);
   const untracked = passing(arriving(tracked(EVERYTHING, 'new', place, false)), place);
   expect(untracked.perhaps.map(({ row }) => row)).toEqual([stateless, undefined]);
+});
+
+test('a row that names a group without a port on the switch does nothing there, whatever else it asks', () => {
+  const place = {
+    ...toPort(
+      acl('tcp || inport == @away', { action: 'drop' }),
+      acl('outport != @away', { action: 'drop', tier: 1 }),
+      acl('udp || inport == @away', { action: 'allow-stateless', tier: 3 }),
+      acl('ct.new', { action: 'drop', tier: 3, priority: 1 }),
+    ),
+    context: { ...context, hasGroup: (name: string) => name === 'mine' },
+  };
+  const passed = passing(arriving(tracked(EVERYTHING, 'new', place, true)), place);
+  expect(passed.perhaps).toEqual([]);
+  expect([...passed.undecided]).toEqual([]);
+  const established = passing(arriving(tracked(EVERYTHING, 'established', place, true)), place);
+  expect(established.perhaps.map(({ row }) => row)).toEqual([undefined]);
 });

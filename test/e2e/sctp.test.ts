@@ -1,11 +1,11 @@
-/** SCTP with packets, on the default network and on primary ones of both layers, in both families, over two nodes: pods, services, node ports, policies, the way out. */
+/** SCTP with packets, on the default network and on primary ones of both layers, in both families, over two nodes: pods, services, node ports, policies, the way out; and clients that ask from one port all the time. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Endpoint } from '../../src/lab/connectivity.ts';
 import { OUTSIDE } from '../../src/lab/node-facts.ts';
 import { commandIn } from '../support/host/streams.ts';
 import { whyNoLab } from '../support/lab/lab.ts';
 import { nodeAddresses } from '../support/lab/matrix-tenants.ts';
-import { SPACES, webService, webSlice, type Space } from '../support/lab/network-spaces.ts';
+import { podOn, SPACES, webService, webSlice, type Space } from '../support/lab/network-spaces.ts';
 import { askSctp, SctpServers, type Where } from '../support/lab/sctp-associations.ts';
 import { SpaceLab } from '../support/lab/space-lab.ts';
 
@@ -60,7 +60,7 @@ describe.skipIf(whyNoLab !== undefined)(
           ),
         ),
       );
-      return seen.flat();
+      return seen.flat().map((one) => one?.peer);
     };
 
     beforeAll(async () => {
@@ -94,7 +94,7 @@ describe.skipIf(whyNoLab !== undefined)(
         const seen = await Promise.all(
           SPACES.map((space) => askSctp(lab.record, within(near(space)), to)),
         );
-        return seen.flat();
+        return seen.flat().map((one) => one?.peer);
       };
       await expect.poll(outside, SOON).toEqual(SPACES.flatMap(() => nodeAddresses('n1')));
     });
@@ -116,7 +116,7 @@ describe.skipIf(whyNoLab !== undefined)(
             askSctp(lab.record, within(near(space)), [[clusterIpOf(space), 80]]),
           ),
         );
-        return seen.flat();
+        return seen.flat().map((one) => one?.peer);
       };
       await expect.poll(byClusterIp, SOON).toEqual(SPACES.map((space) => near(space).addresses[0]));
       const nodePorts = (['n1', 'n2'] as const).flatMap((node) =>
@@ -136,6 +136,134 @@ describe.skipIf(whyNoLab !== undefined)(
       const all = SPACES.flatMap((space) => near(space).addresses);
       await expect.poll(() => seenByFar(near, PORT + 1), SOON).toEqual(all.map(() => undefined));
       expect(await seenByFar(near, PORT)).toEqual(all);
+    });
+
+    describe('that is asked for from one port all the time', () => {
+      /** Conditions of the pods behind the services, by name. */
+      type Behind = Readonly<Partial<Record<'far' | 'other', object>>>;
+      const READY = { ready: true };
+      const ENDING = { ready: false, serving: true, terminating: true };
+      const NOT_READY = { ready: false, serving: false, terminating: false };
+      const anyPort = (): number => 30_000 + Math.floor(Math.random() * 20_000);
+      const NOBODY = SPACES.flatMap(() => [undefined, undefined]);
+      /** Of each space, by cluster IP from a pod and by node port from outside. */
+      const served = (name: string): readonly string[] =>
+        SPACES.flatMap((space) => Array.from({ length: 2 }, () => netnsOf(`${space}/${name}`)));
+      let onDefault: readonly Endpoint[];
+
+      const netnsOf = (pod: string): string => endOf(pod).namespace;
+      const endOf = (pod: string): Endpoint => {
+        const found = onDefault.find((end) => end.pod === pod);
+        if (found === undefined) throw new Error(`no pod ${pod}`);
+        return found;
+      };
+      const declareBehind = (behind: Behind): void =>
+        lab.declare(
+          'behind.yaml',
+          SPACES.map((space) => {
+            const ends = Object.entries(behind).map(([name, conditions]) => {
+              const [one] = (webSlice(endOf(`${space}/${name}`)) as { endpoints: object[] })
+                .endpoints;
+              return { ...one, conditions };
+            });
+            return bySctp({ ...webSlice(endOf(`${space}/far`)), endpoints: ends });
+          }),
+        );
+      /** Who answers, whatever is tracked of these ports. */
+      const servers = async (
+        sourcePort: number,
+        seconds = 3,
+      ): Promise<readonly (string | undefined)[]> => {
+        const ask = (
+          from: Where,
+          to: string,
+          port: number,
+          n: number,
+        ): ReturnType<typeof askSctp> =>
+          askSctp(lab.record, from, [[to, port]], { seconds, sourcePort: sourcePort + n });
+        const asked = await Promise.all(
+          SPACES.flatMap((space, n) => [
+            ask(within(near(space)), clusterIpOf(space), 80, n),
+            ask(commandIn('ext'), nodeAddresses('n1')[0] ?? '', nodePortOf(space), n),
+          ]),
+        );
+        return asked.flat().map((one) => one?.server);
+      };
+
+      let others: SctpServers;
+      beforeAll(async () => {
+        lab.withdraw('policies.yaml');
+        lab.declare(
+          'others.yaml',
+          SPACES.map((space) => podOn('n2', space, 'other')),
+        );
+        await lab.tenants.settle();
+        onDefault = await lab.tenants.endpoints('default');
+        others = await SctpServers.start(
+          lab.record,
+          SPACES.map((space) => within(endOf(`${space}/other`))),
+        );
+        lab.declare(
+          'services.yaml',
+          SPACES.map((space) =>
+            bySctp(
+              webService(space, 'far', {
+                clusterIp: clusterIpOf(space),
+                nodePort: nodePortOf(space),
+              }),
+            ),
+          ),
+        );
+      });
+      afterAll(async () => {
+        await others[Symbol.asyncDispose]();
+      });
+
+      test('a service before it has an endpoint is the first one that comes', async () => {
+        await expect.poll(() => servers(anyPort(), 1), SOON).toEqual(NOBODY);
+        expect(await servers(20_000, 1)).toEqual(NOBODY);
+        const asking = servers(20_000, 60);
+        declareBehind({ far: READY });
+        expect(await asking).toEqual(served('far'));
+      });
+
+      test('an endpoint that is not ready any more, or ends, keeps who it knows; others are led to the next one', async () => {
+        expect(await servers(21_000)).toEqual(served('far'));
+        for (const conditions of [NOT_READY, ENDING]) {
+          declareBehind({ far: conditions, other: READY });
+          await expect.poll(() => servers(anyPort()), SOON).toEqual(served('other'));
+          expect(await servers(21_000)).toEqual(served('far'));
+        }
+      });
+
+      test('an endpoint that is gone leads to the next one', async () => {
+        const asking = async (): Promise<readonly (string | undefined)[]> => servers(21_000);
+        expect(await asking()).toEqual(served('far'));
+        declareBehind({ other: READY });
+        await expect.poll(asking, SOON).toEqual(served('other'));
+      });
+
+      test('a pod is closed by a policy that comes, and open again when it goes', async () => {
+        const asking = async (): Promise<readonly (string | undefined)[]> => {
+          const seen = await Promise.all(
+            SPACES.map((space) =>
+              askSctp(
+                lab.record,
+                within(near(space)),
+                far(space).addresses.map((address) => [address, PORT + 1]),
+                { sourcePort: 29_000 },
+              ),
+            ),
+          );
+          return seen.flat().map((one) => one?.peer);
+        };
+        const all = SPACES.flatMap((space) => near(space).addresses);
+        await expect.poll(asking, SOON).toEqual(all);
+        lab.declare('policies.yaml', SPACES.map(policy));
+        await expect.poll(asking, SOON).toEqual(all.map(() => undefined));
+        lab.withdraw('policies.yaml');
+        await expect.poll(asking, SOON).toEqual(all);
+      });
     });
   },
 );

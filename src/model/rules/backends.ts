@@ -21,6 +21,8 @@ export interface PortBackends {
   readonly local: Targets;
   /** Those of this node on the network itself. */
   readonly ownLocal: Targets;
+  /** All that there are, also those that take nobody new: of SCTP, whose associations outlast that. */
+  readonly listed?: Targets;
   /** Some endpoint is outside of the network's subnets: it has an address of a host. */
   readonly hasHostEndpoints: boolean;
   /** So many endpoints are left out of `all`, as the service has more than one may. */
@@ -128,6 +130,7 @@ export function backendsOf(
         own,
         local: isLocal ? targetsHere(candidates) : all,
         ownLocal: isLocal ? targetsHere(ofNetwork) : own,
+        ...(port.protocol === 'SCTP' ? { listed: targetsOf(candidates, Infinity) } : {}),
         hasHostEndpoints: found.some(({ endpoint }) => !endpoint.addresses.every(isInside)),
       };
     }),

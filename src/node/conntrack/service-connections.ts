@@ -17,10 +17,12 @@ export interface ConnectionColumns {
   readonly protocol: ExposedPort['protocol'];
   /** Where clients send to. */
   readonly destinations: readonly Target[];
-  /** Only of UDP: what else begins anew says so itself. */
+  /** Not of TCP, which says by itself that it begins anew. */
   readonly endpoints: readonly Target[];
   /** Those to which clients are sent that stay on this node: one that is ending is among them alone while others are ready elsewhere. */
   readonly local: readonly Target[];
+  /** Of SCTP: those that take nobody new any more, and go on with whom they know. */
+  readonly listed?: readonly Target[];
 }
 
 export type ConnectionRow = RowOf<{ readonly port: ConnectionColumns }>;
@@ -40,7 +42,7 @@ export const serviceConnections = feature({
   objects: (_facts, [, key]) => [`Service ${key}`],
   rules: {
     forget: {
-      text: 'When a service goes, or an endpoint of UDP, the connections that led there are forgotten; when a service of UDP gets its first endpoint, those that clients began before.',
+      text: 'When a service goes, or an endpoint of UDP or SCTP, the connections that led there are forgotten; when a service of UDP or SCTP gets its first endpoint, those that clients began before.',
       source: 'reference/node.md §4.6',
     },
   },
@@ -58,12 +60,13 @@ export const serviceConnections = feature({
       const atNodes =
         nodePort === undefined || !isEntry ? [] : ofHost.map((one) => ({ ...one, port: nodePort }));
       const atAddresses = [...on.clusterIps, ...on.externalIps].map((one) => ({ ...one, port }));
-      const found = protocol === 'udp' ? ports[index] : undefined;
+      const found = protocol === 'tcp' ? undefined : ports[index];
       const columns: ConnectionColumns = {
         protocol,
         destinations: [...atAddresses, ...atNodes],
         endpoints: found === undefined ? [] : endpointsIn(found.anywhere, found.own),
         local: found === undefined ? [] : endpointsIn(found.local, found.ownLocal),
+        ...(found?.listed === undefined ? {} : { listed: endpointsIn(found.listed) }),
       };
       out.row({
         database: CONNECTIONS,
@@ -92,7 +95,7 @@ export const hostPortConnections = feature({
   build(facts, [namespace, pod], out) {
     const exposed = exposedHostPorts(facts, namespace, pod);
     for (const { at, protocol, target, fromHost } of exposed?.ports ?? []) {
-      const endpoints = protocol === 'udp' ? [target] : [];
+      const endpoints = protocol === 'tcp' ? [] : [target];
       const columns: ConnectionColumns = {
         protocol,
         destinations: fromHost === undefined ? [at] : [at, fromHost],
@@ -153,16 +156,16 @@ function staleOfPort(
   });
   const isGone = after === undefined && !isElsewhere;
   if (isGone) return had.destinations.map((destination) => stale(destination));
-  // What else is connected ends by itself: its packets are answered with a reset, or not at all.
-  if (protocol !== 'udp') return [];
+  // TCP ends by itself: its packets are answered with a reset, or not at all, and a SYN makes a new connection of an old one. An INIT does not (nf_conntrack_proto_sctp.c).
+  if (protocol === 'tcp') return [];
   const left = after === undefined ? had.destinations : has.destinations;
   const kept = new Set(left.map(textOf));
   const known = new Set(had.destinations.map(textOf));
-  const stays = new Set([...has.endpoints, ...has.local].map(textOf));
+  const stays = new Set(answering(has).map(textOf));
   // One that has another port now answers nobody at the old one.
   const ended = [
     ...new Set(
-      [...had.endpoints, ...had.local]
+      answering(had)
         .filter((target) => !stays.has(textOf(target)))
         .map(({ address }) => address),
     ),
@@ -192,5 +195,11 @@ const NO_COLUMNS: ConnectionColumns = {
   endpoints: [],
   local: [],
 };
+
+const answering = ({ endpoints, local, listed = [] }: ConnectionColumns): readonly Target[] => [
+  ...endpoints,
+  ...local,
+  ...listed,
+];
 
 const textOf = ({ address, port }: Target): string => `${address} ${port}`;

@@ -7,7 +7,7 @@ import { outputInside, runInside } from '../../../src/lab/exec.ts';
 import type { LabRecord } from '../../../src/lab/state-file.ts';
 import { until } from '../run/until.ts';
 
-/** Says that it listens, and answers each INIT of whatever port with an INIT ACK, which names whom it saw; or asks, and prints whom the other side saw, or null. */
+/** Says that it listens, and answers each INIT of whatever port with an INIT ACK, which names itself and whom it saw; or asks, and prints what is answered, or null. */
 const PROGRAM = `
 import json, random, select, socket, struct, sys, time
 TABLE = []
@@ -44,9 +44,9 @@ if sys.argv[1] == 'serve':
             data, (peer, *_) = one.recvfrom(4096)
             found = read(one.family, data)
             if found is not None and found[2] == INIT:
-                one.sendto(packet(found[1], found[0], 1, INIT_ACK, peer.encode()), (peer, 0))
-seconds, asked, seen = float(sys.argv[2]), json.loads(sys.argv[3]), {}
-first = random.randrange(32768, 60000)
+                one.sendto(packet(found[1], found[0], 1, INIT_ACK, f'{sys.argv[2]} {peer}'.encode()), (peer, 0))
+seconds, first, asked, seen = float(sys.argv[2]), int(sys.argv[3]), json.loads(sys.argv[4]), {}
+first = first or random.randrange(32768, 60000)
 sockets = [raw(family) for family in (socket.AF_INET, socket.AF_INET6)]
 end, again = time.monotonic() + seconds, 0
 while time.monotonic() < end and len(seen) < len(asked):
@@ -76,9 +76,13 @@ export class SctpServers implements AsyncDisposable {
   private constructor(lab: LabRecord, where: readonly Where[], onListening: () => void) {
     this.#lab = lab;
     this.#ended = where.map((command) =>
-      runInside(lab, [...command, 'python3', '-c', PROGRAM, 'serve', this.#id], {
-        onStdout: onListening,
-      }),
+      runInside(
+        lab,
+        [...command, 'python3', '-c', PROGRAM, 'serve', command.at(-1) ?? '', this.#id],
+        {
+          onStdout: onListening,
+        },
+      ),
     );
   }
 
@@ -95,14 +99,30 @@ export class SctpServers implements AsyncDisposable {
   }
 }
 
-/** New associations: address that the server at each of `to` saw, asked for `seconds`; undefined where nobody answered, or another one than who was asked. */
+/** What a server answered: the last word of where it is, and the address that it saw. */
+export interface SctpAnswer {
+  readonly server: string;
+  readonly peer: string;
+}
+
+export interface SctpAsking {
+  readonly seconds?: number;
+  /** That of the first one; the others have those that follow. New ones if left out. */
+  readonly sourcePort?: number;
+}
+
+/** Asks to begin an association with each of `to`, three times a second until it is answered: undefined where nobody did, or another one than who was asked. */
 export async function askSctp(
   lab: LabRecord,
   from: Where,
   to: readonly (readonly [address: string, port: number])[],
-  seconds = 3,
-): Promise<readonly (string | undefined)[]> {
-  const command = [...from, 'python3', '-c', PROGRAM, 'ask', String(seconds), JSON.stringify(to)];
+  { seconds = 3, sourcePort = 0 }: SctpAsking = {},
+): Promise<readonly (SctpAnswer | undefined)[]> {
+  const numbers = [String(seconds), String(sourcePort)];
+  const command = [...from, 'python3', '-c', PROGRAM, 'ask', ...numbers, JSON.stringify(to)];
   const seen = JSON.parse(await outputInside(lab, command)) as readonly (string | null)[];
-  return seen.map((one) => one ?? undefined);
+  return seen.map((one) => {
+    const [server = '', peer = ''] = one?.split(' ') ?? [];
+    return one === null ? undefined : { server, peer };
+  });
 }

@@ -56,6 +56,6 @@ export class SpaceLab implements AsyncDisposable {
   }
 
   withdraw(file: string): void {
-    rmSync(join(this.tenants.manifests, file));
+    rmSync(join(this.tenants.manifests, file), { force: true });
   }
 }

@@ -21,9 +21,13 @@ import { ovsProgram } from '../../../support/host/ovs-programs.ts';
 const owner = { id: 'dns', rank: 0, order: 0, rowsIn: () => [] };
 const targets = (addresses: readonly string[]): readonly Target[] =>
   addresses.map((address) => ({ family: familyOf(address), address, port: 5353 }));
-const dns = (endpoints: readonly string[], local: readonly string[] = endpoints): DesiredRow => {
+const dns = (
+  endpoints: readonly string[],
+  local: readonly string[] = endpoints,
+  protocol: ConnectionColumns['protocol'] = 'udp',
+): DesiredRow => {
   const columns: ConnectionColumns = {
-    protocol: 'udp',
+    protocol,
     destinations: [{ family: 'v4', address: '10.96.0.10', port: 53 }],
     endpoints: targets(endpoints),
     local: targets(local),
@@ -31,7 +35,7 @@ const dns = (endpoints: readonly string[], local: readonly string[] = endpoints)
   return {
     database: CONNECTIONS,
     table: 'port',
-    key: 'kube-system/dns udp 53',
+    key: `kube-system/dns ${protocol} 53`,
     columns: columns as unknown as DesiredRow['columns'],
     containers: [],
     rule: 'forget',
@@ -99,6 +103,27 @@ describe.skipIf(whyNoNamespace !== undefined)(
         '10.96.0.11:53 at 10.244.1.5',
         '10.96.0.12:53 at 10.244.0.5',
       ]);
+    });
+
+    test('are forgotten when their endpoint goes, of SCTP, too', async () => {
+      const beside = dns(['10.244.0.5', '10.244.1.5']);
+      const sctp = (endpoints: readonly string[]): DesiredRow[] => [
+        beside,
+        dns(endpoints, endpoints, 'sctp'),
+      ];
+      track(
+        ...'--create --protonum sctp --src 192.0.2.1 --sport 4000 --dst 10.96.0.10 --dport 53 --dst-nat 10.244.0.7 --state ESTABLISHED --orig-vtag 1 --reply-vtag 2 --timeout 600'.split(
+          ' ',
+        ),
+      );
+      const both = left();
+      expect(both).toContain('10.96.0.10:53 at 10.244.0.7');
+      driver.set(owner, sctp(['10.244.0.7', '10.244.0.8']));
+      await forget(0);
+      expect(left()).toEqual(both);
+      driver.set(owner, sctp(['10.244.0.8']));
+      await forget(0);
+      expect(left()).toEqual(both.filter((one) => one !== '10.96.0.10:53 at 10.244.0.7'));
     });
 
     test('are forgotten when their endpoint goes that was ending, and the only one of the node: until then clients go on with it', async () => {

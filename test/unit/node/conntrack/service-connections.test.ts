@@ -17,17 +17,22 @@ const DNS = {
     { name: 'tcp', protocol: 'TCP', port: 53, nodePort: 30_053 },
   ],
 };
+const SCTP_PORT = [{ name: 's1', protocol: 'SCTP', port: 36_412 }];
 const PORTS = [
   { name: 'udp', protocol: 'UDP', port: 5353 },
   { name: 'tcp', protocol: 'TCP', port: 5353 },
 ];
 
-const rowsOf = (spec: object, endpoints: readonly EndpointText[]): readonly ConnectionRow[] =>
+const rowsOf = (
+  spec: object,
+  endpoints: readonly EndpointText[],
+  ports: readonly Readonly<Record<string, unknown>>[] = PORTS,
+): readonly ConnectionRow[] =>
   hostUnits(
     withServices(
       dualZone,
       service('kube-system/dns', { ...DNS, ...spec }),
-      slice('kube-system/dns', endpoints, { ports: PORTS }),
+      slice('kube-system/dns', endpoints, { ports }),
     ),
   )
     .flatMap(({ rows }) => rows)
@@ -155,6 +160,37 @@ describe('connections of a service', () => {
       'udp 172.18.0.3 30053 at 172.18.0.3',
     ]);
     expect(stale(rowsOf({}, [THERE]), rowsOf({}, [HERE, THERE]))).toEqual([]);
+  });
+
+  describe('of SCTP', () => {
+    const [address = '', nodeName = ''] = HERE.split(' on ');
+    const inState = (conditions: object): EndpointText => ({
+      addresses: [address],
+      nodeName,
+      conditions,
+    });
+    const rows = (...endpoints: EndpointText[]): readonly ConnectionRow[] =>
+      rowsOf({ type: 'ClusterIP', ports: SCTP_PORT }, endpoints, SCTP_PORT);
+
+    test('are stale when no slice has the endpoint any more, and before that stay, whether it takes others or not', () => {
+      const unready = rows(inState({ ready: false }), THERE);
+      const ending = rows(inState({ ready: false, serving: true, terminating: true }), THERE);
+      expect(stale(rows(HERE, THERE), unready)).toEqual([]);
+      expect(stale(unready, ending)).toEqual([]);
+      expect(stale(ending, rows(THERE))).toEqual(['sctp 10.96.0.10 36412 at 10.244.0.5']);
+      expect(stale(rows(HERE), rows())).toEqual(['sctp 10.96.0.10 36412 at 10.244.0.5']);
+    });
+
+    test('that a client began before one was ready are stale when it is', () => {
+      const begun = ['sctp 10.96.0.10 36412 at 10.96.0.10'];
+      expect(stale([], rows(HERE))).toEqual(begun);
+      expect(stale(rows(inState({ ready: false })), rows(HERE))).toEqual(begun);
+      expect(stale(rows(HERE), rows(HERE, THERE))).toEqual([]);
+    });
+
+    test('are stale when the service goes', () => {
+      expect(stale(rows(HERE), [])).toEqual(['sctp 10.96.0.10 36412', 'sctp fd00:10:96::a 36412']);
+    });
   });
 
   test('stay with an endpoint that is for clients elsewhere from now on', () => {

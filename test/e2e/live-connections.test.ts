@@ -36,6 +36,17 @@ const baselinePolicy = {
   metadata: { name: 'default' },
   spec: { subject, ingress },
 };
+const clusterPolicy = (tier: string, app: string, direction: string, action: string): object => ({
+  apiVersion: 'policy.networking.k8s.io/v1alpha2',
+  kind: 'ClusterNetworkPolicy',
+  metadata: { name: 'changing' },
+  spec: {
+    tier,
+    priority: 10,
+    subject: { pods: { namespaceSelector: {}, podSelector: { matchLabels: { app } } } },
+    [direction]: [{ action, [direction === 'ingress' ? 'from' : 'to']: [{ namespaces: {} }] }],
+  },
+});
 const firewalls = SPACES.map((namespace) => ({
   apiVersion: 'k8s.ovn.org/v1',
   kind: 'EgressFirewall',
@@ -53,15 +64,16 @@ describe.skipIf(whyNoLab !== undefined)(
     /** How many of ten datagrams are answered, from `near` of each space to each address. */
     const answered = async (
       to: (space: Space) => readonly string[],
+      from?: number,
     ): Promise<readonly number[]> => {
       const counts = await Promise.all(
         SPACES.map((space) =>
-          askAgain(lab.record, lab.pod(space, 'near').namespace, to(space), SERVER_PORT),
+          askAgain(lab.record, lab.pod(space, 'near').namespace, to(space), SERVER_PORT, from),
         ),
       );
       return counts.flat();
     };
-    const toPods = () => answered((space) => lab.pod(space, 'far').addresses);
+    const toPods = (from?: number) => answered((space) => lab.pod(space, 'far').addresses, from);
     const toOutside = () => answered(() => Object.values(OUTSIDE));
 
     beforeAll(async () => {
@@ -79,16 +91,51 @@ describe.skipIf(whyNoLab !== undefined)(
       ['a BaselineAdminNetworkPolicy', [baselinePolicy], toPods],
       ['an EgressFirewall', firewalls, toOutside],
     ])('%s ends them, and they go on after it', async (_kind, objects, ask) => {
-      const isAnswered = async (): Promise<boolean> => (await ask()).every((count) => count > 0);
+      const isAnswered = async (): Promise<boolean> => (await ask()).every((count) => count === 10);
       await expect.poll(isAnswered, SOON).toBe(true);
       lab.declare('policies.yaml', objects);
       const nothing = (await ask()).map(() => 0);
-      await expect.poll(ask, SOON).toEqual(nothing);
+      await expect.poll(() => ask(), SOON).toEqual(nothing);
       // And so it stays.
       expect(await ask()).toEqual(nothing);
       lab.withdraw('policies.yaml');
       await expect.poll(isAnswered, SOON).toBe(true);
       await expect.poll(() => lab.tenants.mentions('pass-0'), SOON).toEqual([]);
     });
+
+    test.each([
+      ['Admin', 41_235],
+      ['Baseline', 41_236],
+    ])(
+      'what begins, and is passed on by tier %s and no later one, goes through',
+      async (tier, from) => {
+        lab.declare('policies.yaml', [clusterPolicy(tier, 'far', 'ingress', 'Pass')]);
+        await expect.poll(() => lab.tenants.mentions('pass-0'), SOON).not.toEqual([]);
+        expect(await toPods(from)).toEqual((await toPods()).map(() => 10));
+        lab.withdraw('policies.yaml');
+        await expect.poll(() => lab.tenants.mentions('pass-0'), SOON).toEqual([]);
+      },
+    );
+
+    test.each(
+      ['Admin', 'Baseline'].flatMap((tier) => [
+        [tier, 'near', 'egress'],
+        [tier, 'far', 'ingress'],
+      ]),
+    )(
+      'what tier %s cut at %s (%s) goes on when its rule passes it on instead',
+      async (tier, app, direction) => {
+        const isAnswered = async (): Promise<boolean> =>
+          (await toPods()).every((count) => count === 10);
+        await expect.poll(isAnswered, SOON).toBe(true);
+        lab.declare('policies.yaml', [clusterPolicy(tier, app, direction, 'Deny')]);
+        const nothing = (await toPods()).map(() => 0);
+        await expect.poll(() => toPods(), SOON).toEqual(nothing);
+        lab.declare('policies.yaml', [clusterPolicy(tier, app, direction, 'Pass')]);
+        await expect.poll(isAnswered, SOON).toBe(true);
+        lab.withdraw('policies.yaml');
+        await expect.poll(() => lab.tenants.mentions('changing'), SOON).toEqual([]);
+      },
+    );
   },
 );

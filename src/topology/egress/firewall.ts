@@ -59,7 +59,7 @@ export const egressFirewall = feature({
       source: 'reference/topology.md §18.2',
     },
     passes: {
-      text: 'What no earlier tier decides about its pods is for its rules to decide, also of connections that were there before them.',
+      text: 'Its rules end connections of its pods that were there before them, whatever earlier tiers have no row for.',
       source: 'reference/topology.md §18.2',
     },
     blocks: {

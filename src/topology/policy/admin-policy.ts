@@ -41,6 +41,13 @@ import { selectedNodes } from './selected-nodes.ts';
 
 const ACTIONS = { Allow: 'allow-related', Deny: 'drop', Pass: 'pass' } as const;
 
+/**
+ * What tier Baseline passes on goes through, there being no later tier. It is allowed: of what only passes OVN remembers nothing, and drops the answers where
+ * it had cut the connection before.
+ */
+const actionOf = (action: AdminRule['action'], tier: AdminPolicy['tier']) =>
+  ACTIONS[tier === 'Baseline' && action === 'Pass' ? 'Allow' : action];
+
 const tierOf = (tier: AdminPolicy['tier']): number =>
   tier === 'Baseline' ? TIER_BASELINE_POLICY : TIER_ADMIN_POLICY;
 
@@ -113,7 +120,7 @@ export const adminPolicy = feature({
       source: 'reference/topology.md §16.2',
     },
     passes: {
-      text: 'What no earlier tier decides about its pods is for it to decide, also of connections that were there before it.',
+      text: 'Such a policy ends connections of its pods that were there before it, whatever earlier tiers have no row for.',
       source: 'reference/topology.md §16.2',
     },
   },
@@ -262,7 +269,7 @@ function addRow(
     direction,
     priority: ACL_ADMIN_POLICY - priority * ADMIN_RULES - index,
     tier: tierOf(tier),
-    action: ACTIONS[action],
+    action: actionOf(action, tier),
     match,
     sets,
     severity,

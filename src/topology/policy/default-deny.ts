@@ -32,7 +32,7 @@ export const defaultDeny = feature({
       source: 'reference/topology.md §16.1',
     },
     passes: {
-      text: 'What no earlier tier decides about closed pods is for policies to decide, also of connections that were there before them.',
+      text: 'Policies end connections of closed pods that were there before them, whatever earlier tiers have no row for.',
       source: 'reference/topology.md §16.1',
     },
     neighbours: {

@@ -198,6 +198,9 @@ function compared(match: Comparison, context: MatchContext): Matched {
     return match.relation === '==' ? found : { surely: EMPTY, perhaps: found.perhaps };
   }
   if (/^(arp|nd|rarp)\./.test(field)) return NEVER;
+  // What OVN has cut is a connection that is there.
+  if (field === 'ct_mark.blocked')
+    return { surely: EMPTY, perhaps: inStates('established', 'reply') };
   const inner = /^(icmp4|icmp6|icmp|ip)\./.exec(field)?.[1];
   // Kinds of ICMP, lifetimes, fragments: of some of these packets.
   if (inner !== undefined) return { surely: EMPTY, perhaps: FLAGS[inner] ?? EVERYTHING };

@@ -1,8 +1,8 @@
-/** Datagrams of one and the same flow, also from call to call: from one port, so that to conntrack all are one connection. */
+/** Datagrams of one and the same flow, also from call to call with the same port: to conntrack all are one connection. */
 import { outputInside } from '../../../src/lab/exec.ts';
 import type { LabRecord } from '../../../src/lab/state-file.ts';
 
-/** Source port of all. */
+/** Source port where none is given. */
 const FROM = 41_234;
 const SENT = 10;
 
@@ -41,8 +41,9 @@ export async function askAgain(
   namespace: string,
   to: readonly string[],
   port: number,
+  from = FROM,
 ): Promise<readonly number[]> {
-  const numbers = [SENT, FROM, port].map(String);
+  const numbers = [SENT, from, port].map(String);
   const inside = ['ip', 'netns', 'exec', namespace, 'python3', '-c', PROGRAM];
   return JSON.parse(await outputInside(lab, [...inside, ...numbers, ...to])) as readonly number[];
 }

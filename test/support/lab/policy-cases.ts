@@ -525,6 +525,16 @@ const bothWays =
     (from.space !== 'x' || is(to, via)) && (to.space !== 'x' || is(from, via));
 
 /** By the short names of cases of network-policy-api's conformance suite; `tcp` and `udp` at once. */
+const LAST_PASSES: PolicyCase = [
+  'what the last tier that there is passes goes through',
+  ...['Admin', 'Baseline'].map((tier): Step => ({
+    cluster: (world) => ({
+      last: cluster(world, tier, 10, { ingress: [['Pass', house('y')]] }),
+    }),
+    open: () => true,
+  })),
+];
+
 const OF_THE_CLUSTER: readonly PolicyCase[] = [
   ...(['Egress', 'Ingress'] as const).map((name): PolicyCase => {
     const direction = name === 'Egress' ? 'egress' : 'ingress';
@@ -658,6 +668,7 @@ const OF_THE_CLUSTER: readonly PolicyCase[] = [
 export const POLICY_CASES: PolicyCase[] = [
   ...OF_KUBERNETES,
   ...OF_ADMINISTRATORS,
+  LAST_PASSES,
   ...OF_THE_CLUSTER,
 ];
 

@@ -106,6 +106,8 @@ class Evaluation {
     if (field === 'ip6') return isV6(src);
     if (PROTOCOLS.includes(field)) return protocol === field;
     if (field === 'arp' || field === 'nd') return false;
+    // A first packet.
+    if (field === 'ct.est') return false;
     throw new Error(`unknown field ${field}`);
   }
 
@@ -146,6 +148,7 @@ class Evaluation {
       const port = field === 'inport' ? inport : outport;
       return port !== undefined && values.includes(port) !== isNegated;
     }
+    if (field === 'ct_mark.blocked') return isNegated;
     const [base, end] = field.split('.');
     if (base === 'ip4' || base === 'ip6') {
       const address = end === 'src' ? src : dst;

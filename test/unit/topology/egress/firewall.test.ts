@@ -78,7 +78,7 @@ test('what earlier tiers do not decide about its pods is passed on to its rules'
   ).toEqual(
     [0, 1].map(
       (tier) =>
-        `ACL default-network-controller:EgressFirewall:blue:pass-${tier} action=pass direction=to-lport match=inport == @a738b3352beeb1cf3c2db1b084d93357e priority=0 tier=${tier} < Port_Group/a738b3352beeb1cf3c2db1b084d93357e.acls`,
+        `ACL default-network-controller:EgressFirewall:blue:pass-${tier} action=pass direction=to-lport match=ct.est && ct_mark.blocked == 1 && inport == @a738b3352beeb1cf3c2db1b084d93357e priority=0 tier=${tier} < Port_Group/a738b3352beeb1cf3c2db1b084d93357e.acls`,
     ),
   );
   expect(featureTexts([egressFirewall], zoneWith([]))).toEqual([]);

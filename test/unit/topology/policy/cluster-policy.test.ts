@@ -90,6 +90,9 @@ describe('a ClusterNetworkPolicy', () => {
     const later = base('Deny', { priority: 11 }, 'later');
     expect(passes(zoneOf(base('Pass'), later), 'b', 'a')).toBe(true);
     expect(passes(zoneOf(base('Accept'), later), 'b', 'a')).toBe(true);
+    // A connection that was cut before is taken up again by being allowed alone.
+    const [last] = aclsOf(zoneOf(base('Pass')));
+    expect(last).toMatchObject({ action: 'allow-related', tier: 3 });
     // Whatever passed in the Admin tier gets there.
     const passed = policy({ ingress: [ingress('Pass', all)] });
     expect(passes(zoneOf(passed, later), 'b', 'a')).toBe(false);

@@ -30,8 +30,8 @@ describe('a namespace with a policy (reference/topology.md §16.1)', () => {
       'ACL blue_blue-network-controller:NetpolNamespace:blue:Egress:defaultDeny action=drop direction=from-lport match=inport == @a7fba1dcb5d118fe2ecc1f352db692deb name=NP:blue:Egress options={apply-after-lb=true} priority=1000 tier=2 < Port_Group/a7fba1dcb5d118fe2ecc1f352db692deb.acls',
       'ACL blue_blue-network-controller:NetpolNamespace:blue:Ingress:arpAllow action=allow direction=to-lport match=outport == @af7fa97dc1fcd6fd2d085121facfeafe2 && (arp || nd) name=NP:blue:Ingress priority=1001 tier=2 < Port_Group/af7fa97dc1fcd6fd2d085121facfeafe2.acls',
       'ACL blue_blue-network-controller:NetpolNamespace:blue:Ingress:defaultDeny action=drop direction=to-lport match=outport == @af7fa97dc1fcd6fd2d085121facfeafe2 name=NP:blue:Ingress priority=1000 tier=2 < Port_Group/af7fa97dc1fcd6fd2d085121facfeafe2.acls',
-      'ACL blue_blue-network-controller:NetpolNamespace:blue:Ingress:pass-0 action=pass direction=to-lport match=outport == @af7fa97dc1fcd6fd2d085121facfeafe2 priority=0 tier=0 < Port_Group/af7fa97dc1fcd6fd2d085121facfeafe2.acls',
-      'ACL blue_blue-network-controller:NetpolNamespace:blue:Ingress:pass-1 action=pass direction=to-lport match=outport == @af7fa97dc1fcd6fd2d085121facfeafe2 priority=0 tier=1 < Port_Group/af7fa97dc1fcd6fd2d085121facfeafe2.acls',
+      'ACL blue_blue-network-controller:NetpolNamespace:blue:Ingress:pass-0 action=pass direction=to-lport match=ct.est && ct_mark.blocked == 1 && outport == @af7fa97dc1fcd6fd2d085121facfeafe2 priority=0 tier=0 < Port_Group/af7fa97dc1fcd6fd2d085121facfeafe2.acls',
+      'ACL blue_blue-network-controller:NetpolNamespace:blue:Ingress:pass-1 action=pass direction=to-lport match=ct.est && ct_mark.blocked == 1 && outport == @af7fa97dc1fcd6fd2d085121facfeafe2 priority=0 tier=1 < Port_Group/af7fa97dc1fcd6fd2d085121facfeafe2.acls',
       'Port_Group a7fba1dcb5d118fe2ecc1f352db692deb',
       'Port_Group af7fa97dc1fcd6fd2d085121facfeafe2',
     ]);

@@ -10,11 +10,11 @@ const texts = (tier: number): readonly string[] =>
     addTierPasses(rows, tier, 'outport == @g', ids, holds('Port_Group', 'g', 'acls'));
   }).map((text) => text.replace(/ external_ids=\{[^}]*\}/, ''));
 
-test('each tier before the one that decides passes on, behind whatever else it has', () => {
+test('each tier before the one that decides passes on what has been cut, behind whatever else it has', () => {
   expect(texts(3)).toEqual(
     [0, 1, 2].map(
       (below) =>
-        `ACL c:T:n:pass-${below} action=pass direction=to-lport match=outport == @g priority=0 tier=${below} < Port_Group/g.acls`,
+        `ACL c:T:n:pass-${below} action=pass direction=to-lport match=ct.est && ct_mark.blocked == 1 && outport == @g priority=0 tier=${below} < Port_Group/g.acls`,
     ),
   );
 });

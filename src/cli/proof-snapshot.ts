@@ -1,12 +1,17 @@
 /** Reads what a proof is made of: objects, the three databases and the host, each as it is now. */
 import {
+  adminNetworkPolicies,
+  baselineAdminNetworkPolicies,
   clusterNetworkConnects,
+  clusterNetworkPolicies,
   clusterUserDefinedNetworks,
   egressIPs,
   endpointSlices,
   isOptionalKind,
+  multiNetworkPolicies,
   namespaces,
   networkAttachmentDefinitions,
+  networkPolicies,
   nodes,
   pods,
   services,
@@ -23,7 +28,7 @@ import { StoreError, type Store } from '../store/store.ts';
 import { readTables, type DatabaseName, type ServerSchema } from '../verify/read/databases.ts';
 import { readHost } from '../verify/read/host.ts';
 import type { Tables } from '../verify/rows.ts';
-import type { DatabaseState, Objects, Snapshot } from '../verify/snapshot.ts';
+import type { DatabaseState, Objects, Policies, Snapshot } from '../verify/snapshot.ts';
 
 /** With the node and the Northbound database that a proof can't do without. */
 export type Placed = Configuration & { readonly node: string; readonly nb: string };
@@ -37,7 +42,7 @@ interface ReadDatabase {
 export async function snapshotOf(configuration: Placed, signal: AbortSignal): Promise<Snapshot> {
   const { node, settings, host } = configuration;
   const unread: string[] = [];
-  const objects = await readObjects(configuration, unread, signal);
+  const { objects, policies } = await readObjects(configuration, unread, signal);
   const [northbound, southbound, openVswitch] = await Promise.all([
     readDatabase('OVN_Northbound', '--nb', configuration.nb, configuration, signal),
     ifGiven('OVN_Southbound', '--sb', configuration.sb, configuration, unread, signal),
@@ -58,6 +63,7 @@ export async function snapshotOf(configuration: Placed, signal: AbortSignal): Pr
       routingTables: host.routingTables,
     },
     objects,
+    policies,
     northbound: northbound.tables,
     ...(southbound === undefined ? {} : { southbound: southbound.tables }),
     ...(openVswitch === undefined ? {} : { openVswitch: openVswitch.tables }),
@@ -75,7 +81,7 @@ async function readObjects(
   configuration: Configuration,
   unread: string[],
   signal: AbortSignal,
-): Promise<Objects> {
+): Promise<{ readonly objects: Objects; readonly policies: Policies }> {
   await using opened = await openStore(objectSource(configuration, process.env), { dryRun: true });
   const { objects: store } = opened;
   const all = <T extends KubeObject>(kind: ResourceKind<T>): Promise<readonly T[]> =>
@@ -91,6 +97,9 @@ async function readObjects(
     allServices,
     slices,
     egressIps,
+    networkOnes,
+    multiNetworkOnes,
+    ...admins
   ] = await Promise.all([
     all(networkAttachmentDefinitions),
     all(clusterUserDefinedNetworks),
@@ -102,8 +111,13 @@ async function readObjects(
     all(services),
     all(endpointSlices),
     all(egressIPs),
+    all(networkPolicies),
+    all(multiNetworkPolicies),
+    all(adminNetworkPolicies),
+    all(baselineAdminNetworkPolicies),
+    all(clusterNetworkPolicies),
   ]);
-  return {
+  const objects = {
     attachmentDefinitions,
     clusterNetworks,
     networks,
@@ -114,6 +128,10 @@ async function readObjects(
     services: allServices,
     slices,
     egressIps,
+  };
+  return {
+    objects,
+    policies: { namespaced: [...networkOnes, ...multiNetworkOnes], admins: admins.flat() },
   };
 }
 

@@ -49,7 +49,7 @@ export function printVerdict(verdict: Verdict, witnesses: WitnessSums | undefine
   const isOpen = undecided.length > 0;
   const result =
     violations.length > 0
-      ? tone(`${violations.length} ways or numbers that no object wants`, 'bad')
+      ? tone(`${violations.length} violations`, 'bad')
       : isOpen
         ? tone('not decided', 'warning')
         : tone('apart', 'good');

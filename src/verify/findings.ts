@@ -14,6 +14,7 @@ export type Check =
   | 'external bridge'
   | 'host routing'
   | 'nftables'
+  | 'policies'
   | 'witnesses';
 
 export interface Violation {

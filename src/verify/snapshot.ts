@@ -1,11 +1,16 @@
 /** What a proof is made of: objects, databases and host of one node as they were read. Values; nothing here opens anything. */
 import type { ClusterAddressing } from '../api/nad/network-config.ts';
 import type {
+  AdminNetworkPolicy,
+  BaselineAdminNetworkPolicy,
   ClusterNetworkConnect,
+  ClusterNetworkPolicy,
   EgressIP,
   EndpointSlice,
+  MultiNetworkPolicy,
   Namespace,
   NetworkAttachmentDefinition,
+  NetworkPolicy,
   ClusterUserDefinedNetwork,
   UserDefinedNetwork,
   Node,
@@ -27,6 +32,17 @@ export interface Objects {
   readonly services: readonly Service[];
   readonly slices: readonly EndpointSlice[];
   readonly egressIps: readonly EgressIP[];
+}
+
+export type EitherAdminPolicy =
+  | AdminNetworkPolicy
+  | BaselineAdminNetworkPolicy
+  | ClusterNetworkPolicy;
+
+/** Objects that say what pods get and send. */
+export interface Policies {
+  readonly namespaced: readonly (NetworkPolicy | MultiNetworkPolicy)[];
+  readonly admins: readonly EitherAdminPolicy[];
 }
 
 export interface HostLink {
@@ -91,6 +107,8 @@ export interface Settings extends ClusterAddressing {
   readonly defaultAccess: readonly string[];
   /** Secondary networks that ask for it have a gateway. */
   readonly secondaryGateways: boolean;
+  /** ICMP passes whatever policies of namespaces say. */
+  readonly policies: { readonly passesIcmp: boolean };
 }
 
 /** What a server says of a database when it is read. */
@@ -108,6 +126,8 @@ export interface Snapshot {
   readonly node: string;
   readonly settings: Settings;
   readonly objects: Objects;
+  /** Missing where rows are not compared with them. */
+  readonly policies?: Policies;
   readonly northbound: Tables;
   readonly southbound?: Tables;
   readonly openVswitch?: Tables;

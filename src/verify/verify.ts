@@ -12,6 +12,7 @@ import { checkHostRouting } from './checks/host-routing.ts';
 import { checkIntegrationBridge } from './checks/integration-bridge.ts';
 import { checkLoadBalancer, hangingAt, noLoadBalancers } from './checks/load-balancers.ts';
 import { checkNftables } from './checks/nftables.ts';
+import { checkPolicies } from './checks/policies.ts';
 import { checkDhcp, checkKeys } from './checks/ports.ts';
 import { checkAddresses, checkQos, checkRouter } from './checks/routers.ts';
 import { checkSouthbound } from './checks/southbound.ts';
@@ -26,7 +27,7 @@ import type { Snapshot } from './snapshot.ts';
 
 /** What no check looks at, for anybody who reads a verdict. */
 const NOT_PROVED: readonly string[] = [
-  'policies and EgressFirewalls: what ACLs let pass between networks that an object joins is listed, and not compared with those objects',
+  'EgressFirewalls, and what of policies DNS alone knows: what they let pass is not compared with them',
   'other nodes: each node is proved by itself, with the objects that all share',
   'logical flows that ovn-northd makes of rows, beside changes of the datapath and what leaves by ports',
   'what is outside of the node: switches and routers of a physical network, and who sends with the address of a node',
@@ -66,6 +67,7 @@ export function prove(snapshot: Snapshot): Proof {
   const services = servicesOf(snapshot.objects, intent);
   const crossings = checkCut(intent, datapaths, findings);
   checkNorthbound(snapshot, intent, datapaths, services, findings);
+  checkPolicies(snapshot, intent, datapaths, findings);
   const { southbound, openVswitch, host } = snapshot;
   const bindings =
     southbound === undefined
@@ -170,7 +172,7 @@ function pairsOf(
 }
 
 function countsOf(
-  { northbound, southbound, openVswitch, host, objects }: Snapshot,
+  { northbound, southbound, openVswitch, host, objects, policies }: Snapshot,
   networks: number,
 ): Verdict['counts'] {
   const total = (tables: Snapshot['southbound']): number =>
@@ -181,6 +183,7 @@ function countsOf(
   return {
     networks,
     pods: objects.pods.length,
+    policies: (policies?.namespaced.length ?? 0) + (policies?.admins.length ?? 0),
     northbound: total(northbound),
     southbound: total(southbound),
     openVswitch: total(openVswitch),

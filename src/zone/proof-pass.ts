@@ -94,7 +94,9 @@ export class ProofPass {
         'the networks of the node could not be proved apart',
       );
       this.#problems = [
-        ...this.#problems.filter(({ message }) => message.startsWith(NOT_APART)),
+        ...this.#problems.filter(({ message }) =>
+          [NOT_APART, NOT_IN_FORCE].some((title) => message.startsWith(title)),
+        ),
         this.#problem(
           `whether its networks are apart could not be proved: ${errorText(error)}; run heddle verify on the node`,
         ),
@@ -123,7 +125,7 @@ export class ProofPass {
     return [
       ...named.map(({ check, where, what, object }) =>
         this.#problem(
-          `${NOT_APART} (${check}): ${where} ${what}; it concerns ${object}: heddle verify on the node shows all of it`,
+          `${check === 'policies' ? NOT_IN_FORCE : NOT_APART} (${check}): ${where} ${what}; it concerns ${object}: heddle verify on the node shows all of it`,
         ),
       ),
       ...(rest > 0
@@ -141,10 +143,12 @@ export class ProofPass {
 }
 
 const NOT_APART = 'networks are not apart';
+const NOT_IN_FORCE = 'policies are not in force as they are';
 
+/** What keeps networks from being apart; policies are within them. */
 function countedByNetwork(violations: ProvedZone['violations']): ReadonlyMap<string, number> {
   const counts = new Map<string, number>();
-  for (const { networks } of violations)
+  for (const { networks } of violations.filter(({ check }) => check !== 'policies'))
     for (const name of networks) counts.set(name, (counts.get(name) ?? 0) + 1);
   return counts;
 }

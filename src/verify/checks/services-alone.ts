@@ -2,7 +2,7 @@
 import type { Findings } from '../findings.ts';
 import { DESTINATION, intersection, type HeaderSet } from '../headers/boxes.ts';
 import { legsOf, type PodSwitch } from '../headers/legs.ts';
-import { exampleOf } from '../headers/listed.ts';
+import { packetOf } from '../headers/listed.ts';
 import { addressesNamed } from '../headers/matched.ts';
 import { allOf, both, either, without, type Ranges } from '../headers/ranges.ts';
 import { rowText, type DatapathLookup } from '../intent/datapaths.ts';
@@ -94,7 +94,7 @@ function tell(
   findings.wrong(
     'cut',
     row === undefined ? rowText('Logical_Switch', home.datapath.name) : aclText(row),
-    `${row === undefined ? 'has no ACL that drops' : 'lets pass'} ${pods}, as ${exampleOf(open)}: ${object} opens services alone`,
+    `${row === undefined ? 'has no ACL that drops' : 'lets pass'} ${pods}, as ${packetOf(open)?.text ?? 'none'}: ${object} opens services alone`,
     object,
     [network.name, ...others],
   );

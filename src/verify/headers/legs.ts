@@ -201,12 +201,7 @@ export function legsOf(
 ): readonly Leg[] {
   const isTracking = tracks(acls, balancersOf(datapath.row, northbound));
   const router = routerSide(datapath, northbound);
-  const shared = {
-    acls,
-    isClosed: isClosed(northbound),
-    hasGroup: (name: string) => groups.has(name),
-    addresses: (name: string) => addressesIn(name, northbound),
-  };
+  const shared = sharedOf({ acls, groups }, northbound);
   return classes.flatMap((pods): Leg[] => {
     const leaves = direction === 'from-lport';
     const [inport, outport] = leaves ? [pods.side, router] : [router, pods.side];
@@ -234,6 +229,44 @@ export function legsOf(
     ];
   });
 }
+
+/** Pods of a class where they send, or get, what begins a connection. */
+interface PodPlace {
+  readonly pods: PodClass;
+  readonly at: AtPort;
+  /** What of these headers gets past the ACLs of the pods' own ports. */
+  readonly passing: (headers: HeaderSet) => Passed;
+}
+
+/** Ports of the switch's pods, whoever is at the other end: what pods send meets the ACLs `from-lport` there, and what they get those `to-lport`. */
+export function podPlaces(
+  { datapath, acls, groups, classes }: PodSwitch,
+  direction: Direction,
+  northbound: NorthboundRows,
+): readonly PodPlace[] {
+  const isTracking = tracks(acls, balancersOf(datapath.row, northbound));
+  const shared = sharedOf({ acls, groups }, northbound);
+  return classes.map((pods) => {
+    const ends = direction === 'from-lport' ? [pods.side, 'none'] : ['any', pods.side];
+    const [inport, outport] = ends as [MatchContext['inport'], MatchContext['outport']];
+    const at = place(shared, direction, inport, outport);
+    return {
+      pods,
+      at,
+      passing: (headers) => passing(arriving(tracked(headers, 'new', at, isTracking)), at),
+    };
+  });
+}
+
+const sharedOf = (
+  { acls, groups }: Pick<PodSwitch, 'acls' | 'groups'>,
+  northbound: NorthboundRows,
+): Parameters<typeof place>[0] => ({
+  acls,
+  isClosed: isClosed(northbound),
+  hasGroup: (name) => groups.has(name),
+  addresses: (name) => addressesIn(name, northbound),
+});
 
 const place = (
   {

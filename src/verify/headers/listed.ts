@@ -3,13 +3,16 @@ import { formatPrefix } from '../../allocators/addresses.ts';
 import type { Headers, Left, ListedHeaders } from '../findings.ts';
 import {
   ANY,
+  box,
   DESTINATION,
   merged,
   PORT,
   PROTOCOL,
   SOURCE,
   SOURCE_PORT,
+  STATE,
   type Box,
+  type Field,
   type HeaderSet,
 } from './boxes.ts';
 import { between, covers, isSame, partsOf, prefixesOf, without, type Ranges } from './ranges.ts';
@@ -67,21 +70,45 @@ function headersOf(box: Box, allSources: Ranges, isEstablished: boolean): readon
   }));
 }
 
-/** A packet of such headers, for people: `10.0.0.1 > 10.1.0.2 tcp 80`. */
-export function exampleOf(set: HeaderSet): string {
+/** One packet of such headers, and its addresses; undefined where there are none. */
+export function packetOf(set: HeaderSet): ExamplePacket | undefined {
   const [first] = set;
-  if (first === undefined) return 'none';
-  const [source, destination] = [SOURCE, DESTINATION].map((field) => {
-    const [prefix] = prefixesOf(first[field] ?? []);
-    return prefix === undefined ? '?' : formatPrefix(prefix).replace(/\/\d+$/, '');
-  });
+  if (first === undefined) return undefined;
+  const one = (value: bigint): Ranges => [value, value + 1n];
+  const least = (field: Field): bigint => first[field]?.[0] ?? 0n;
   const protocols = first[PROTOCOL] ?? [];
-  const preferred =
-    [6n, 17n, 132n].find((one) => covers(protocols, [one, one + 1n])) ?? protocols[0] ?? 0n;
-  const name = NAMES.get(preferred) ?? `protocol ${preferred}`;
-  const port = first[PORT]?.[0];
-  const hasPort = preferred === 6n || preferred === 17n || preferred === 132n;
-  return `${source} > ${destination} ${name}${hasPort && port !== undefined ? ` ${port === 0n ? 1n : port}` : ''}`;
+  const protocol =
+    [6n, 17n, 132n].find((known) => covers(protocols, one(known))) ?? protocols[0] ?? 0n;
+  const port = covers(first[PORT] ?? [], one(least(PORT) || 1n)) ? least(PORT) || 1n : least(PORT);
+  const [source, destination] = ([SOURCE, DESTINATION] as const).map((field) => {
+    const [prefix] = prefixesOf(one(least(field)));
+    return prefix === undefined ? '?' : formatPrefix(prefix).replace(/\/\d+$/, '');
+  }) as [string, string];
+  const name = NAMES.get(protocol) ?? `protocol ${protocol}`;
+  const hasPort = protocol === 6n || protocol === 17n || protocol === 132n;
+  return {
+    source,
+    destination,
+    text: `${source} > ${destination} ${name}${hasPort ? ` ${port}` : ''}`,
+    header: [
+      box({
+        [SOURCE]: one(least(SOURCE)),
+        [DESTINATION]: one(least(DESTINATION)),
+        [PROTOCOL]: one(protocol),
+        [SOURCE_PORT]: one(least(SOURCE_PORT)),
+        [PORT]: one(port),
+        [STATE]: one(least(STATE)),
+      }),
+    ],
+  };
+}
+
+export interface ExamplePacket {
+  readonly source: string;
+  readonly destination: string;
+  /** For people: `10.0.0.1 > 10.1.0.2 tcp 80`. */
+  readonly text: string;
+  readonly header: HeaderSet;
 }
 
 function addressesOf(ranges: Ranges): { readonly shown: readonly string[]; readonly left: number } {

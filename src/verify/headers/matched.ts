@@ -72,7 +72,8 @@ export function matched(match: Match, context: MatchContext): Matched {
       return compared(match, context);
     case 'all': {
       let found = ALL;
-      for (const one of match.of) {
+      // Of most rows the port says that they are about others: no set is worked out for those.
+      for (const one of portsFirst(match.of)) {
         if (found.perhaps.length === 0) return NEVER;
         found = inEach(found, matched(one, context), intersection);
       }
@@ -85,6 +86,12 @@ export function matched(match: Match, context: MatchContext): Matched {
       );
   }
 }
+
+const isOfPort = (match: Match): boolean =>
+  match.kind === 'compare' && (match.field === 'inport' || match.field === 'outport');
+
+const portsFirst = (all: readonly Match[]): readonly Match[] =>
+  all.some(isOfPort) ? [...all.filter(isOfPort), ...all.filter((one) => !isOfPort(one))] : all;
 
 const isExact = ({ surely, perhaps }: Matched): boolean => surely === perhaps;
 

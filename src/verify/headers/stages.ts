@@ -121,6 +121,32 @@ export function passing(from: Passed, at: AtPort): Passed {
   }
 }
 
+/** The row that stops a packet, of which there is one header; undefined where none does, or it can't be told. */
+export function stoppingRow(packet: HeaderSet, at: AtPort): Row | undefined {
+  const own = at.acls.filter(({ direction }) => direction === at.direction);
+  const isLate = (acl: ReadAcl): boolean => acl.isLate && at.direction === 'from-lport';
+  const decided = [own.filter((acl) => !isLate(acl)), own.filter(isLate)].map((acls) =>
+    firstMatch(packet, acls, at.context),
+  );
+  return decided.find((acl) => acl !== undefined && verdictOf(acl) === 'stop')?.row;
+}
+
+function firstMatch(
+  packet: HeaderSet,
+  acls: readonly ReadAcl[],
+  context: MatchContext,
+): ReadAcl | undefined {
+  const flow: Flow = { surely: packet, perhaps: packet };
+  for (const tier of TIERS) {
+    const first = acls
+      .filter((acl) => acl.tier === tier)
+      .toSorted((a, b) => b.priority - a.priority)
+      .find((acl) => within(acl, context, flow, new Map()).surely.length > 0);
+    if (first !== undefined && verdictOf(first) !== 'pass') return first;
+  }
+  return undefined;
+}
+
 /** Packets that have met no ACL yet. */
 export const arriving = (headers: HeaderSet): Passed => ({
   perhaps: headers.length === 0 ? [] : [{ headers, row: undefined }],
@@ -138,6 +164,14 @@ const named = ({ headers, row }: Passing, before: readonly Passing[]): readonly 
     .map((one) => ({ headers: intersection(headers, one.headers), row: one.row ?? row }))
     .filter((one) => one.headers.length > 0);
 
+/** Levels of a tier but for those behind which there is none and that only pass on: what they are not about goes on as well. */
+function deciding(
+  levels: readonly (readonly [priority: number, acls: readonly ReadAcl[]])[],
+): readonly (readonly ReadAcl[])[] {
+  const last = levels.findLastIndex(([, acls]) => acls.some(({ action }) => action !== 'pass'));
+  return levels.slice(0, last + 1).map(([, acls]) => acls);
+}
+
 function stage(from: Passed, acls: readonly ReadAcl[], { context, isClosed }: AtPort): Passed {
   const undecided = new Map(from.undecided);
   const perhaps: Passing[] = [];
@@ -151,7 +185,7 @@ function stage(from: Passed, acls: readonly ReadAcl[], { context, isClosed }: At
       ({ priority }) => priority,
     );
     let handedOn: Flow = { surely: EMPTY, perhaps: EMPTY };
-    for (const [, level] of [...byPriority].toSorted(([a], [b]) => b - a)) {
+    for (const level of deciding([...byPriority].toSorted(([a], [b]) => b - a))) {
       const found = level.map((acl) => ({ acl, ...within(acl, context, left, undecided) }));
       for (const [index, { acl, ...mine }] of found.entries()) {
         const verdict = verdictOf(acl);

@@ -14,6 +14,7 @@ export const SETTINGS: Settings = {
   routingTables: 10_000,
   defaultAccess: [],
   secondaryGateways: true,
+  policies: { passesIcmp: false },
 };
 
 /** NAD `<namespace>/<name>` of a Layer3 network with that id. */

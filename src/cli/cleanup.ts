@@ -12,7 +12,7 @@ export function register(program: Command): void {
     program
       .command('cleanup')
       .description(
-        'take management ports, VRFs, routes, rules, neighbours, flows, the nftables table, the external bridge and the settings of ovn-controller of Heddle off this host',
+        'take management ports, VRFs, routes, rules, neighbours, flows, the nftables tables, the external bridge and the settings of ovn-controller of Heddle off this host',
       )
       .option('--dry-run', 'only show what would go')
       .addHelpText(
@@ -58,6 +58,8 @@ export function register(program: Command): void {
       if (refused.length > 0)
         throw new CleanupError(refused.map(({ message }) => message).join('; '));
       await host.removeBridges();
+      const kept = await host.removeUplinkGuard();
+      if (kept !== undefined) throw new CleanupError(kept);
       await host.removeChassisSettings();
     });
   });

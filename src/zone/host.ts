@@ -19,6 +19,7 @@ import { OfctlProgram } from '../node/openflow/ofctl-program.ts';
 import { Unixctl } from '../node/programs/unixctl.ts';
 import { sysctlsBelow, type Sysctls } from '../node/linux/kernel-sysctls.ts';
 import { bridgeRemovals, removalsText, removeBridges } from '../node/uplink/uplink-keeper.ts';
+import { removeGuard } from '../node/uplink/uplink-guard.ts';
 import { hostFeatures } from '../node/features.ts';
 import { OPENFLOW } from '../node/openflow/flow-rows.ts';
 import type { HostSettings } from '../node/networks/host-network.ts';
@@ -88,6 +89,7 @@ export interface OpenHost extends AsyncDisposable {
   /** The one of this process. */
   readonly monitor: NetworkMonitor;
   readonly sysctls: Sysctls;
+  readonly nft: NftProgram;
   /** Of the kernel. */
   readonly conntrack: Conntrack;
   readonly fence: BridgeFence;
@@ -96,6 +98,8 @@ export interface OpenHost extends AsyncDisposable {
   /** How external bridges that Heddle made go, and their uplinks have everything back; in words. */
   removalsText(): string;
   removeBridges(): Promise<void>;
+  /** Returns why nftables refused, or undefined. */
+  removeUplinkGuard(): Promise<string | undefined>;
   /** What Heddle set for ovn-controller and would take back, in words. */
   chassisRemovals(): readonly string[];
   removeChassisSettings(): Promise<void>;
@@ -208,7 +212,8 @@ export function openHost({
   };
   const monitor = new NetworkMonitor({ namespace, onTrouble: events.onTrouble });
   const linux = new LinuxDriver({ namespace, monitor, sysctls, onDrift: onWork });
-  const nft = new NftDriver({ nft: new NftProgram(), cgroups: kernelCgroups, ...events });
+  const nftProgram = new NftProgram();
+  const nft = new NftDriver({ nft: nftProgram, cgroups: kernelCgroups, ...events });
   const folder = folderOf(remotes);
   const vswitchd = new Unixctl({ folder: folder ?? RUN_FOLDER, daemon: 'ovs-vswitchd' });
   const ofctl = new OfctlProgram(folder === undefined ? {} : { folder });
@@ -265,12 +270,14 @@ export function openHost({
     namespace,
     monitor,
     sysctls,
+    nft: nftProgram,
     conntrack,
     fence,
     uplink,
     chassis,
     removalsText: () => removalsText(bridgeRemovals({ openVswitch: uplink, namespace })),
     removeBridges: () => removeBridges({ openVswitch: uplink, namespace, sysctls }),
+    removeUplinkGuard: () => removeGuard(nftProgram),
     chassisRemovals: () => chassisRemovals(chassis),
     removeChassisSettings: () => removeChassisSettings(chassis),
     async sendFrame({ device, isBridge }, frame) {

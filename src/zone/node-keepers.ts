@@ -16,6 +16,8 @@ import {
 import { ChassisWatch, type ChassisReach } from '../node/chassis/chassis-watch.ts';
 import { TunnelMtuWatch } from '../node/chassis/tunnel-mtu.ts';
 import { readUnderlayDevices } from '../node/chassis/underlay-state.ts';
+import { UplinkGuard } from '../node/uplink/uplink-guard.ts';
+import { readUplinks } from '../node/openflow/bridge-ports.ts';
 import { UplinkKeeper, uplinkSteps } from '../node/uplink/uplink-keeper.ts';
 import type { Logger } from '../process/logger.ts';
 import { orGiveUp } from '../process/waiting.ts';
@@ -56,6 +58,7 @@ export class NodeKeepers {
   readonly #tunnelMtu: TunnelMtuWatch;
   /** Present when the external bridge is ours to set up. */
   readonly #uplink: UplinkKeeper | undefined;
+  readonly #guard: UplinkGuard | undefined;
   readonly #announcer: NodeAnnouncer | undefined;
 
   constructor(options: NodeKeepersOptions) {
@@ -97,6 +100,18 @@ export class NodeKeepers {
         onChange,
         signal,
       });
+    this.#guard = new UplinkGuard({
+      node,
+      ranges: settings.masqueradeSubnets,
+      openVswitch: host.uplink,
+      uplinks: () => readUplinks(host.openVswitch.replica),
+      nft: host.nft,
+      namespace: host.namespace,
+      monitor: host.monitor,
+      log,
+      onChange,
+      signal,
+    });
     const announcements = new AddressAnnouncements({
       mayAnnounce: options.hasEgressLease,
       send: (place, frame) => host.sendFrame(place, frame),
@@ -126,7 +141,9 @@ export class NodeKeepers {
 
   /** What goes on until the signal aborts; each rejects with what ended it before. */
   run(): readonly Promise<void>[] {
-    return [this.#chassis, this.#uplink, this.#announcer].flatMap((keeper) => keeper?.run() ?? []);
+    return [this.#chassis, this.#uplink, this.#guard, this.#announcer].flatMap(
+      (keeper) => keeper?.run() ?? [],
+    );
   }
 
   /** Waits until the node says of itself what is known now. */
@@ -152,6 +169,7 @@ export class NodeKeepers {
   externalIdsChanged(): void {
     this.#chassis?.hostChanged();
     this.#uplink?.openVswitchChanged();
+    this.#guard?.openVswitchChanged();
     this.#announcer?.openVswitchChanged();
   }
 
@@ -192,9 +210,9 @@ export class NodeKeepers {
     return this.#options.southbound?.isLoaded?.() === false ? undefined : this.#watch?.look();
   }
 
-  /** What somebody set that stays, and is worth knowing: on this node, or of a network that does not fit into its tunnels. */
+  /** What somebody set that stays, and is worth knowing: on this node, or of a network that does not fit into its tunnels; what this kernel can't do. */
   notes(): readonly ZoneProblem[] {
-    return [...(this.#chassis?.notes() ?? []), ...this.#tunnelMtu.notes()];
+    return [this.#chassis, this.#guard, this.#tunnelMtu].flatMap((keeper) => keeper?.notes() ?? []);
   }
 
   problems(): readonly ZoneProblem[] {

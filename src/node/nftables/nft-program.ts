@@ -10,6 +10,11 @@ export class NftError extends Error {
   readonly code = 'NFT_FAILED';
 }
 
+export interface NftTable {
+  readonly family: string;
+  readonly name: string;
+}
+
 const NOT_THERE = /No such file or directory/;
 
 export class NftProgram {
@@ -22,9 +27,8 @@ export class NftProgram {
     this.#program = new Program(program, options, 'nftables 1.0.6 or newer', NftError);
   }
 
-  /** What our table holds; undefined while there is none. Throws NftError. */
-  async list(): Promise<readonly unknown[] | undefined> {
-    const { family, name } = NFT_TABLE;
+  /** What a table holds, ours if none is named; undefined while there is none. Throws NftError. */
+  async list({ family, name }: NftTable = NFT_TABLE): Promise<readonly unknown[] | undefined> {
     const { code, stdout, stderr } = await this.#program.run(['-j', 'list', 'table', family, name]);
     if (code !== 0) {
       if (NOT_THERE.test(stderr)) return undefined;

@@ -12,6 +12,7 @@ import { checkHostRouting } from './checks/host-routing.ts';
 import { checkIntegrationBridge } from './checks/integration-bridge.ts';
 import { checkLoadBalancer, hangingAt, noLoadBalancers } from './checks/load-balancers.ts';
 import { checkNftables } from './checks/nftables.ts';
+import { checkLockedLegs } from './checks/locked-legs.ts';
 import { checkPolicies } from './checks/policies.ts';
 import { checkDhcp, checkKeys } from './checks/ports.ts';
 import { checkAddresses, checkQos, checkRouter } from './checks/routers.ts';
@@ -67,7 +68,10 @@ export function prove(snapshot: Snapshot): Proof {
   const services = servicesOf(snapshot.objects, intent);
   const crossings = checkCut(intent, datapaths, findings);
   checkNorthbound(snapshot, intent, datapaths, services, findings);
-  checkPolicies(snapshot, intent, datapaths, findings);
+  if (snapshot.policies !== undefined) {
+    checkPolicies(snapshot, intent, datapaths, findings);
+    checkLockedLegs(new ReadRows(snapshot.northbound), datapaths, intent, findings);
+  }
   const { southbound, openVswitch, host } = snapshot;
   const bindings =
     southbound === undefined

@@ -100,13 +100,17 @@ function podOf(network: NetworkName, place: Place, labels: object = {}): KubeObj
       uid: `${namespace}-${place.pod}`,
       labels: { pod: place.pod, ...labels },
       annotations: {
+        // On the default network, beside a primary one.
+        ...(network === 'primary' && place.key === 'x/a'
+          ? { 'k8s.ovn.org/open-default-ports': '[{protocol: tcp, port: 80}, {protocol: icmp}]' }
+          : {}),
         'k8s.ovn.org/pod-networks': JSON.stringify(
           network === 'default'
             ? { default: onNetwork('default', 'primary') }
             : {
                 default: {
                   ip_addresses: [`10.0.${64 * nodeOf(place)}.${103 + PLACES.indexOf(place)}/18`],
-                  mac_address: macOf(`10.0.1.${103 + PLACES.indexOf(place)}`),
+                  mac_address: macOf(`10.0.${64 * nodeOf(place)}.${103 + PLACES.indexOf(place)}`),
                   role: 'infrastructure-locked',
                 },
                 [`${namespace}/p`]: onNetwork('primary', 'primary'),

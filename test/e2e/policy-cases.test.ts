@@ -1,6 +1,6 @@
 /**
  * What Kubernetes' own end-to-end cases ask of network policies, and the conformance suite of ClusterNetworkPolicies, with packets: three namespaces of three pods on three nodes, and who reaches whom
- * by TCP and UDP on two ports. On the cluster default network and on a primary network at once, with the same policies on both.
+ * by TCP, UDP and, where a case is about it, SCTP on two ports. On the cluster default network and on a primary network at once, with the same policies on both.
  */
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -26,12 +26,14 @@ import {
 } from '../support/lab/policy-cases.ts';
 import { reachOfStep } from '../support/lab/table-reach.ts';
 import { manifestsText } from '../support/lab/network-spaces.ts';
+import type { SctpServers } from '../support/lab/sctp-associations.ts';
 import { Tenants } from '../support/lab/tenants.ts';
 import { SeededRandom } from '../support/run/seeded-random.ts';
 import { packetReportText } from '../../src/packets/packet-report.ts';
 import {
   NETWORKS,
   PODS as NODE_OF,
+  sctpServers,
   spaceName,
   tableObjects,
   TruthTable,
@@ -101,6 +103,7 @@ describe.skipIf(whyNoLab !== undefined)(
     let lab: TestLab;
     let tenants: Tenants;
     let table: TruthTable;
+    let sctp: SctpServers;
     const results: CaseResult[] = [];
 
     beforeAll(async () => {
@@ -109,6 +112,7 @@ describe.skipIf(whyNoLab !== undefined)(
       tenants = new Tenants(lab.record, { folder });
       await tenants.start();
       table = await TruthTable.of(tenants);
+      sctp = await sctpServers(tenants, table.ends);
     }, 120_000);
     afterAll(async () => {
       // The suite's own report, for who asks for one.
@@ -117,6 +121,7 @@ describe.skipIf(whyNoLab !== undefined)(
       if (file !== undefined)
         writeFileSync(file, policyReport(results, { version: VERSION, date }));
       rmSync(folder, { recursive: true });
+      await sctp[Symbol.asyncDispose]();
       await lab[Symbol.asyncDispose]();
     });
 

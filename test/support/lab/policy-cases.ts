@@ -360,6 +360,7 @@ const OF_KUBERNETES: readonly PolicyCase[] = [
     'a protocol without a port is all its ports, and another protocol is none of them',
     {
       policies: { x: { allow: ingress(of('a'), { ports: [{ protocol: 'TCP' }] }) } },
+      hasSctp: true,
       open: (_, to, via) => !xa(to) || via.startsWith('tcp'),
     },
     {
@@ -368,7 +369,8 @@ const OF_KUBERNETES: readonly PolicyCase[] = [
     },
     {
       policies: { x: { allow: ingress(of('a'), { ports: [port(80, 'SCTP')] }) } },
-      open: (_, to) => !xa(to),
+      hasSctp: true,
+      open: (_, to, via) => !xa(to) || via === 'sctp 80',
     },
   ],
   [
@@ -463,7 +465,7 @@ const podsOf = (name: string, ...names: string[]): object => ({
   pods: { namespaceSelector: ns(name), podSelector: names.length === 0 ? ALL : of(...names) },
 });
 const at = (number: number): object[] =>
-  ['tcp', 'udp'].map((protocol) => ({ [protocol]: { destinationPort: { number } } }));
+  ['tcp', 'udp', 'sctp'].map((protocol) => ({ [protocol]: { destinationPort: { number } } }));
 
 type Rule = readonly [action: string, peer: object, protocols?: readonly object[]];
 type Direction = 'ingress' | 'egress';
@@ -514,6 +516,7 @@ const ofOrder = (tier: string, direction: Direction, first: string, slytherin: s
       ),
     }),
   }),
+  hasSctp: true,
   open: (from, to, via) => {
     const [subject, peer] = direction === 'egress' ? [from, to] : [to, from];
     return subject.space !== 'x' || peerIsOpen(peer, via, first, slytherin);
@@ -524,7 +527,6 @@ const bothWays =
   (from, to, via) =>
     (from.space !== 'x' || is(to, via)) && (to.space !== 'x' || is(from, via));
 
-/** By the short names of cases of network-policy-api's conformance suite; `tcp` and `udp` at once. */
 const LAST_PASSES: PolicyCase = [
   'what the last tier that there is passes goes through',
   ...['Admin', 'Baseline'].map((tier): Step => ({
@@ -535,11 +537,12 @@ const LAST_PASSES: PolicyCase = [
   })),
 ];
 
+/** By the short names of cases of network-policy-api's conformance suite; all protocols at once. */
 const OF_THE_CLUSTER: readonly PolicyCase[] = [
   ...(['Egress', 'Ingress'] as const).map((name): PolicyCase => {
     const direction = name === 'Egress' ? 'egress' : 'ingress';
     return [
-      `CNPAdminTier${name}TCP, CNPAdminTier${name}UDP`,
+      ['TCP', 'UDP', 'SCTP'].map((protocol) => `CNPAdminTier${name}${protocol}`).join(', '),
       ofOrder('Admin', direction, 'Accept', 'Deny'),
       ofOrder('Admin', direction, 'Deny', 'Deny'),
       ofOrder('Admin', direction, 'Pass', 'Pass'),
@@ -640,12 +643,18 @@ const OF_THE_CLUSTER: readonly PolicyCase[] = [
     },
   ],
   [
-    'CNPBaselineTierGress, CNPBaselineTierEgressTCP, CNPBaselineTierEgressUDP, CNPBaselineTierIngressTCP, CNPBaselineTierIngressUDP',
+    [
+      'CNPBaselineTierGress',
+      ...['Egress', 'Ingress'].flatMap((name) =>
+        ['TCP', 'UDP', 'SCTP'].map((protocol) => `CNPBaselineTier${name}${protocol}`),
+      ),
+    ].join(', '),
     ...(['Accept', 'Deny'] as const).map((first): Step => ({
       cluster: (world) => {
         const rules = ordered(first, 'Deny', first === 'Accept' ? 'Deny' : 'Accept');
         return { rules: cluster(world, 'Baseline', 10, { ingress: rules, egress: rules }) };
       },
+      hasSctp: true,
       open: bothWays((peer, via) => peerIsOpen(peer, via, first, 'Deny')),
     })),
   ],

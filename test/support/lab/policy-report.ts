@@ -9,14 +9,6 @@ export interface CaseResult {
 
 /** Cases that are not run here, and why. */
 export const NOT_RUN: Readonly<Record<string, string>> = {
-  ...Object.fromEntries(
-    ['Admin', 'Baseline'].flatMap((tier) =>
-      ['Egress', 'Ingress'].map((direction) => [
-        `CNP${tier}Tier${direction}SCTP`,
-        'servers of the lab answer over TCP and UDP alone, and kernels without the module for SCTP have none',
-      ]),
-    ),
-  ),
   CNPAdminTierEgressNodePeers: 'the table of the lab has no servers on nodes',
   CNPBaselineTierEgressNodePeers: 'the table of the lab has no servers on nodes',
 };

@@ -83,6 +83,6 @@ export function reachOfStep({
     const [protocol = '', port] = via.split(' ');
     return reach
       .passages(classOf(network, from), classOf(network, to))
-      .some(({ ports }) => ports.has(protocol as 'tcp' | 'udp', Number(port)));
+      .some(({ ports }) => ports.has(protocol as 'tcp' | 'udp' | 'sctp', Number(port)));
   };
 }

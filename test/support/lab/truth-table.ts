@@ -8,6 +8,7 @@ import { expect } from 'vitest';
 import { stringify } from 'yaml';
 import { probe, type Endpoint, type Probe } from '../../../src/lab/connectivity.ts';
 import { outputInside } from '../../../src/lab/exec.ts';
+import { askSctp, SctpServers, type Where } from './sctp-associations.ts';
 import type { Tenants } from './tenants.ts';
 
 export const SPACES = ['x', 'y', 'z'] as const;
@@ -28,8 +29,12 @@ export const PLACES: readonly Place[] = SPACES.flatMap((space) =>
 );
 
 /** A protocol and a port on which every pod answers. */
-export const VIAS = ['tcp 80', 'tcp 81', 'udp 80', 'udp 81'] as const;
-export type Via = (typeof VIAS)[number];
+const VIAS = ['tcp 80', 'tcp 81', 'udp 80', 'udp 81'] as const;
+/** The same of SCTP, for steps that are about it. */
+const SCTP_VIAS = ['sctp 80', 'sctp 81'] as const;
+export type Via = (typeof VIAS)[number] | (typeof SCTP_VIAS)[number];
+export const viasOf = ({ hasSctp = false }: Pick<Step, 'hasSctp'>): readonly Via[] =>
+  hasSctp ? [...VIAS, ...SCTP_VIAS] : VIAS;
 /** What pods call their ports; `web` is another one on c. */
 export const portsOf = (pod: PodName): object[] => [
   ...VIAS.map((via) => {
@@ -76,12 +81,16 @@ export interface Step {
   readonly admin?: (world: World) => Readonly<Record<string, object>>;
   /** What is added to the labels that pods and namespaces have anyway: `pod: a`, `ns: x`. */
   readonly labels?: Labels;
+  /** Whether SCTP is asked, too. */
+  readonly hasSctp?: boolean;
   /** Whether one gets an answer of another; nobody asks itself. */
   readonly open: (from: Place, to: Place, via: Via) => boolean;
 }
 
 /** Long enough for a packet that arrives; what is late is asked again. */
 const SECONDS = 1;
+/** Each pod has a program of its own that asks. */
+const SCTP_SECONDS = 3;
 const SOON = { timeout: 30_000, interval: 100 };
 const SUBNETS: Readonly<Record<NetworkName, string>> = {
   default: '10.128.0.0/14',
@@ -198,6 +207,23 @@ export async function servePorts({ lab }: Tenants, ends: readonly Endpoint[]): P
     await outputInside(lab, ['lab-serve'], { input: JSON.stringify({ servers, port }) });
 }
 
+/** A question of one pod to another one. */
+interface Asked {
+  readonly network: NetworkName;
+  readonly from: Place;
+  readonly to: Place;
+  readonly via: Via;
+}
+
+const podPlace = (namespace: string): Where => ['ip', 'netns', 'exec', namespace];
+
+/** Has every pod answer SCTP, until disposed. */
+export const sctpServers = ({ lab }: Tenants, ends: readonly Endpoint[]): Promise<SctpServers> =>
+  SctpServers.start(
+    lab,
+    ends.map(({ namespace }) => podPlace(namespace)),
+  );
+
 /** The table on a lab on which `tableObjects` are plugged in. */
 export class TruthTable {
   readonly #tenants: Tenants;
@@ -249,13 +275,28 @@ export class TruthTable {
     const asked = NETWORKS.flatMap((network) =>
       PLACES.flatMap((from) =>
         PLACES.filter((to) => to !== from).flatMap((to) =>
-          VIAS.map((via) => ({ network, from, to, via })),
+          viasOf(step).map((via): Asked => ({ network, from, to, via })),
         ),
       ),
     );
-    const line = ({ network, from, to, via }: (typeof asked)[number], is: boolean): string =>
+    const line = ({ network, from, to, via }: Asked, is: boolean): string =>
       `${network}: ${from.key} to ${to.key} ${via}: ${is ? 'open' : 'closed'}`;
     const expected = asked.map((one) => line(one, open(one.from, one.to, one.via)));
+    const wrong = async (): Promise<string[]> => {
+      const bySctp = asked.filter(({ via }) => via.startsWith('sctp'));
+      const others = asked.filter(({ via }) => !via.startsWith('sctp'));
+      const reached = new Set([
+        ...(await this.#reached(others)),
+        ...(await this.#associated(bySctp)),
+      ]);
+      const found = asked.map((one) => line(one, reached.has(one)));
+      return found.filter((said, n) => said !== expected[n]);
+    };
+    await expect.poll(wrong, SOON).toEqual([]);
+  }
+
+  /** Those whom the pod that is asked answers, by TCP and UDP. */
+  async #reached(asked: readonly Asked[]): Promise<readonly Asked[]> {
     const probes = asked.map(({ network, from, to, via }): Probe => {
       const [protocol = '', port] = via.split(' ');
       return {
@@ -266,15 +307,28 @@ export class TruthTable {
         ping: false,
       };
     });
-    const wrong = async (): Promise<string[]> => {
-      const results = await probe(this.#tenants.lab, probes, SECONDS);
-      const found = asked.map((one, n) => {
-        const server = results[n]?.answer?.server;
-        return line(one, server === this.#end(one.network, one.to).pod);
-      });
-      return found.filter((said, n) => said !== expected[n]);
-    };
-    await expect.poll(wrong, SOON).toEqual([]);
+    const results = await probe(this.#tenants.lab, probes, SECONDS);
+    return asked.filter(
+      ({ network, to }, n) => results[n]?.answer?.server === this.#end(network, to).pod,
+    );
+  }
+
+  /** The same by SCTP, of servers that `sctpServers` has started. */
+  async #associated(asked: readonly Asked[]): Promise<readonly Asked[]> {
+    const bySender = Map.groupBy(asked, ({ network, from }) => this.#end(network, from).namespace);
+    const found = await Promise.all(
+      [...bySender].map(async ([namespace, all]) => {
+        const ends = all.map(({ network, to }) => this.#end(network, to));
+        const answers = await askSctp(
+          this.#tenants.lab,
+          podPlace(namespace),
+          ends.map(({ addresses }, n) => [addresses[0] ?? '', Number(all[n]?.via.split(' ')[1])]),
+          { seconds: SCTP_SECONDS },
+        );
+        return all.filter((_, n) => answers[n]?.server === ends[n]?.namespace);
+      }),
+    );
+    return found.flat();
   }
 
   #write({ labels = {}, ...step }: Omit<Step, 'open'>): void {

@@ -43,6 +43,8 @@ export function register(program: Command): void {
       printLines(hostPlansText(await host.controller.plans()));
       const removals = host.removalsText();
       if (removals !== '') printLines(`External bridge\n${removals}`);
+      const guard = await host.uplinkGuardText();
+      if (guard !== '') printLines(`Uplink\n${guard}`);
       const settings = host.chassisRemovals();
       if (settings.length > 0) printLines(`Chassis\n${settings.join('\n')}`);
       if (!mayWrite) return;

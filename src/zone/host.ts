@@ -19,7 +19,7 @@ import { OfctlProgram } from '../node/openflow/ofctl-program.ts';
 import { Unixctl } from '../node/programs/unixctl.ts';
 import { sysctlsBelow, type Sysctls } from '../node/linux/kernel-sysctls.ts';
 import { bridgeRemovals, removalsText, removeBridges } from '../node/uplink/uplink-keeper.ts';
-import { removeGuard } from '../node/uplink/uplink-guard.ts';
+import { guardRemovalText, removeGuard } from '../node/uplink/uplink-guard.ts';
 import { hostFeatures } from '../node/features.ts';
 import { OPENFLOW } from '../node/openflow/flow-rows.ts';
 import type { HostSettings } from '../node/networks/host-network.ts';
@@ -98,6 +98,8 @@ export interface OpenHost extends AsyncDisposable {
   /** How external bridges that Heddle made go, and their uplinks have everything back; in words. */
   removalsText(): string;
   removeBridges(): Promise<void>;
+  /** What of the uplink would go, in words. */
+  uplinkGuardText(): Promise<string>;
   /** Returns why nftables refused, or undefined. */
   removeUplinkGuard(): Promise<string | undefined>;
   /** What Heddle set for ovn-controller and would take back, in words. */
@@ -277,6 +279,7 @@ export function openHost({
     chassis,
     removalsText: () => removalsText(bridgeRemovals({ openVswitch: uplink, namespace })),
     removeBridges: () => removeBridges({ openVswitch: uplink, namespace, sysctls }),
+    uplinkGuardText: () => guardRemovalText(nftProgram),
     removeUplinkGuard: () => removeGuard(nftProgram),
     chassisRemovals: () => chassisRemovals(chassis),
     removeChassisSettings: () => removeChassisSettings(chassis),

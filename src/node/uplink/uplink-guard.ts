@@ -115,11 +115,15 @@ export interface UplinkGuardOptions {
   readonly signal: AbortSignal;
 }
 
+/** What would go, in words; empty where there is none. Throws NftError. */
+export async function guardRemovalText(nft: UplinkGuardOptions['nft']): Promise<string> {
+  return (await nft.list(GUARD_TABLE)) === undefined ? '' : `remove nftables table ${TABLE}`;
+}
+
 /** Takes it away. Returns why nft refused, or undefined. Throws NftError. */
 export async function removeGuard(nft: UplinkGuardOptions['nft']): Promise<string | undefined> {
-  return (await nft.list(GUARD_TABLE)) === undefined
-    ? undefined
-    : nft.change(guardCommands(NOTHING));
+  const isThere = (await guardRemovalText(nft)) !== '';
+  return isThere ? nft.change(guardCommands(NOTHING)) : undefined;
 }
 
 export class UplinkGuard {

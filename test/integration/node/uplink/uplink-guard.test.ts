@@ -2,7 +2,12 @@ import { NetlinkError } from 'rtnetlink-ts';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { sendFrameBy } from '../../../../src/node/linux/network-socket.ts';
 import { NetworkMonitor } from '../../../../src/node/linux/network-monitor.ts';
-import { GUARD_TABLE, removeGuard, UplinkGuard } from '../../../../src/node/uplink/uplink-guard.ts';
+import {
+  GUARD_TABLE,
+  guardRemovalText,
+  removeGuard,
+  UplinkGuard,
+} from '../../../../src/node/uplink/uplink-guard.ts';
 import { createLogger } from '../../../../src/process/logger.ts';
 import { NetworkNamespace, whyNoNamespace } from '../../../support/host/network-namespace.ts';
 import { nftIn, runNft } from '../../../support/host/nft-program.ts';
@@ -127,9 +132,11 @@ describe.skipIf(whyNoNamespace !== undefined)('what does not leave by the uplink
     await isGuarded();
     stop.abort();
     await ended;
+    expect(await guardRemovalText(nftIn(node))).toBe('remove nftables table netdev heddle-uplink');
     for (let times = 0; times < 2; times += 1)
       expect(await removeGuard(nftIn(node))).toBeUndefined();
     expect(table()).toBe('');
+    expect(await guardRemovalText(nftIn(node))).toBe('');
     expect(await arriving(v4(MASQUERADE.v4))).toBe(1);
   });
 });

@@ -20,7 +20,11 @@ import {
   startGuest,
   type Launcher,
 } from '../support/lab/guests.ts';
-import { namespace, network } from '../support/lab/host-tenants.ts';
+import { namespace } from '../support/lab/host-tenants.ts';
+import { claiming, ipamClaim, launcherPod, persistentNetwork } from '../support/lab/machines.ts';
+import { podOn } from '../support/lab/network-spaces.ts';
+import { whileHearing } from '../support/lab/group-streams.ts';
+import type { Where } from '../support/lab/sctp-associations.ts';
 import { stopDaemon } from '../support/lab/lab-daemons.ts';
 import { testLab, whyNoLab, type TestLab } from '../support/lab/lab.ts';
 import { Tenants } from '../support/lab/tenants.ts';
@@ -36,42 +40,25 @@ const GUEST = 'guest';
 const NAD = `${SPACE}/flat`;
 const ARRIVED = { 'kubevirt.io/migration-target-ready-timestamp': '2026-01-01T00:00:00Z' };
 
-const flat = (): object => {
-  const made = network(SPACE, 'flat', 'Layer2', ['10.80.0.0/16', 'fd80::/64']) as {
-    spec: { layer2: object };
-  };
-  const layer2 = { ...made.spec.layer2, ipam: { lifecycle: 'Persistent' } };
-  return { ...made, spec: { ...made.spec, layer2 } };
-};
-const pod = (
-  name: string,
-  nodeName: string,
-  annotations: object = {},
-  labels: object = {},
-  more: object = {},
-): object => ({
-  apiVersion: 'v1',
-  kind: 'Pod',
-  metadata: { namespace: SPACE, name, annotations, labels, ...more },
-  spec: { nodeName, containers: [{ name: 'compute', image: 'compute' }] },
-});
+const CLAIM = 'vm.one.flat';
 const launcher = (name: string, nodeName: string, day: number, annotations: object = {}): object =>
-  pod(
+  launcherPod({
+    namespace: SPACE,
     name,
     nodeName,
-    {
-      'kubevirt.io/domain': MACHINE,
-      'k8s.ovn.org/primary-udn-ipamclaim': 'vm.one.flat',
-      ...annotations,
-    },
-    { 'kubevirt.io': 'virt-launcher', 'vm.kubevirt.io/name': 'vm', app: 'machine' },
-    { creationTimestamp: `2026-01-0${day}T00:00:00Z` },
-  );
-const claim = {
-  apiVersion: 'k8s.cni.cncf.io/v1alpha1',
-  kind: 'IPAMClaim',
-  metadata: { namespace: SPACE, name: 'vm.one.flat' },
-  spec: { network: 'vms_flat', interface: 'ovn-udn1' },
+    machine: MACHINE,
+    hostName: 'vm',
+    day,
+    annotations: { ...claiming(CLAIM), ...annotations },
+  });
+const flat = persistentNetwork(SPACE, 'flat', ['10.80.0.0/16', 'fd80::/64']);
+const claim = ipamClaim(SPACE, CLAIM, `${SPACE}_flat`);
+const MULTICAST = ['--enable-multicast=true'];
+const GROUP = '239.80.80.80';
+const hearing = (one: object): object => {
+  const { metadata } = one as { metadata: { annotations?: object } };
+  const annotations = { ...metadata.annotations, 'k8s.ovn.org/multicast-enabled': 'true' };
+  return { ...one, metadata: { ...metadata, annotations } };
 };
 const DNS = ['172.16.1.10', 'fd00:10:96::a'];
 const kubeSystem = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'kube-system' } };
@@ -138,10 +125,19 @@ describe.skipIf(whyNoLab !== undefined)(
         (who) => (who === GUEST ? ['ip', 'netns', 'exec', who] : ['pod', `${SPACE}/${who}`]),
       );
       if (streamed === undefined) throw new Error('nothing was streamed');
-      expect(streamed).toMatchObject({ broken: 0 });
+      expect(streamed).toMatchObject({ broken: 0, twice: 0 });
       expect(streamed.answers).toBeGreaterThan(5);
       return streamed;
     }
+    const group = (): Parameters<typeof whileHearing>[1] => {
+      const { namespace: where, device } = end('partner');
+      const inside = (name: string): Where => ['ip', 'netns', 'exec', name];
+      return {
+        sender: { where: inside(where), device },
+        member: { where: inside(GUEST), device: 'eth0' },
+        group: GROUP,
+      };
+    };
     /** `enabled` of the ports of the machine's pods on the databases of nodes, where they are known. */
     const enabled = async (node: string): Promise<Record<string, string>> => {
       const found: Record<string, string> = {};
@@ -157,13 +153,13 @@ describe.skipIf(whyNoLab !== undefined)(
     beforeAll(async () => {
       writeFileSync(
         join(folder, 'objects.yaml'),
-        [namespace(SPACE), kubeSystem, dns, flat(), closed, claim]
+        [hearing(namespace(SPACE)), kubeSystem, dns, flat, closed, claim]
           .map((object) => stringify(object))
           .join('---\n'),
       );
       lab = await testLab('e2e-machines', { nodes: 2, families: 'dual' });
-      tenants = new Tenants(lab.record, { folder });
-      declare('partner.yaml', pod('partner', 'n2', {}, { app: 'partner' }));
+      tenants = new Tenants(lab.record, { folder, daemonArguments: MULTICAST });
+      declare('partner.yaml', podOn('n2', SPACE, 'partner'));
       declare('a.yaml', launcher('a', 'n1', 1));
       await tenants.start();
     });
@@ -190,6 +186,8 @@ describe.skipIf(whyNoLab !== undefined)(
         ip: addresses[1]?.split('/')[0],
         dns: DNS[1],
         isManaged: true,
+        router: 'fe80::858:aff:fe50:1',
+        mtu: 1400,
       });
     });
 
@@ -201,15 +199,20 @@ describe.skipIf(whyNoLab !== undefined)(
       expect([end('b').mac, end('b').addresses]).toEqual([end('a').mac, end('a').addresses]);
       expect(await enabled('n2')).toMatchObject({ b: 'false' });
       await prepareGuest(lab.record, GUEST, end('b'));
-      const streamed = await streaming(async (answered) => {
-        await runGuest(lab.record, GUEST, end('b'), end('a'));
-        declare('b.yaml', launcher('b', 'n2', 2, ARRIVED));
-        await announceGuest(lab.record, GUEST, addressOf('a'));
-        await expect.poll(() => enabled('n1'), SOON).toMatchObject({ a: 'false', b: 'true' });
-        await answered();
-        await sleep(MOMENT_MS);
+      const heard = await whileHearing(lab.record, group(), async (heardAgain) => {
+        const streamed = await streaming(async (answered) => {
+          await runGuest(lab.record, GUEST, end('b'), end('a'));
+          declare('b.yaml', launcher('b', 'n2', 2, ARRIVED));
+          await announceGuest(lab.record, GUEST, addressOf('a'));
+          await expect.poll(() => enabled('n1'), SOON).toMatchObject({ a: 'false', b: 'true' });
+          await answered();
+          await heardAgain();
+          await sleep(MOMENT_MS);
+        });
+        process.stderr.write(`a machine that moved lost ${lossOf(streamed)}\n`);
       });
-      process.stderr.write(`a machine that moved lost ${lossOf(streamed)}\n`);
+      expect(heard.twice).toBe(0);
+      process.stderr.write(`and ${heard.missed} numbers of a group, one every 10 ms\n`);
       // The lease is kept where it is now.
       expect(await askByDhcp(lab.record, GUEST)).toMatchObject({ ip: addressOf('b') });
     });
@@ -246,7 +249,7 @@ describe.skipIf(whyNoLab !== undefined)(
         await runGuest(lab.record, GUEST, end('d'), end('b'));
         for (const node of ['n1', 'n2']) await stopDaemon(lab.record, node, 'kill');
         declare('d.yaml', launcher('d', 'n1', 4, ARRIVED));
-        await startDaemons(lab.record);
+        await startDaemons(lab.record, MULTICAST);
         await announceGuest(lab.record, GUEST, addressOf('b'));
         await expect.poll(() => enabled('n2'), SOON).toMatchObject({ b: 'false', d: 'true' });
         await answered();

@@ -139,6 +139,8 @@ export interface Streamed {
   readonly echoes: number;
   /** Echo requests without a reply since the first that had one, but for those that were under way at the end. */
   readonly lost: number;
+  /** Echo requests that more than one replied to. */
+  readonly twice: number;
 }
 
 /** What runs a program in a pod, `<namespace>/<name>`, or at the outside host. */
@@ -214,7 +216,7 @@ export async function whileStreaming(
   }
   const [answered, echoed] = [await Promise.all(clients), await Promise.all(pings)];
   return answered.map((text, n) => ({
-    ...(JSON.parse(text.slice(text.indexOf('{'))) as Omit<Streamed, 'echoes' | 'lost'>),
+    ...(JSON.parse(text.slice(text.indexOf('{'))) as Omit<Streamed, 'echoes' | 'lost' | 'twice'>),
     ...echoesOf(echoed[n]?.stdout ?? ''),
   }));
 }
@@ -225,13 +227,14 @@ const UNDER_WAY = 25;
 const isReply = (text: string): boolean => text.includes('bytes from ');
 
 /** From the first one on that was answered. */
-function echoesOf(output: string): Pick<Streamed, 'echoes' | 'lost'> {
+function echoesOf(output: string): Pick<Streamed, 'echoes' | 'lost' | 'twice'> {
   const replied = new Set(
     [...output.matchAll(/bytes from [^\n]*icmp_seq=(\d+)/g)].map(([, seq]) => Number(seq)),
   );
   const sent = Number(/(\d+) packets transmitted/.exec(output)?.[1] ?? 0);
   const [first, last] = [Math.min(...replied), Math.max(...replied)];
   return {
+    twice: [...output.matchAll(/\(DUP!\)/g)].length,
     echoes: replied.size,
     lost:
       replied.size === 0

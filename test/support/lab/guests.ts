@@ -140,7 +140,12 @@ with socket.socket(socket.AF_INET6, socket.SOCK_RAW, socket.IPPROTO_ICMPV6) as r
     while True:
         data, source = router.recvfrom(2000)
         if data[0] == 134:
-            told.update(isManaged=bool(data[5] & 0x80), router=source[0].split('%')[0])
+            mtu, rest = None, data[16:]
+            while len(rest) >= 8 and rest[1]:
+                if rest[0] == 5:
+                    mtu = struct.unpack('!I', rest[4:8])[0]
+                rest = rest[8 * rest[1]:]
+            told.update(isManaged=bool(data[5] & 0x80), router=source[0].split('%')[0], mtu=mtu)
             break
 with socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as client:
     client.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, device.encode())
@@ -161,6 +166,7 @@ export interface Lease6 {
   /** Whether addresses are to be asked for, and from which address that is said. */
   readonly isManaged: boolean;
   readonly router: string;
+  readonly mtu: number | null;
 }
 
 export async function askByDhcp6(lab: LabRecord, guest: string, mac: string): Promise<Lease6> {

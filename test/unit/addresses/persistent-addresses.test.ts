@@ -111,6 +111,22 @@ describe('a claim', () => {
     expect(running.problems()).toEqual([]);
   });
 
+  test('gives the second pod of a machine what the first one has, if it came while nobody ran', async () => {
+    const store = new MemoryStore();
+    {
+      await using running = startProcess(store, ['node1']);
+      await apply(store, node('node1'), namespace('a', {}), persistent('a/net', '10.5.0.0/24'));
+      await running.settled();
+      await apply(store, claim('a/vm', 'a_net'), vm('a/one', 'vm'));
+      await running.settled();
+    }
+    await apply(store, vm('a/two', 'vm'));
+    await using running = startProcess(store, ['node1']);
+    await running.settled();
+    expect(await entryOf(store, 'a/two')).toEqual([['10.5.0.1/24'], '0a:58:0a:05:00:01', 2]);
+    expect(running.problems()).toEqual([]);
+  });
+
   test('gives them back when it is deleted', async () => {
     const store = new MemoryStore();
     await using running = startProcess(store, ['node1']);

@@ -1,6 +1,7 @@
 /** Verdicts and certificates for people. */
 import type { Certificate, PacketSums, WitnessSums } from '../verify/certificate/certificate.ts';
 import type { Headers } from '../verify/findings.ts';
+import { headersText } from '../verify/headers-text.ts';
 import type { Verdict } from '../verify/verify.ts';
 import { print, printLines, report, table, tone } from './output.ts';
 
@@ -105,28 +106,6 @@ function printHeaders(way: string, all: readonly Headers[]): void {
     `  ${way}: ${all.length === 0 ? 'nothing' : all.slice(0, MOST_LINES).map(headersText).join('; ')}`,
   );
   if (all.length > MOST_LINES) print(`    and ${all.length - MOST_LINES} more: --json shows them`);
-}
-
-const MOST_ADDRESSES = 3;
-
-function headersText({
-  sources,
-  destinations,
-  protocol,
-  ports = [],
-  portRanges = [],
-  established,
-}: Headers): string {
-  const few = (all: readonly string[]): string =>
-    `${all.slice(0, MOST_ADDRESSES).join(', ')}${all.length > MOST_ADDRESSES ? ` and ${all.length - MOST_ADDRESSES} more` : ''}`;
-  const numbers = [...ports.map(String), ...portRanges];
-  return [
-    protocol,
-    ...(numbers.length === 0 ? [] : [few(numbers)]),
-    ...(sources === undefined ? [] : [`from ${few(sources)}`]),
-    `to ${few(destinations)}`,
-    ...(established === true ? ['of connections that have begun'] : []),
-  ].join(' ');
 }
 
 /** Ways of one kind between the same two, by how many rows. */

@@ -1,5 +1,6 @@
 /** What a page is made of, as it stands in its file: types that the commands and the browser share. */
 import type { Join, Way } from '../reach/way.ts';
+import type { Edge } from '../verify/findings.ts';
 import type { NodeChanges } from '../views/node-changes.ts';
 
 export interface PageNetwork {
@@ -69,12 +70,10 @@ export interface PageProof {
     readonly object: string;
     readonly networks: readonly string[];
   }[];
-  readonly edges: readonly {
-    readonly from: string;
-    readonly to: string;
-    readonly where: string;
-    readonly object: string;
-  }[];
+  readonly edges: readonly Pick<
+    Edge,
+    'from' | 'to' | 'where' | 'object' | 'passes' | 'enters' | 'unlisted'
+  >[];
   readonly undecided: readonly string[];
   readonly notProved: readonly string[];
 }

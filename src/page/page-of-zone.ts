@@ -190,7 +190,7 @@ const proofOf = (certificate: Certificate): PageProof => ({
     object,
     networks,
   })),
-  edges: certificate.edges.map(({ from, to, where, object }) => ({ from, to, where, object })),
+  edges: certificate.edges.map(({ kind: _notShown, ...edge }) => edge),
   undecided: certificate.undecided,
   notProved: certificate.notProved,
 });

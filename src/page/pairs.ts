@@ -1,5 +1,6 @@
 /** What stands in a cell of the matrix: who reaches whom, by which objects, and what a proof says of it. Pure; runs in commands and browsers. */
 import { OUTSIDE, type Join, type Way } from '../reach/way.ts';
+import type { Headers } from '../verify/findings.ts';
 import type { PageData, PageProof } from './page-data.ts';
 
 /**
@@ -114,6 +115,38 @@ class PairProofs {
       ? 'undecided'
       : 'proved';
   }
+}
+
+/** What a proof saw pass on an edge, one way, at the pods of its node. */
+interface PassingWay {
+  /** `blue_net to ClusterNetworkConnect both`. */
+  readonly way: string;
+  readonly headers: readonly Headers[];
+  /** More headers of both ways that the proof does not list. */
+  readonly unlisted: number;
+}
+
+/** What leaves the one for the other, and what gets to the other one: a connection has a router of its own between the two, with an edge to each. */
+export function passingBetween(
+  from: string,
+  to: string,
+  { edges, joins }: Pick<PageProof, 'edges' | 'joins'>,
+): readonly PassingWay[] {
+  const between = new Set(
+    joins
+      .filter(({ networks }) => networks.includes(from) && networks.includes(to))
+      .map(({ object }) => object),
+  );
+  const isBetween = (edge: PageProof['edges'][number], other: string): boolean =>
+    edge.to === other || between.has(edge.to);
+  return edges.flatMap((edge): PassingWay[] => {
+    const { passes, enters, unlisted = 0 } = edge;
+    if (edge.from === from && passes !== undefined && isBetween(edge, to))
+      return [{ way: `${from} to ${edge.to}`, headers: passes, unlisted }];
+    if (edge.from === to && enters !== undefined && isBetween(edge, from))
+      return [{ way: `${edge.to} to ${to}`, headers: enters, unlisted }];
+    return [];
+  });
 }
 
 function add<V>(lists: Map<string, V[]>, key: string, value: V): void {

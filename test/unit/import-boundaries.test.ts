@@ -295,6 +295,7 @@ describe('packages', () => {
                 'page/page-data.ts',
                 'page/pairs.ts',
                 'reach/way.ts',
+                'verify/headers-text.ts',
                 'views/node-changes.ts',
               ].includes(relative(SOURCE, target)),
           )

@@ -1,7 +1,8 @@
 /** What stands beside the matrix: a network, a pair, a pod, an object, or how all is. */
 import { OUTSIDE, type Join, type Way } from '../../reach/way.ts';
 import type { PageData, PageNetwork } from '../page-data.ts';
-import type { Pairs } from '../pairs.ts';
+import { headersText } from '../../verify/headers-text.ts';
+import { passingBetween, type Pairs } from '../pairs.ts';
 import { KINDS, PROOFS } from './cells.ts';
 import { changeItem, changesPanel } from './changes.ts';
 import { element } from './dom.ts';
@@ -234,6 +235,7 @@ export class Panel {
           ]),
         ),
       ),
+      ...this.#passing(from, to),
       ...section(
         'Rows by which it leads',
         list(edges.map(({ where, object }) => [`${where}: `, this.#objectLink(object)])),
@@ -244,6 +246,21 @@ export class Panel {
         ...[from, to].filter((name) => name !== OUTSIDE).map((name) => [networkLink(name)]),
       ]),
     ];
+  }
+
+  /** What ACLs let pass, as `heddle verify` lists it. */
+  #passing(from: string, to: string): readonly Node[] {
+    const { proof } = this.#data;
+    if (proof === undefined) return [];
+    const lines = passingBetween(from, to, proof).flatMap(({ way, headers, unlisted }) => [
+      ...(headers.length === 0 ? [`${way}: nothing`] : []),
+      ...headers.map((one) => `${way}: ${headersText(one)}`),
+      ...(unlisted > 0 ? [`${way}, and the other way: ${unlisted} more that are not listed`] : []),
+    ]);
+    return section(
+      `What ACLs let pass at pods of ${proof.node}`,
+      list(lines.map((line) => [line])),
+    );
   }
 
   #pod(key: string): readonly Node[] {

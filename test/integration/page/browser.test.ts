@@ -50,7 +50,7 @@ function largePage(
   folder: string,
   networks: number,
   pods: number,
-  daemon: Pick<PageData, 'status' | 'changes' | 'plan'> = {},
+  daemon: Pick<PageData, 'status' | 'changes' | 'plan' | 'proof'> = {},
 ): string {
   const names = Array.from({ length: networks }, (_, index) => `tenant${index}_net`);
   const data: PageData = {
@@ -244,6 +244,55 @@ describe.skipIf(chromium === undefined)('in a browser', () => {
     await browser.value(`location.hash = '#network/tenant3_net'`);
     await browser.until(`${text('#panel h1')} === 'tenant3_net'`);
     expect(await browser.value(text('#panel'))).toContain('by ovn-nbctl (process 7)');
+    expect(browser.complaints).toEqual([]);
+  });
+
+  test('a pair of networks that a connection joins says what a proof saw pass there, as the command prints it', async () => {
+    const folder = ownFolder('heddle-page');
+    const [from, to] = ['tenant0_net', 'tenant1_net'];
+    const object = 'ClusterNetworkConnect c0';
+    const edge = { to: object, object, where: HOSTILE };
+    const file = largePage(folder, 10, 10, {
+      proof: {
+        node: 'n1',
+        time: '2026-01-01T00:00:00.000Z',
+        verdict: 'apart',
+        digest: 'd',
+        networks: [from, to],
+        joins: [{ object, networks: [from, to] }],
+        violations: [],
+        edges: [
+          {
+            ...edge,
+            from,
+            passes: [{ destinations: ['10.30.0.0/16'], protocol: 'tcp', ports: [80, 443] }],
+            enters: [],
+            unlisted: 7,
+          },
+          {
+            ...edge,
+            from: to,
+            passes: [],
+            enters: [{ sources: [HOSTILE], destinations: ['10.30.0.3'], protocol: 'udp' }],
+          },
+        ],
+        undecided: [],
+        notProved: [],
+      },
+    });
+    await using browser = await Browser.open(urlOf(file));
+    await browser.click('.cell.connection');
+    await browser.until(`${text('#panel h1')} === ${JSON.stringify(`${from} → ${to}`)}`);
+    await keep(browser, 'passes');
+    const shown = await browser.value<string>(text('#panel'));
+    expect(shown).toContain('What ACLs let pass at pods of n1');
+    expect(shown).toContain(`${from} to ${object}: tcp 80, 443 to 10.30.0.0/16`);
+    expect(shown).toContain(`${object} to ${to}: udp from ${HOSTILE} to 10.30.0.3`);
+    expect(shown).toContain('7 more that are not listed');
+    await browser.click(`#panel a[href="#pair/${to}/${from}"]`);
+    await browser.until(`${text('#panel h1')} === ${JSON.stringify(`${to} → ${from}`)}`);
+    expect(await browser.value(text('#panel'))).toContain(`${to} to ${object}: nothing`);
+    expect(await browser.value('typeof window.hacked')).toBe('undefined');
     expect(browser.complaints).toEqual([]);
   });
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { PageData, PageProof } from '../../../src/page/page-data.ts';
-import { Pairs } from '../../../src/page/pairs.ts';
+import { passingBetween, Pairs } from '../../../src/page/pairs.ts';
 
 const proof: PageProof = {
   node: 'n1',
@@ -97,4 +97,27 @@ describe('a proof', () => {
       'other objects',
     );
   });
+});
+
+test('what passes is of the edge of each of the two to the connection between them, and of edges from one to the other', () => {
+  const ip = (to: string) => ({ destinations: [to], protocol: 'ip' });
+  const edge = {
+    where: 'row',
+    object: 'ClusterNetworkConnect all',
+    to: 'ClusterNetworkConnect all',
+  };
+  const edges = [
+    { ...edge, from: 'a', passes: [ip('b')], enters: [ip('a')], unlisted: 2 },
+    { ...edge, from: 'b', passes: [ip('a')], enters: [] },
+    { ...edge, from: 'c', passes: [ip('d')], enters: [] },
+    { ...edge, from: 'default', to: 'a', passes: [ip('web')] },
+  ];
+  expect(passingBetween('a', 'b', { ...proof, edges })).toEqual([
+    { way: 'a to ClusterNetworkConnect all', headers: [ip('b')], unlisted: 2 },
+    { way: 'ClusterNetworkConnect all to b', headers: [], unlisted: 0 },
+  ]);
+  expect(passingBetween('default', 'a', { ...proof, edges })).toEqual([
+    { way: 'default to a', headers: [ip('web')], unlisted: 0 },
+  ]);
+  expect(passingBetween('a', 'c', { ...proof, edges })).toEqual([]);
 });

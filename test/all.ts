@@ -48,12 +48,13 @@ const ON_OLDER_OVN = 'test/integration/zone/converted-databases.test.ts';
 /**
  * What is left to `--release`: minutes each of programs that are ended, restarted and exchanged while every packet is counted, of egress addresses
  * and machines that move, of the whole matrix on an emulated processor, of all cases of policies and services (the installation on Kubernetes runs
- * upstream's), of next hops outside, of floods and random requests of tenants, and of an image that is built twice.
+ * upstream's), of next hops outside, of random packets that are explained, of floods and random requests of tenants, and of an image that is built twice.
  */
 const OF_RELEASE = [
   'e2e/egress-failover',
   'e2e/egress-fence',
   'e2e/egress-service',
+  'e2e/explained-packets',
   'e2e/external-routes',
   'e2e/faults',
   'e2e/hostile/floods',

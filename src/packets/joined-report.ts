@@ -22,8 +22,12 @@ export function nextQuestions(report: PacketReport): readonly NextQuestion[] {
   const [endpoint, ...others] = endpoints;
   if (others.length === 0) {
     const end = legs.find(({ direction }) => direction === 'there')?.end;
-    const node = destination.node ?? (end?.kind === 'node' ? end.node : undefined);
+    const next = end?.kind === 'node' ? end.node : undefined;
+    const node = destination.node ?? next;
     if (part !== 'sends' || passesHere !== true || node === undefined) return [];
+    // By that node it leaves the cluster: what nobody balanced, and what is for a pod elsewhere.
+    const isService = destination.object?.startsWith('Service ') === true;
+    if ((isService && endpoint === undefined) || (next !== undefined && next !== node)) return [];
     return [{ node, ...(endpoint === undefined ? {} : { destination: asked(endpoint) }) }];
   }
   // What went to endpoints of this node has arrived, and what did not went through the tunnel.

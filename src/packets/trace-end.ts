@@ -94,6 +94,15 @@ function deciderOf(at: TraceStep, steps: readonly TraceStep[]): TraceStep {
   return at;
 }
 
+/** Stages that end a packet before its switch balances it (ovn-northd(8), Ingress ACL Action). */
+const BEFORE_LB = /^ls_in_(apply_port_sec|acl_action)$/;
+
+/** Whether a switch ends a packet before its load balancers see it. */
+export const isStoppedBeforeLb = (events: readonly TraceEvent[], datapath: string): boolean =>
+  traceEnds(events).some(
+    (end) => 'at' in end && end.at.place.datapath === datapath && BEFORE_LB.test(end.at.stage),
+  );
+
 /** What a flow does that people want to see. */
 export type DecisionKind =
   | 'allows'

@@ -6,6 +6,15 @@ import type { TraceEvent, TraceStep } from '../packets/trace-text.ts';
 import { rootOf, type Origin } from '../views/origin.ts';
 import { SOUTHBOUND, type Origins } from './origins.ts';
 import type { PacketPorts } from './packet-ports.ts';
+import type { FoundTemplate } from './packet-templates.ts';
+
+/** What a load balancer makes of a packet: at which switch or router, among whom, and what it decides. */
+export interface Balancing {
+  readonly datapath: string;
+  /** `10.0.0.5:80`; none where it refuses. */
+  readonly backends: readonly string[];
+  readonly by: readonly [Decided, ...Decided[]];
+}
 
 const tableOf = ({ origin }: Decided): string | undefined => origin && rootOf(origin).table;
 
@@ -21,11 +30,13 @@ export class PacketDeciders {
     this.#ports = ports;
   }
 
-  /** Switches and routers in the order in which it comes to them, each with what decides something there. */
+  /** Switches and routers in the order in which it comes to them, each with what decides something there; `balancing` of which the events know nothing, and what else is decided by it. */
   async hops(
     events: readonly TraceEvent[],
     decisions: readonly Decision[],
+    balancing?: Balancing,
   ): Promise<readonly Hop[]> {
+    let isBalanced = balancing === undefined;
     const byStep = new Map(decisions.map((decision) => [decision.step, decision]));
     const hops: { datapath: string; in?: string; out?: string; decisions: Decided[] }[] = [];
     for (const event of events) {
@@ -38,6 +49,11 @@ export class PacketDeciders {
           ? last
           : { datapath, ...(inport === undefined ? {} : { in: inport }), decisions: [] };
       if (!isSame) hops.push(hop);
+      if (!isBalanced && balancing?.datapath === datapath) {
+        hop.decisions.push(...balancing.by);
+        if (balancing.backends.length === 0) return hops;
+        isBalanced = true;
+      }
       if (outport !== undefined) hop.out = outport;
       const decision = event.kind === 'step' ? byStep.get(event) : undefined;
       if (decision === undefined) continue;
@@ -46,6 +62,16 @@ export class PacketDeciders {
       if (decision.kind !== 'allows' || tableOf(decided) === 'ACL') hop.decisions.push(decided);
     }
     return hops;
+  }
+
+  async byTemplate({ stage, row, vip, backends }: FoundTemplate): Promise<Decided> {
+    return {
+      kind: backends.length === 0 ? 'refuses' : 'balances',
+      stage,
+      ...(backends.length === 0 ? {} : { text: `to ${backends.join(' or ')}` }),
+      match: vip,
+      origin: await this.#origins.ofRow(SOUTHBOUND, row),
+    };
   }
 
   async decided({ kind, step, text }: Decision): Promise<Decided> {

@@ -64,6 +64,15 @@ export class PacketPorts {
     return undefined;
   }
 
+  /** Of the switch of a port the port to the router with a MAC address. */
+  async toRouter(inport: string, mac: string): Promise<string | undefined> {
+    const port = await this.named(inport);
+    if (port === undefined) return undefined;
+    for (const row of await this.#on(textIn(port, 'datapath')))
+      if ((await this.#behind(row))?.mac === mac) return textIn(row, 'logical_port');
+    return undefined;
+  }
+
   #on(datapath: string): Promise<readonly LookedUpRow[]> {
     return this.#south.select('Port_Binding', [['datapath', '==', ['uuid', datapath]]], COLUMNS);
   }

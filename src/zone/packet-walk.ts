@@ -1,5 +1,5 @@
 /** Follows a packet through the logical network of this node, and the answer to it: ovn-trace says the way, and Southbound where it begins. */
-import { parseAddress, withoutPrefix } from '../allocators/addresses.ts';
+import { familyOf, parseAddress, withoutPrefix } from '../allocators/addresses.ts';
 import { ovnPrefix } from '../api/nad/network-name.ts';
 import { mapIn, textIn } from '../databases/row-lookup.ts';
 import {
@@ -10,6 +10,7 @@ import {
   transitPort,
 } from '../model/rules/names.ts';
 import { connectPorts } from '../topology/connect/connect-rows.ts';
+import { hairpinAddresses } from '../topology/services/service-node.ts';
 import { MARK } from '../desired/rows.ts';
 import type { Network } from '../model/model.ts';
 import type { ZoneFacts } from '../model/zone/zone.ts';
@@ -18,22 +19,24 @@ import type { OvnTrace } from '../node/programs/ovn-trace.ts';
 import { CLIENT_PORT, microflow, sendingInterface } from '../packets/microflow.ts';
 import type { Packet, SendingInterface } from '../packets/microflow.ts';
 import { ownerOf, type Leg, type LegEnd, type Part } from '../packets/packet-report.ts';
-import { backendsOf, decisionsOf, traceEnds, type TraceEnd } from '../packets/trace-end.ts';
+import { decisionsOf, traceEnds, type TraceEnd } from '../packets/trace-end.ts';
 import { readTrace, type TraceEvent } from '../packets/trace-text.ts';
 import type { Try } from '../packets/verdict.ts';
 import { ConfigurationError } from '../process/configuration-error.ts';
+import { balanced, endpointOf, type BalancingSource, type Followed } from './packet-balancing.ts';
 import { BridgeWalk, type BridgeSource, type PassedOn } from './bridge-walk.ts';
 import { Origins, SOUTHBOUND, type OriginSource } from './origins.ts';
 import { PacketDeciders } from './packet-deciders.ts';
 import { knownPod, networkOfKey, podObject, type EndSource } from './packet-ends.ts';
 import type { KnownPod, Target } from './packet-ends.ts';
 import { isSameAddress, PacketPorts } from './packet-ports.ts';
+import { PacketTemplates } from './packet-templates.ts';
 
 export interface WalkSource extends BridgeSource, EndSource {
   readonly configuration: { readonly node: string };
   readonly facts: OriginSource['facts'] &
     EndSource['facts'] &
-    Pick<ZoneFacts, 'connects' | 'nodes' | 'own' | 'poolAddresses'>;
+    Pick<ZoneFacts, 'connects' | 'nodes' | 'own' | 'poolAddresses' | 'settings'>;
   /** Absent without a Southbound database. */
   readonly ovnTrace: Pick<OvnTrace, 'trace'> | undefined;
 }
@@ -78,6 +81,7 @@ class PacketWalk {
   readonly #ports: PacketPorts;
   readonly #deciders: PacketDeciders;
   readonly #bridges: BridgeWalk;
+  readonly #balancing: BalancingSource;
   /** Ways that came to another network over the host. */
   readonly #overHost = new Map<Leg, { readonly passed: PassedOn; readonly packet: Packet }>();
 
@@ -93,6 +97,14 @@ class PacketWalk {
     this.#ports = new PacketPorts(south);
     this.#deciders = new PacketDeciders(this.#origins, south, this.#ports);
     this.#bridges = new BridgeWalk(source, this.#origins, signal);
+    this.#balancing = {
+      follow: (packet) => this.#followed(packet, 'new'),
+      templates: new PacketTemplates(south, this.#ports, source.facts.own('chassisId')),
+      deciders: this.#deciders,
+      ports: this.#ports,
+      hairpinSource: (address) =>
+        hairpinAddresses(source.facts.settings).find((one) => familyOf(one) === familyOf(address)),
+    };
   }
 
   async run(): Promise<Walked> {
@@ -137,14 +149,20 @@ class PacketWalk {
         protocol: target.protocol,
         ...(target.port === undefined ? {} : { fromPort: CLIENT_PORT, toPort: target.port }),
       };
-      const events = await this.#followed(packet, 'new');
-      for (const event of events)
-        if (event.kind === 'step' && event.aside === undefined)
-          for (const backend of backendsOf(event)) endpoints.add(backend);
-      if (endpoints.size > 1) most = Math.min(MOST_TRIES, TRIES_PER_ENDPOINT * endpoints.size);
-      const logical = await this.#leg('there', events, way.from, target.address);
+      const sent = await balanced(this.#balancing, packet, tries.length);
+      for (const backend of sent.backends) endpoints.add(backend);
+      // Where an endpoint is chosen at random each is met after some tries.
+      const isInTurn = sent.balancing !== undefined;
+      if (endpoints.size > 1)
+        most = Math.min(MOST_TRIES, (isInTurn ? 1 : TRIES_PER_ENDPOINT) * endpoints.size);
+      const logical = await this.#leg('there', sent, way.from, target.address);
       const there = isHere
-        ? await this.#beyondHost(await this.#bridges.followed(logical, packet), packet, endpoints)
+        ? await this.#beyondHost(
+            await this.#bridges.followed(logical, packet),
+            packet,
+            endpoints,
+            tries.length,
+          )
         : logical;
       const known = tries.find((one) => JSON.stringify(one.there) === JSON.stringify(there));
       const back =
@@ -156,7 +174,7 @@ class PacketWalk {
   }
 
   /** Goes on where the host sends it back to the bridge, and that leads it to a network: adds the endpoints that are met there. */
-  async #beyondHost(leg: Leg, sent: Packet, endpoints: Set<string>): Promise<Leg> {
+  async #beyondHost(leg: Leg, sent: Packet, endpoints: Set<string>, turn: number): Promise<Leg> {
     const mac = this.#source.facts.own('gateway')?.macAddress;
     if (leg.end.kind !== 'host' || mac === undefined) return leg;
     const from = translatedSource(leg.hops) ?? sent.from;
@@ -167,11 +185,9 @@ class PacketWalk {
     if (passed.to === undefined) return { ...leg, hops, end: passed.end };
     // The switch's port to the bridge is the other end of that patch port.
     const inport = passed.to.port.replace(/^patch-(.+)-to-br-int$/, '$1');
-    const events = await this.#followed({ ...packet, inport }, 'new');
-    for (const event of events)
-      if (event.kind === 'step' && event.aside === undefined)
-        for (const backend of backendsOf(event)) endpoints.add(backend);
-    const inside = await this.#leg('there', events, from, sent.to);
+    const found = await balanced(this.#balancing, { ...packet, inport }, turn);
+    for (const backend of found.backends) endpoints.add(backend);
+    const inside = await this.#leg('there', found, from, sent.to);
     const { end } = inside;
     const whole: Leg = {
       ...leg,
@@ -298,6 +314,9 @@ class PacketWalk {
     const { address, port } = answerer(pod, target, endpoints);
     const sees = translatedSource(hops) ?? way.from;
     const unknown = (why: string): Leg => this.#unknown('back', why, address, sees);
+    // The switch sends the answer back to it, and lets it through as that.
+    if (end.object === podObject(this.#walk.pod) && sees !== way.from)
+      return { direction: 'back', from: address, to: sees, hops: [], end };
     if (end.object === podObject(this.#walk.pod))
       return unknown('the pod answers itself, by way of the service');
     if (sees !== way.from)
@@ -318,7 +337,7 @@ class PacketWalk {
       ...(port === undefined ? { isAnswer: true } : { fromPort: port, toPort: CLIENT_PORT }),
     };
     const events = await this.#followed(packet, 'reply');
-    return this.#bridges.followed(await this.#leg('back', events, address, sees), packet);
+    return this.#bridges.followed(await this.#leg('back', { events }, address, sees), packet);
   }
 
   #podCalled(object: string): Promise<KnownPod> {
@@ -337,12 +356,16 @@ class PacketWalk {
 
   async #leg(
     direction: Leg['direction'],
-    events: readonly TraceEvent[],
+    { events, balancing }: Pick<Followed, 'events' | 'balancing'>,
     from: string,
     to: string,
   ): Promise<Leg> {
     const ends = traceEnds(events);
-    const hops = await this.#deciders.hops(events, decisionsOf(events, ends));
+    const hops = await this.#deciders.hops(events, decisionsOf(events, ends), balancing);
+    if (balancing?.backends.length === 0) {
+      const [by] = balancing.by;
+      return { direction, from, to, hops, end: { kind: 'stopped', isRefused: true, by } };
+    }
     const found: LegEnd[] = [];
     for (const end of ends) found.push(await this.#endOf(direction, end));
     // Of several, where OVN floods, that counts which gets furthest.
@@ -448,9 +471,10 @@ function answerer(
   if (service === undefined && own.some((one) => isSameAddress(one, address)))
     return protocol === 'icmp' || port === undefined ? { address } : { address, port };
   for (const endpoint of endpoints) {
-    const [, bracketed, plain, itsPort] = /^(?:\[(.+)\]|([^:[\]]+)):(\d+)$/.exec(endpoint) ?? [];
-    const found = own.find((one) => isSameAddress(one, bracketed ?? plain ?? ''));
-    if (found !== undefined) return { address: found, port: Number(itsPort) };
+    const one = endpointOf(endpoint);
+    if (one === undefined) continue;
+    const found = own.find((address) => isSameAddress(address, one.address));
+    if (found !== undefined) return { address: found, port: one.port };
   }
   const family = parseAddress(address)?.family;
   const same = own.find((one) => parseAddress(one)?.family === family) ?? address;

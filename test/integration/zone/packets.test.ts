@@ -139,7 +139,46 @@ describe.each(examples)('$name', ({ folder, ways }) => {
   });
 });
 
-/** Beside the policy of the example: a firewall, a service that nobody serves, and two that pods serve. */
+/** A service, and the slice of its endpoints: pods of its namespace, or an address. */
+const service = (key: string, ip: string, endpoints: readonly string[], spec = ''): string => {
+  const [namespace, name] = key.split('/');
+  const target = (endpoint: string): string =>
+    endpoint.includes('.')
+      ? ''
+      : `, targetRef: { kind: Pod, namespace: ${namespace}, name: ${endpoint} }`;
+  const addressOf = (endpoint: string, index: number): string =>
+    endpoint.includes('.') ? endpoint : `10.128.0.${200 + index}`;
+  return `apiVersion: v1
+kind: Service
+metadata: { name: ${name}, namespace: ${namespace} }
+spec:
+  clusterIP: ${ip}
+  clusterIPs: [${ip}]
+  ports: [{ name: web, port: 80, targetPort: 8080, protocol: TCP${spec === 'NodePort' ? ', nodePort: 30099' : ''} }]
+  ${spec === 'NodePort' ? 'type: NodePort' : spec}
+---
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata:
+  name: ${name}-1
+  namespace: ${namespace}
+  labels:
+    kubernetes.io/service-name: ${name}
+    endpointslice.kubernetes.io/managed-by: endpointslice-controller.k8s.io
+addressType: IPv4
+ports: [{ name: web, port: 8080, protocol: TCP }]
+endpoints:
+${endpoints
+  .map(
+    (one, index) =>
+      `  - { addresses: [${addressOf(one, index)}], nodeName: n1, conditions: { ready: true }${target(one)} }`,
+  )
+  .join('\n')}
+---
+`;
+};
+
+/** Beside the policy of the example: a firewall, services that nobody, two pods, and a pod serve that may send to nobody, and one of the default network. */
 const MORE = `apiVersion: k8s.ovn.org/v1
 kind: EgressFirewall
 metadata: { name: default, namespace: shop }
@@ -151,32 +190,28 @@ metadata: { name: nobody, namespace: shop }
 spec: { clusterIP: 172.16.1.99, clusterIPs: [172.16.1.99], ports: [{ port: 80, protocol: TCP }] }
 ---
 apiVersion: v1
-kind: Service
-metadata: { name: both, namespace: shop }
-spec:
-  clusterIP: 172.16.1.98
-  clusterIPs: [172.16.1.98]
-  ports: [{ name: web, port: 80, targetPort: 8080, protocol: TCP }]
+kind: Pod
+metadata: { name: quiet, namespace: shop, labels: { app: quiet } }
+spec: { nodeName: n1, containers: [{ name: quiet, image: quiet }] }
 ---
-apiVersion: discovery.k8s.io/v1
-kind: EndpointSlice
-metadata:
-  name: both-1
-  namespace: shop
-  labels:
-    kubernetes.io/service-name: both
-    endpointslice.kubernetes.io/managed-by: endpointslice-controller.k8s.io
-addressType: IPv4
-ports: [{ name: web, port: 8080, protocol: TCP }]
-endpoints:
-  - addresses: [10.128.0.200]
-    nodeName: n1
-    conditions: { ready: true }
-    targetRef: { kind: Pod, namespace: shop, name: web }
-  - addresses: [10.128.0.201]
-    nodeName: n1
-    conditions: { ready: true }
-    targetRef: { kind: Pod, namespace: shop, name: job }
+apiVersion: networking.k8s.io/v1
+kind: NetworkPolicy
+metadata: { name: quiet, namespace: shop }
+spec: { podSelector: { matchLabels: { app: quiet } }, policyTypes: [Egress] }
+---
+apiVersion: v1
+kind: Namespace
+metadata: { name: plain }
+---
+apiVersion: v1
+kind: Pod
+metadata: { name: client, namespace: plain }
+spec: { nodeName: n1, containers: [{ name: client, image: client }] }
+---
+${service('shop/both', '172.16.1.98', ['web', 'job'])}
+${service('shop/sticky', '172.16.1.97', ['web', 'job'], 'sessionAffinity: ClientIP')}
+${service('shop/self', '172.16.1.96', ['quiet'])}
+${service('plain/web', '172.16.1.95', ['10.128.0.250'], 'NodePort')}
 `;
 
 describe(
@@ -252,6 +287,37 @@ describe(
       expect(endpoints).toHaveLength(2);
       expect(Object.keys(endpointNodes)).toEqual(endpoints);
       expect(new Set(Object.values(endpointNodes))).toEqual(new Set([report.node]));
+    });
+
+    test('a service with affinity: every endpoint is met', async () => {
+      const report = await zone.explain('shop/db', 'svc/sticky:web');
+      expect(report.verdict, packetReportText(report)).toBe('reaches');
+      expect(report.destination.endpoints).toHaveLength(2);
+    });
+
+    test('a pod reaches itself by a service, also one that may send to nobody', async () => {
+      const report = await zone.explain('shop/quiet', 'svc/self');
+      expect(report.verdict, packetReportText(report)).toBe('reaches');
+      const [there] = report.legs;
+      expect(there?.hops.at(-1)?.decisions).toMatchObject([
+        { kind: 'balances', stage: 'ls_in_lb' },
+        { kind: 'translates', text: 'from 169.254.0.5' },
+        { kind: 'allows', stage: 'ls_out_acl_eval' },
+      ]);
+      const toOthers = await zone.explain('shop/quiet', 'svc/both');
+      expect(toOthers.verdict).toBe('does not reach');
+      expect(toOthers.why).toContain('NetworkPolicy shop/quiet');
+    });
+
+    test('a node port of the default network is balanced, whose address each node fills in', async () => {
+      const { destination, legs } = await zone.explain('plain/client', `${ADDRESS}:30099`);
+      expect(destination.endpoints).toEqual(['10.128.0.250:8080']);
+      expect(legs[0]?.hops[0]?.decisions[0]).toMatchObject({
+        kind: 'balances',
+        stage: 'ls_in_lb',
+        match: '^NODEIP_IPv4_0:30099',
+        origin: { table: 'Load_Balancer' },
+      });
     });
 
     test('an echo to a pod that is closed, and one to a pod that is not', async () => {

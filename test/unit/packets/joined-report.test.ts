@@ -44,6 +44,12 @@ describe('who is asked next', () => {
     ]);
   });
 
+  test('nobody of what leaves the cluster by another node, for a service that nobody balanced, or a pod elsewhere', () => {
+    const service = { object: 'Service red/web', address: '10.96.0.7', port: 80 };
+    expect(nextQuestions({ ...sent, destination: service })).toEqual([]);
+    expect(nextQuestions(report('n1', { ...tunnel, node: 'n3' }))).toEqual([]);
+  });
+
   test('of a service its only endpoint, by the protocol of its port', () => {
     const destination = {
       object: 'Service red/dns',

@@ -51,6 +51,7 @@ const ON_OLDER_OVN = 'test/integration/zone/converted-databases.test.ts';
  * upstream's), of next hops outside, of random packets that are explained, of floods and random requests of tenants, and of an image that is built twice.
  */
 const OF_RELEASE = [
+  'e2e/egress-drain',
   'e2e/egress-failover',
   'e2e/egress-fence',
   'e2e/egress-service',
@@ -63,6 +64,7 @@ const OF_RELEASE = [
   'e2e/matrix-local-gateway',
   'e2e/policy-cases',
   'e2e/service-cases',
+  'e2e/switch-restarts',
   'e2e/take-over',
   'e2e/upgrade',
   'e2e/virtual-machines',

@@ -53,6 +53,7 @@ export interface ZoneControllerOptions {
   readonly switchDown?: () => string | undefined;
   /** That ovn-northd does not work, with what to do; undefined while it may be well. */
   readonly northdDown?: () => string | undefined;
+  readonly controllerDown?: () => string | undefined;
   /** That ovn-controller was told to follow another Southbound database, with what to do; undefined while it was not. */
   readonly southboundElsewhere?: () => string | undefined;
   /** Objects, `Kind namespace/name`, whose newest version did not get into the facts. */
@@ -135,6 +136,7 @@ export class ZoneController {
       isStarted: () => this.isStarted,
       ...(options.switchDown === undefined ? {} : { switchDown: options.switchDown }),
       ...(options.northdDown === undefined ? {} : { northdDown: options.northdDown }),
+      ...(options.controllerDown === undefined ? {} : { controllerDown: options.controllerDown }),
       ...(options.southboundElsewhere === undefined
         ? {}
         : { southboundElsewhere: options.southboundElsewhere }),

@@ -29,6 +29,8 @@ export interface ZoneProgressOptions {
   readonly switchDown?: () => string | undefined;
   /** That ovn-northd does not work, with what to do; undefined while it may be well. */
   readonly northdDown?: () => string | undefined;
+  /** That ovn-controller does not work, with what to do; undefined while it may be well. */
+  readonly controllerDown?: () => string | undefined;
   /** That ovn-controller was told to follow another Southbound database, with what to do; undefined while it was not. */
   readonly southboundElsewhere?: () => string | undefined;
   /** What is wrong with rows, and with the host. */
@@ -122,7 +124,7 @@ export class ZoneProgress {
 
   /** Which programs of the data plane have not answered for long: what they are, since when, and what to look at. */
   silent(): readonly string[] {
-    const { northbound, facts, now, wallClock, isStarted, switchDown, northdDown } = this.#options;
+    const { northbound, facts, now, wallClock, isStarted, switchDown } = this.#options;
     const elsewhere = this.#options.southboundElsewhere?.();
     const down = switchDown?.();
     // The database may not be loaded before.
@@ -130,14 +132,17 @@ export class ZoneProgress {
     const time = now();
     this.#answers.observe(configurationSequence(northbound.replica), time, wallClock());
     const chassis = facts.self.peek(facts.nodeName)?.chassisId;
-    const northd = northdDown?.();
+    const northd = this.#options.northdDown?.();
+    const controller = this.#options.controllerDown?.();
+    const named = [down, northd, controller].filter((one) => one !== undefined);
     // It brings the answer of the chassis, too: nobody else is blamed meanwhile.
-    if (northd !== undefined) return down === undefined ? [northd] : [down, northd];
-    const silent = this.#answers.silent(time);
-    if (down === undefined) return silent.map((one) => unansweredText(one, chassis, elsewhere));
-    // Without Open vSwitch ovn-controller confirms nothing: that is the cause, and named once.
-    const others = silent.filter(({ program }) => program !== 'ovn-controller');
-    return [down, ...others.map((one) => unansweredText(one, chassis))];
+    if (northd !== undefined) return named;
+    // What keeps ovn-controller from confirming is the cause, and named once.
+    const isExplained = down !== undefined || controller !== undefined;
+    const silent = this.#answers
+      .silent(time)
+      .filter(({ program }) => !isExplained || program !== 'ovn-controller');
+    return [...named, ...silent.map((one) => unansweredText(one, chassis, elsewhere))];
   }
 
   /** Who has not reached this `nb_cfg` yet, whether it is silent for long or for a moment. */

@@ -48,6 +48,7 @@ import { switchWatch } from '../node/programs/switch-watch.ts';
 import { Unixctl } from '../node/programs/unixctl.ts';
 import type { UnixctlWatch } from '../node/programs/unixctl-watch.ts';
 import { NodeKeepers } from './node-keepers.ts';
+import { controllerWatch } from './controller-watch.ts';
 import { northdWatch } from './northd-watch.ts';
 import { PodStages } from './pod-stages.ts';
 import { PreparedEgress } from './prepared-egress.ts';
@@ -135,8 +136,9 @@ export class ZoneRuntime implements AsyncDisposable {
   readonly #keepers: NodeKeepers | undefined;
   /** Present when the host is kept. */
   readonly #switch: UnixctlWatch | undefined;
-  /** Present when ovn-northd may be beside the Northbound database. */
+  /** Present when ovn-northd and ovn-controller may be beside the Northbound database. */
   readonly #northd: UnixctlWatch | undefined;
+  readonly #ovnController: UnixctlWatch | undefined;
   /** Present where spans of pods are sent. */
   readonly podStages: PodStages | undefined;
   readonly #sources: ZoneSources;
@@ -255,6 +257,7 @@ export class ZoneRuntime implements AsyncDisposable {
       unread: () => informers.problems().map(({ object }) => object),
       switchDown: () => this.switchDown,
       northdDown: () => this.#northd?.down,
+      controllerDown: () => this.#ovnController?.down,
       southboundElsewhere: () => {
         const local = this.host?.externalIds();
         return local === undefined || !('externalIds' in local)
@@ -317,13 +320,16 @@ export class ZoneRuntime implements AsyncDisposable {
         },
       });
     const folder = folderOf(configuration.nb);
-    if (folder !== undefined && mode === 'write')
-      this.#northd = northdWatch({
-        daemon: new Unixctl({ folder, daemon: 'ovn-northd' }),
-        isAtWorkSince: (begin) => this.controller.progress.owedSince('ovn-northd', begin),
+    if (folder !== undefined && mode === 'write') {
+      const watched = (program: 'ovn-northd' | 'ovn-controller') => ({
+        daemon: new Unixctl({ folder, daemon: program }),
+        isAtWorkSince: (begin: number) => this.controller.progress.owedSince(program, begin),
         clock: systemClock,
         onChange: onWork,
       });
+      this.#northd = northdWatch(watched('ovn-northd'));
+      this.#ovnController = controllerWatch(watched('ovn-controller'));
+    }
     if (host !== undefined)
       this.#keepers = new NodeKeepers({
         configuration,
@@ -395,7 +401,7 @@ export class ZoneRuntime implements AsyncDisposable {
       informers.run(signal),
       ...this.#allocations.run(signal),
       ...(this.#keepers?.run() ?? []),
-      ...[this.#switch, this.#northd].flatMap((watch) =>
+      ...[this.#switch, this.#northd, this.#ovnController].flatMap((watch) =>
         watch === undefined ? [] : [watch.run(signal)],
       ),
       ...this.#sources.start(signal),

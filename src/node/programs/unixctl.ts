@@ -19,7 +19,7 @@ export class UnixctlSilent extends UnixctlError {}
 export interface UnixctlOptions {
   /** Folder with the process id and the control socket of the daemon. */
   readonly folder: string;
-  readonly daemon: 'ovs-vswitchd' | 'ovn-northd';
+  readonly daemon: 'ovs-vswitchd' | 'ovn-northd' | 'ovn-controller';
   /** Milliseconds. */
   readonly timeout?: number;
 }

@@ -50,6 +50,7 @@ interface BedOptions extends RenderingOptions {
   readonly takeOver?: boolean;
   readonly switchDown?: () => string | undefined;
   readonly northdDown?: () => string | undefined;
+  readonly controllerDown?: () => string | undefined;
 }
 
 /** A controller that knows `zone` and has built nothing yet. */
@@ -60,6 +61,7 @@ function bed(
     takeOver = false,
     switchDown = () => undefined,
     northdDown = () => undefined,
+    controllerDown = () => undefined,
     ...options
   }: BedOptions = {},
 ): Bed {
@@ -73,6 +75,7 @@ function bed(
     takeOver,
     switchDown,
     northdDown,
+    controllerDown,
     northbound: { replica: database, transactor: database, unavailable: () => lost.reason },
     log: createLogger('silent'),
     now: () => clock.now,
@@ -369,6 +372,27 @@ describe('zone controller', () => {
     northdDown = undefined;
     expect(controller.problems()).toEqual([]);
     expect(controller.progress.owedSince('ovn-northd', 150_000)).toBe(false);
+  });
+
+  test('that ovn-controller does not answer is told once, in place of what it has not confirmed', async () => {
+    let controllerDown: string | undefined;
+    const { database, controller, clock } = bed(exampleZone, {
+      controllerDown: () => controllerDown,
+    });
+    await controller.flush(signal);
+    await confirm(database, 1);
+    controllerDown = 'ovn-controller has not answered since noon';
+    const told = (): readonly string[] => controller.problems().map(({ message }) => message);
+    expect(told()).toEqual([controllerDown]);
+    clock.now = 60_000;
+    await controller.flush(signal);
+    await database.transact([{ op: 'update', table: 'NB_Global', where: [], row: { sb_cfg: 2 } }]);
+    expect(told()).toEqual([controllerDown]);
+    clock.now = 150_000;
+    expect(told()).toEqual([controllerDown]);
+    await confirm(database, 2);
+    controllerDown = undefined;
+    expect(told()).toEqual([]);
   });
 
   test('while the database is away nothing is sent, and the reason is given', async () => {

@@ -239,10 +239,12 @@ describe.skipIf(whyNoLab !== undefined)(
       expect(await enabled('n2')).toEqual({ b: '[]' });
     });
 
-    test('arrives while the daemons of both nodes are killed', async () => {
+    test('begins to move, and arrives, while the daemons of both nodes are killed', async () => {
       await without('c', 'd');
       await runGuest(lab.record, GUEST, end('b'));
+      for (const node of ['n1', 'n2']) await stopDaemon(lab.record, node, 'kill');
       declare('d.yaml', launcher('d', 'n1', 4));
+      await startDaemons(lab.record, MULTICAST);
       await tenants.settle();
       await prepareGuest(lab.record, GUEST, end('d'));
       await streaming(async (answered) => {

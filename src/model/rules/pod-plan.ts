@@ -112,6 +112,8 @@ export interface PodNetworkRequests {
   readonly unreadable: string | undefined;
   /** What the cluster manager chose among several primary networks. */
   readonly selected: string | undefined;
+  /** The IPAMClaim that it names for its primary network. */
+  readonly primaryClaim: string | undefined;
   /** Keys of the attachments that it carries. */
   readonly carried: readonly string[];
 }
@@ -124,6 +126,7 @@ export function readNetworkRequests(pod: Pod): PodNetworkRequests {
     selections: value,
     unreadable: problem && explain(problem),
     selected: pod.metadata.annotations?.[SELECTED_PRIMARY],
+    primaryClaim: primaryClaimOf(pod),
     carried: [...annotatedNetworks(pod).keys()],
   };
 }
@@ -136,6 +139,13 @@ export const labelOf = (namespace: string, isLabelled: boolean | undefined): boo
 export const SHARED_NAMESPACE = 'default';
 
 const NO_REQUEST: AttachmentRequest = { ips: [], defaultRoute: [] };
+
+/** What a pod carries of a primary network is its claim's, as what it was given is; nothing else that it asks for counts any more. */
+const claimRequest = (ipamClaim: string | undefined): AttachmentRequest =>
+  ipamClaim === undefined ? NO_REQUEST : { ...NO_REQUEST, ipamClaim };
+
+const primaryClaimOf = (pod: Pod): string | undefined =>
+  defaultNetworkSelection(pod).value?.ipamClaim ?? primaryUdnIpamClaim(pod).value;
 
 /** What a pod carries; undefined entries are none. A broken annotation carries nothing. */
 export const annotatedNetworks = (pod: Pod): ReadonlyMap<string, PodNetwork> =>
@@ -249,7 +259,7 @@ export function permitAttachment(
       return refuse(`the pod's primary network is "${settled?.key ?? ''}" already`);
     return {
       kind: 'value',
-      value: { nadKey, role: 'primary', nad, request: NO_REQUEST },
+      value: { nadKey, role: 'primary', nad, request: claimRequest(requests.primaryClaim) },
     };
   }
   if (requests.unreadable !== undefined) return refuse(requests.unreadable);
@@ -366,7 +376,7 @@ function primaryRequest(pod: Pod, configNamespace: string): AttachmentRequest | 
     if (name !== DEFAULT_NETWORK)
       return `unexpected default NSE name "${name}", expected "${DEFAULT_NETWORK}": ${remedy}`;
   }
-  const ipamClaim = selection.value?.ipamClaim ?? claim.value;
+  const ipamClaim = primaryClaimOf(pod);
   return {
     ips: selection.value?.ips ?? [],
     defaultRoute: [],

@@ -730,6 +730,7 @@ const networkRequestsOf = ({
       }),
     unreadable: undefined,
     selected: undefined,
+    primaryClaim: undefined,
     carried: ofPod.map(({ nadKey }) => nadKey),
   }));
 

@@ -14,8 +14,12 @@ import {
 import { startProcess } from '../../support/cluster/cluster-process.ts';
 import { MemoryStore } from '../../support/cluster/memory-store.ts';
 
-const persistent = (key: string, subnets: string): UserDefinedNetwork => {
-  const udn = layer2(key, subnets, 'Secondary');
+const persistent = (
+  key: string,
+  subnets: string,
+  role: 'Primary' | 'Secondary' = 'Secondary',
+): UserDefinedNetwork => {
+  const udn = layer2(key, subnets, role);
   const { layer2: config } = udn.spec;
   if (config === undefined) throw new Error('a Layer2 network expected');
   const ipam = { lifecycle: 'Persistent' } as const;
@@ -125,6 +129,37 @@ describe('a claim', () => {
     await running.settled();
     expect(await entryOf(store, 'a/two')).toEqual([['10.5.0.1/24'], '0a:58:0a:05:00:01', 2]);
     expect(running.problems()).toEqual([]);
+  });
+
+  test.each([
+    ['k8s.ovn.org/primary-udn-ipamclaim', 'vm'],
+    [
+      'v1.multus-cni.io/default-network',
+      '[{"name":"default","namespace":"ovn-kubernetes","ipam-claim-reference":"vm"}]',
+    ],
+  ])('of a primary network (%s): its pods keep their ports over a restart', async (key, value) => {
+    const store = new MemoryStore();
+    const machine = (name: string): ReturnType<typeof pod> => pod(name, 'node1', { [key]: value });
+    {
+      await using running = startProcess(store, ['node1']);
+      await apply(
+        store,
+        node('node1'),
+        namespace('a'),
+        persistent('a/net', '10.5.0.0/24', 'Primary'),
+      );
+      await running.settled();
+      await apply(store, claim('a/vm', 'a_net'), machine('a/one'));
+      await running.settled();
+      expect(running.problems()).toEqual([]);
+    }
+    await apply(store, machine('a/two'));
+    await using running = startProcess(store, ['node1']);
+    await running.settled();
+    expect(running.problems()).toEqual([]);
+    const [one, two] = await Promise.all(['a/one', 'a/two'].map((name) => entryOf(store, name)));
+    const [addresses, mac, port] = one as unknown[];
+    expect(two).toEqual([addresses, mac, Number(port) + 1]);
   });
 
   test('gives them back when it is deleted', async () => {

@@ -78,6 +78,7 @@ function putNewcomer(facts: ZoneFacts, isThere: boolean): void {
       selections: [],
       unreadable: undefined,
       selected: undefined,
+      primaryClaim: undefined,
       carried: ['default'],
     }),
   );

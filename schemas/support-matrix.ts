@@ -474,7 +474,10 @@ export const FEATURES: readonly Feature[] = [
       {
         on: [LAYER2],
         proof: 'packets',
-        by: [['e2e/virtual-machines.test', 'moves to another node with its connections']],
+        by: [
+          ['e2e/virtual-machines.test', 'moves to another node with its connections'],
+          ['e2e/machine-node-loss.test', 'has arrived when the node that it leaves is lost'],
+        ],
       },
       {
         on: [SECONDARY2, LOCALNET],

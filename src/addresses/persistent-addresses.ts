@@ -8,6 +8,7 @@ import type { ObjectView } from '../store/informer.ts';
 import { StoreError, type Store } from '../store/store.ts';
 import { StatusWriter, type StatedCondition } from '../store/status-writer.ts';
 import type { NetworkPool } from './network-pool.ts';
+import { machineOf } from '../model/rules/virtual-machines.ts';
 import { SHARED_NAMESPACE, type WantedAttachment } from '../model/rules/pod-plan.ts';
 
 export interface PersistentAddressesOptions {
@@ -40,29 +41,57 @@ export class PersistentAddresses {
     this.#writer = new StatusWriter({ store, clock, fieldManager: 'clustermanager-ipamclaims' });
   }
 
-  /** Calls `listener` with the namespace and the network of a claim that is new from now on, or that has given its addresses back. */
+  /** Calls `listener` with the namespace and the network of a claim that is of it from now on, or that has given its addresses back. */
   onChange(listener: (namespace: string, network: string) => void): void {
-    const known = new Set(this.#options.claims.keys());
-    this.#options.claims.onChange(({ key, after, before }) => {
-      if (after === undefined) {
-        known.delete(key);
-        if (before?.spec !== undefined)
-          this.#pools.get(before.spec.network)?.pool.release(ownerOfClaim(key));
-      } else if (known.has(key)) return;
-      else {
-        known.add(key);
-        adopt(this.#pools.get(after.spec?.network ?? ''), after);
+    const known = new Map(
+      this.#options.claims.list().map((claim) => [objectKey(claim.metadata), networkOf(claim)]),
+    );
+    this.#options.claims.onChange(({ key, after }) => {
+      const [before, now] = [known.get(key), after && networkOf(after)];
+      if (before === now) return;
+      if (now === undefined) known.delete(key);
+      else known.set(key, now);
+      const [namespace = ''] = key.split('/');
+      if (before !== undefined) {
+        this.#pools.get(before)?.pool.release(ownerOfClaim(key));
+        listener(namespace, before);
       }
-      const claim = after ?? before;
-      listener(claim?.metadata.namespace ?? '', claim?.spec?.network ?? '');
+      if (after === undefined || now === undefined) return;
+      adopt(this.#pools.get(now), after);
+      listener(namespace, now);
     });
   }
 
-  /** Why the attachment has to wait: its claim isn't there, and may hold addresses when it comes. */
-  obstacle(pod: Pod, attachment: WantedAttachment): string | undefined {
+  /**
+   * Why the attachment has to wait: its claim isn't there, and may hold addresses when it comes; it is that of another network; or its addresses are
+   * those of another pod. `users` are the pods that name it and have some there.
+   */
+  obstacle(
+    pod: Pod,
+    attachment: WantedAttachment,
+    users: (claim: string) => readonly Pod[],
+  ): string | undefined {
     const key = this.#claimKey(pod, attachment);
-    if (key === undefined || this.#options.claims.get(key) !== undefined) return undefined;
-    return `network ${attachment.nad?.config.name ?? ''}: there is no IPAMClaim "${key}": create it, or remove ipam-claim-reference from the pod`;
+    if (key === undefined) return undefined;
+    const network = attachment.nad?.config.name ?? '';
+    const claim = this.#options.claims.get(key);
+    if (claim === undefined)
+      return `network ${network}: there is no IPAMClaim "${key}": create it, or remove ipam-claim-reference from the pod`;
+    if (networkOf(claim) !== network)
+      return `network ${network}: IPAMClaim "${key}" is of network "${networkOf(claim)}" (spec.network): name one of ${network} in ipam-claim-reference`;
+    const user = users(key).find((one) => !mayShare(one, pod));
+    return user === undefined
+      ? undefined
+      : `network ${network}: IPAMClaim "${key}" (ipam-claim-reference) holds the addresses of pod "${objectKey(user.metadata)}", and only pods of one virtual machine share them: name another claim, or delete that pod`;
+  }
+
+  /** What an attachment is called in messages: with the claim, if that holds its addresses. */
+  describe(pod: Pod, attachment: WantedAttachment): string {
+    const text = `${attachment.nadKey}/${objectKey(pod.metadata)}`;
+    const claim = this.#claimOf(pod, attachment);
+    return claim === undefined || this.addressesFor(pod, attachment).length === 0
+      ? text
+      : `${text} (status.ips of IPAMClaim "${objectKey(claim.metadata)}": delete the claim if they are not its own)`;
   }
 
   /** A claim that came after its pod holds what the pod has. */
@@ -79,7 +108,7 @@ export class PersistentAddresses {
   /** Takes over what claims hold of a network, when its pool is made. A claim of a namespace that has not the network counts for nothing. */
   adopt(network: string, pool: NetworkPool, isServedIn: (namespace: string) => boolean): void {
     this.#pools.set(network, { pool, isServedIn });
-    this.#adoptAll(({ spec }) => spec?.network === network);
+    this.#adoptAll((claim) => networkOf(claim) === network);
   }
 
   /** The network's pool is gone. */
@@ -97,7 +126,7 @@ export class PersistentAddresses {
 
   #adoptAll(counts: (claim: IPAMClaim) => boolean): void {
     for (const claim of this.#options.claims.list())
-      if (counts(claim)) adopt(this.#pools.get(claim.spec?.network ?? ''), claim);
+      if (counts(claim)) adopt(this.#pools.get(networkOf(claim)), claim);
   }
 
   /** Who holds the attachment's addresses when a claim does; undefined when the pod does itself. */
@@ -159,7 +188,7 @@ export class PersistentAddresses {
   #claimOf(pod: Pod, attachment: WantedAttachment): IPAMClaim | undefined {
     const key = this.#claimKey(pod, attachment);
     const claim = key === undefined ? undefined : this.#options.claims.get(key);
-    return claim?.spec?.network === attachment.nad?.config.name ? claim : undefined;
+    return claim && networkOf(claim) === attachment.nad?.config.name ? claim : undefined;
   }
 
   #claimKey(pod: Pod, { nad, request }: WantedAttachment): string | undefined {
@@ -167,6 +196,15 @@ export class PersistentAddresses {
     if (!nad.config.allowPersistentIPs || nad.config.subnets.length === 0) return undefined;
     return objectKey({ namespace: pod.metadata.namespace, name: request.ipamClaim });
   }
+}
+
+const networkOf = ({ spec }: IPAMClaim): string => spec?.network ?? '';
+
+/** Whether two pods may have the same addresses: they are one, or run one machine, which moves. */
+function mayShare(a: Pod, b: Pod): boolean {
+  if (objectKey(a.metadata) === objectKey(b.metadata)) return true;
+  const machine = machineOf(a)?.name;
+  return machine !== undefined && machine === machineOf(b)?.name;
 }
 
 function failureReason(error: AllocationError): string {

@@ -371,11 +371,6 @@ export class PodAddresses {
         await claims?.takeOver(pod, attachment, complete.addresses, signal);
         continue;
       }
-      const obstacle = claims?.obstacle(pod, attachment);
-      if (obstacle !== undefined) {
-        errors.push({ message: obstacle, event: 'at once' });
-        continue;
-      }
       const found = this.#pools.poolOf(pod, attachment);
       if (found === undefined) {
         const network = attachment.nad?.config.name ?? DEFAULT_NETWORK;
@@ -389,6 +384,14 @@ export class PodAddresses {
       if (attachment.nad !== undefined && !(await this.#gives(attachment.nad, signal))) {
         errors.push({ message: `NAD ${attachment.nad.key} is being removed`, event: 'later' });
         this.queue.addAfter(objectKey(pod.metadata), CONFLICT_DELAY);
+        continue;
+      }
+      const obstacle = claims?.obstacle(pod, attachment, (claim) =>
+        this.#pools.usersOf(claim, found),
+      );
+      if (obstacle !== undefined) {
+        errors.push({ message: obstacle, event: 'at once' });
+        this.#wait(pod, [`room ${found.id}`]);
         continue;
       }
       try {

@@ -21,6 +21,8 @@ import { PodConflicts } from './pod-conflicts.ts';
 import {
   allocatedBy,
   annotatedNetworks,
+  namedClaims,
+  namesSameClaims,
   SHARED_NAMESPACE,
   type WantedAttachment,
 } from '../model/rules/pod-plan.ts';
@@ -67,6 +69,8 @@ export class PodPools {
   readonly #options: PodPoolsOptions;
   /** Pods by the NADs that they carry. */
   readonly #podsByNad: Index<Pod>;
+  /** Pods by the IPAMClaims that they name. */
+  readonly #podsByClaim: Index<Pod> | undefined;
   readonly #pools = new Map<string, MadePool>();
   readonly #idsOfNetwork = new Map<string, Set<string>>();
   readonly #idsOfNode = new Map<string, Set<string>>();
@@ -84,6 +88,18 @@ export class PodPools {
     this.#podsByNad = options.informers.pods.index(
       (pod) => [...new Set([...annotatedNetworks(pod).keys()].map(nadOfKey))],
       (before, after) => annotationText(before) === annotationText(after),
+    );
+    this.#podsByClaim =
+      options.claims && options.informers.pods.index(namedClaims, namesSameClaims);
+  }
+
+  /** Pods that name an IPAMClaim and hold something of a pool. */
+  usersOf(claim: string, { id }: PoolRef): readonly Pod[] {
+    const pods = this.#podsByClaim?.get(claim) ?? [];
+    return pods.filter((pod) =>
+      [...(this.#holdings.get(objectKey(pod.metadata))?.pools.keys() ?? [])].some((place) =>
+        place.startsWith(`${id}\n`),
+      ),
     );
   }
 
@@ -182,7 +198,7 @@ export class PodPools {
         ips: requestedAddresses(attachment, claimed, description),
         ...(mac === undefined ? {} : { mac }),
       },
-      description,
+      claims?.describe(pod, attachment) ?? description,
       randomBytes,
       own,
     );
@@ -280,15 +296,6 @@ export class PodPools {
     this.#pools.set(id, { network, node, made, pool });
     addId(this.#idsOfNetwork, network, id);
     if (node !== undefined) addId(this.#idsOfNode, node, id);
-    this.#options.claims?.adopt(id, pool, (namespace) =>
-      this.#options.nads
-        .ofNetwork(network)
-        .some(
-          (nad) =>
-            nad.config.allowPersistentIPs &&
-            (nad.namespace === namespace || nad.namespace === SHARED_NAMESPACE),
-        ),
-    );
     const nads =
       network === DEFAULT_NETWORK
         ? [DEFAULT_NETWORK]
@@ -304,6 +311,16 @@ export class PodPools {
         pool.resumeAfter(entry);
       }
     }
+    // What a pod carries is on the wire; a claim only says so.
+    this.#options.claims?.adopt(id, pool, (namespace) =>
+      this.#options.nads
+        .ofNetwork(network)
+        .some(
+          (nad) =>
+            nad.config.allowPersistentIPs &&
+            (nad.namespace === namespace || nad.namespace === SHARED_NAMESPACE),
+        ),
+    );
     const position = this.#positions.get(id);
     if (position !== undefined) pool.resumeAt(position);
     this.#positions.delete(id);

@@ -182,12 +182,18 @@ describe.skipIf(whyNoLab !== undefined)(
         serverid: '169.254.1.1',
       });
       const { mac, addresses } = end('a');
-      expect(await askByDhcp6(lab.record, GUEST, mac)).toMatchObject({
+      const lease6 = {
         ip: addresses[1]?.split('/')[0],
         dns: DNS[1],
+        name: MACHINE,
         isManaged: true,
         router: 'fe80::858:aff:fe50:1',
         mtu: 1400,
+      };
+      expect(await askByDhcp6(lab.record, GUEST, mac)).toEqual(lease6);
+      expect(await askByDhcp6(lab.record, GUEST, mac, { saysName: false })).toEqual({
+        ...lease6,
+        name: null,
       });
     });
 

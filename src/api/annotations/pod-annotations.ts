@@ -29,7 +29,7 @@ const REQUESTED_PRIMARY_UDN = 'k8s.ovn.org/requested-primary-udn';
 /** What the pod asked for when it was created, where the cluster manager had to write it down: a JSON string, or `null` for nothing. */
 export const REQUESTED_AT_CREATION = 'k8s.ovn.org/requested-primary-udn-at-creation';
 /** Deprecated place of the claim of a primary network. */
-const PRIMARY_UDN_IPAM_CLAIM = 'k8s.ovn.org/primary-udn-ipamclaim';
+export const PRIMARY_UDN_IPAM_CLAIM = 'k8s.ovn.org/primary-udn-ipamclaim';
 
 const BY_MANAGER = 'delete the pod, so that its addresses are allocated again';
 const BY_USER = 'correct or remove the annotation';

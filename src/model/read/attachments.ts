@@ -12,7 +12,13 @@ import { DEFAULT_NAD_KEY } from '../../api/nad/nad-key.ts';
 import { pods } from '../../api/kinds.ts';
 import type { Pod } from '../../api/types.ts';
 import type { EndingPod, HostNetworkPod, NamedPort, PodFacts, PodInterface } from '../model.ts';
-import { machineOf, machineTexts, unnamedMachine } from '../rules/virtual-machines.ts';
+import {
+  earlyArrival,
+  machineOf,
+  machineTexts,
+  strayMachine,
+  unnamedMachine,
+} from '../rules/virtual-machines.ts';
 import {
   readNetworkRequests,
   SELECTED_PRIMARY,
@@ -117,6 +123,8 @@ const CHECKS: readonly ((pod: Pod) => string | undefined)[] = [
     'k8s.ovn.org/bfd-enabled': NO_GATEWAYS,
   }),
   unnamedMachine,
+  strayMachine,
+  earlyArrival,
   (pod) => complaint(openDefaultPorts(pod)),
 ];
 

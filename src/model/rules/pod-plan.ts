@@ -4,7 +4,7 @@
  */
 import { formatPrefix, overlaps, parsePrefix } from '../../allocators/addresses.ts';
 import { PRIMARY_NETWORK_LABEL } from '../../api/annotations/network-annotations.ts';
-import { explain } from '../../api/annotations/annotations.ts';
+import { annotationOf, explain } from '../../api/annotations/annotations.ts';
 import { DEFAULT_NAD_KEY, nadOfKey } from '../../api/nad/nad-key.ts';
 import { familyCidrs } from '../../api/nad/network-config.ts';
 import { DEFAULT_NETWORK } from '../../api/nad/network-name.ts';
@@ -20,6 +20,7 @@ import {
   isWithoutNetworks,
   POD_NETWORKS,
   podNetworks,
+  PRIMARY_UDN_IPAM_CLAIM,
   primaryUdnIpamClaim,
   REQUESTED_AT_CREATION,
   requestedPrimaryUdn,
@@ -146,6 +147,21 @@ const claimRequest = (ipamClaim: string | undefined): AttachmentRequest =>
 
 const primaryClaimOf = (pod: Pod): string | undefined =>
   defaultNetworkSelection(pod).value?.ipamClaim ?? primaryUdnIpamClaim(pod).value;
+
+/** Keys of the IPAMClaims that a pod names. */
+export function namedClaims(pod: Pod): readonly string[] {
+  const { namespace, selections, primaryClaim } = readNetworkRequests(pod);
+  const names = [...selections.map(({ ipamClaim }) => ipamClaim), primaryClaim];
+  return [...new Set(names.filter((name) => name !== undefined))].map(
+    (name) => `${namespace}/${name}`,
+  );
+}
+
+/** Where they are named. */
+const CLAIM_ANNOTATIONS = [NETWORKS, DEFAULT_NETWORK_SELECTION, PRIMARY_UDN_IPAM_CLAIM];
+
+export const namesSameClaims = (a: Pod, b: Pod): boolean =>
+  CLAIM_ANNOTATIONS.every((key) => annotationOf(a, key) === annotationOf(b, key));
 
 /** What a pod carries; undefined entries are none. A broken annotation carries nothing. */
 export const annotatedNetworks = (pod: Pod): ReadonlyMap<string, PodNetwork> =>

@@ -18,8 +18,13 @@ const isLauncher = ({ metadata: { labels = {} } }: Pod): boolean =>
 export function machineOf(pod: Pod): VirtualMachine | undefined {
   const name = annotationOf(pod, MACHINE);
   if (!isLauncher(pod) || name === undefined || !isDnsSubdomain(name)) return undefined;
-  return { name, hasArrived: (annotationOf(pod, ARRIVED) ?? '') !== '' };
+  return { name, hasArrived: saysArrived(pod) && !isPending(pod) };
 }
+
+const saysArrived = (pod: Pod): boolean => (annotationOf(pod, ARRIVED) ?? '') !== '';
+
+/** No machine runs in it, whatever it says. */
+const isPending = ({ status }: Pod): boolean => status?.phase === 'Pending';
 
 /** What is wrong with a pod of KubeVirt that does not say which machine it runs. */
 export function unnamedMachine(pod: Pod): string | undefined {
@@ -30,10 +35,25 @@ export function unnamedMachine(pod: Pod): string | undefined {
   return `it has label ${KUBEVIRT}=${LAUNCHER}, and annotation ${MACHINE} ${what}: it is taken for a pod without a virtual machine, whose addresses do not move and which DHCP does not answer; set the annotation to the name of its VirtualMachineInstance, as KubeVirt does`;
 }
 
+/** What is wrong with a pod that names a machine and is not one of KubeVirt's. */
+export function strayMachine(pod: Pod): string | undefined {
+  const named = [MACHINE, ARRIVED].find((key) => annotationOf(pod, key) !== undefined);
+  // Other values are of what else KubeVirt runs.
+  if (named === undefined || Object.hasOwn(pod.metadata.labels ?? {}, KUBEVIRT)) return undefined;
+  return `annotation ${named} counts only beside label ${KUBEVIRT}=${LAUNCHER}, which KubeVirt writes: it is taken for a pod without a virtual machine; remove the annotation`;
+}
+
+/** What is wrong with a pod that says that its machine has arrived before anything runs in it. */
+export const earlyArrival = (pod: Pod): string | undefined =>
+  machineOf(pod) !== undefined && saysArrived(pod) && isPending(pod)
+    ? `annotation ${ARRIVED} says that its virtual machine has arrived, and status.phase is Pending: nothing runs in it yet, and a pod that the machine leaves keeps its addresses; see why the pod does not start, or delete it to end the move`
+    : undefined;
+
 export const machineTexts = (pod: Pod): readonly unknown[] => [
   isLauncher(pod),
   annotationOf(pod, MACHINE),
   annotationOf(pod, ARRIVED),
+  isPending(pod),
 ];
 
 export type PodOfMachine = Pick<Attachment, 'namespace' | 'pod' | 'nadKey' | 'created' | 'machine'>;

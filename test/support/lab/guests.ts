@@ -117,7 +117,10 @@ ip route replace default via "$router"
   return Object.fromEntries(told) as Lease;
 }
 
-/** Asks by DHCPv6 for an address, and prints what is told: the address, DNS servers and the name; beside it what the router announces. */
+/**
+ * Asks by DHCPv6 for an address, and prints what is told: the address, DNS servers and the name, which only who says one of its own is told (RFC 4704, §6);
+ * beside it what the router announces.
+ */
 const DHCPV6_CLIENT = `
 import json, socket, struct, sys
 device, mac = sys.argv[1], bytes.fromhex(sys.argv[2].replace(':', ''))
@@ -125,6 +128,7 @@ index = socket.if_nametoindex(device)
 duid = struct.pack('!HH', 3, 1) + mac
 option = lambda code, data: struct.pack('!HH', code, len(data)) + data
 solicit = b'\\x01abc' + option(1, duid) + option(3, struct.pack('!III', 7, 0, 0)) + option(6, struct.pack('!HH', 23, 39)) + option(8, b'\\0\\0')
+solicit += option(39, b'\\1\\7unnamed') if sys.argv[3:] == ['named'] else b''
 def options(data):
     found = {}
     while len(data) >= 4:
@@ -154,14 +158,17 @@ with socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as client:
     client.sendto(solicit, ('ff02::1:2', 547, 0, index))
     answer = options(client.recv(2000)[4:])
 address = options(answer[3][12:])[5]
-told.update(ip=socket.inet_ntop(socket.AF_INET6, address[:16]), dns=socket.inet_ntop(socket.AF_INET6, answer[23][:16]), name=answer[39][1:].decode('latin1') if 39 in answer else None)
+labels, rest = [], answer[39][1:] if 39 in answer else b''
+while rest and rest[0]:
+    labels, rest = labels + [rest[1:1 + rest[0]].decode()], rest[1 + rest[0]:]
+told.update(ip=socket.inet_ntop(socket.AF_INET6, address[:16]), dns=socket.inet_ntop(socket.AF_INET6, answer[23][:16]), name='.'.join(labels) or None)
 print(json.dumps(told))
 `;
 
 export interface Lease6 {
   readonly ip: string;
   readonly dns: string;
-  /** As DNS writes it, with lengths. */
+  /** Null for a guest that says no name. */
   readonly name: string | null;
   /** Whether addresses are to be asked for, and from which address that is said. */
   readonly isManaged: boolean;
@@ -169,7 +176,19 @@ export interface Lease6 {
   readonly mtu: number | null;
 }
 
-export async function askByDhcp6(lab: LabRecord, guest: string, mac: string): Promise<Lease6> {
-  const argv = ['ip', 'netns', 'exec', guest, 'python3', '-c', DHCPV6_CLIENT, GUEST_DEVICE, mac];
-  return JSON.parse(await outputInside(lab, argv)) as Lease6;
+export async function askByDhcp6(
+  lab: LabRecord,
+  guest: string,
+  mac: string,
+  { saysName = true } = {},
+): Promise<Lease6> {
+  const program = [
+    'python3',
+    '-c',
+    DHCPV6_CLIENT,
+    GUEST_DEVICE,
+    mac,
+    ...(saysName ? ['named'] : []),
+  ];
+  return JSON.parse(await outputInside(lab, ['ip', 'netns', 'exec', guest, ...program])) as Lease6;
 }

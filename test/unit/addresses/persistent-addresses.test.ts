@@ -1,59 +1,23 @@
 import { describe, expect, test } from 'vitest';
 import { ipamClaims, pods } from '../../../src/api/kinds.ts';
-import type { IPAMClaim, UserDefinedNetwork } from '../../../src/api/types.ts';
 import type { Store } from '../../../src/store/store.ts';
-import {
-  apply,
-  describeConditions,
-  layer2,
-  namespace,
-  node,
-  pod,
-  remove,
-} from '../../support/cluster/cluster.ts';
+import { apply, namespace, node, pod, remove } from '../../support/cluster/cluster.ts';
 import { startProcess } from '../../support/cluster/cluster-process.ts';
 import { MemoryStore } from '../../support/cluster/memory-store.ts';
+import {
+  addressOf,
+  claim,
+  claimLine,
+  machinePod,
+  persistent,
+  vm,
+} from '../../support/cluster/persistent-claims.ts';
 
-const persistent = (
-  key: string,
-  subnets: string,
-  role: 'Primary' | 'Secondary' = 'Secondary',
-): UserDefinedNetwork => {
-  const udn = layer2(key, subnets, role);
-  const { layer2: config } = udn.spec;
-  if (config === undefined) throw new Error('a Layer2 network expected');
-  const ipam = { lifecycle: 'Persistent' } as const;
-  return { ...udn, spec: { ...udn.spec, layer2: { ...config, ipam } } };
-};
-const claim = (key: string, network: string): IPAMClaim => {
-  const [namespaceName = '', name = ''] = key.split('/');
-  return {
-    apiVersion: 'k8s.cni.cncf.io/v1alpha1',
-    kind: 'IPAMClaim',
-    metadata: { namespace: namespaceName, name },
-    spec: { network, interface: 'net1' },
-  };
-};
-const vm = (key: string, claimName: string, more: object = {}): ReturnType<typeof pod> =>
-  pod(key, 'node1', {
-    'k8s.v1.cni.cncf.io/networks': JSON.stringify([
-      { name: 'net', 'ipam-claim-reference': claimName, ...more },
-    ]),
-  });
-const addressOf = async (store: Store, key: string): Promise<unknown> => {
-  const text = (await store.get(pods, key))?.metadata.annotations?.['k8s.ovn.org/pod-networks'];
-  const networks = JSON.parse(text ?? '{}') as Record<string, { ip_addresses: string[] }>;
-  return networks['a/net']?.ip_addresses.join(' ');
-};
 /** Addresses, MAC and tunnel id. */
 const entryOf = async (store: Store, key: string): Promise<unknown> => {
   const text = (await store.get(pods, key))?.metadata.annotations?.['k8s.ovn.org/pod-networks'];
   const entry = (JSON.parse(text ?? '{}') as Record<string, Record<string, unknown>>)['a/net'];
   return [entry?.['ip_addresses'], entry?.['mac_address'], entry?.['tunnel_id']];
-};
-const claimLine = async (store: Store, key: string): Promise<string> => {
-  const status = (await store.get(ipamClaims, key))?.status;
-  return `${(status?.ips ?? []).join(' ')} ${describeConditions(status?.conditions ?? []).join()}`;
 };
 
 describe('a claim', () => {
@@ -139,7 +103,7 @@ describe('a claim', () => {
     ],
   ])('of a primary network (%s): its pods keep their ports over a restart', async (key, value) => {
     const store = new MemoryStore();
-    const machine = (name: string): ReturnType<typeof pod> => pod(name, 'node1', { [key]: value });
+    const machine = (name: string): ReturnType<typeof pod> => machinePod(name, { [key]: value });
     {
       await using running = startProcess(store, ['node1']);
       await apply(
@@ -242,17 +206,6 @@ describe('a claim', () => {
     await apply(store, pod('a/one', 'node1', { 'k8s.v1.cni.cncf.io/networks': 'net' }));
     await running.settled();
     expect(await addressOf(store, 'a/one')).toBe('10.5.0.1/29');
-  });
-
-  test('of another network does not count', async () => {
-    const store = new MemoryStore();
-    await using running = startProcess(store, ['node1']);
-    await apply(store, node('node1'), namespace('a', {}), persistent('a/net', '10.5.0.0/24'));
-    await running.settled();
-    await apply(store, claim('a/vm', 'b_net'), vm('a/one', 'vm'));
-    await running.settled();
-    expect(await addressOf(store, 'a/one')).toBe('10.5.0.1/24');
-    expect(await claimLine(store, 'a/vm')).toBe(' ');
   });
 
   test('holds addresses that a pod may ask for, and no others', async () => {

@@ -1,10 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import type { Pod } from '../../../../src/api/types.ts';
 import {
+  earlyArrival,
   isAnsweredHere,
   isOpenWhileMoving,
   isSameMachine,
   machineOf,
+  strayMachine,
   unnamedMachine,
   type PodOfMachine,
 } from '../../../../src/model/rules/virtual-machines.ts';
@@ -44,6 +46,34 @@ describe('a pod of a virtual machine (reference/topology.md §14)', () => {
     expect(machineOf(launcher)).toBeUndefined();
     expect(unnamedMachine(launcher)).toContain(`annotation ${MACHINE} ${message}`);
     expect(unnamedMachine(pod({}, name === undefined ? {} : { [MACHINE]: name }))).toBeUndefined();
+  });
+
+  test.each([MACHINE, ARRIVED])('is none by annotation %s alone, and told so', (key) => {
+    const stray = pod({ app: 'web' }, { [key]: 'vm' });
+    expect(machineOf(stray)).toBeUndefined();
+    expect(strayMachine(stray)).toContain(
+      `annotation ${key} counts only beside label kubevirt.io=virt-launcher`,
+    );
+    for (const fine of [
+      pod({ app: 'web' }),
+      pod(LAUNCHER, { [MACHINE]: 'vm', [ARRIVED]: 'now' }),
+      pod({ 'kubevirt.io': 'hotplug-disk' }, { [MACHINE]: 'vm' }),
+    ])
+      expect(strayMachine(fine)).toBeUndefined();
+  });
+
+  test('says in vain that the machine has arrived while nothing runs in it, and is told so', () => {
+    const launcher = pod(LAUNCHER, { [MACHINE]: 'vm', [ARRIVED]: 'now' });
+    const inPhase = (phase: 'Pending' | 'Running'): Pod => ({ ...launcher, status: { phase } });
+    expect(machineOf(inPhase('Pending'))).toEqual({ name: 'vm', hasArrived: false });
+    expect(earlyArrival(inPhase('Pending'))).toMatch(
+      /^annotation kubevirt\.io\/migration-target-ready-timestamp .* status\.phase is Pending.* delete it/,
+    );
+    expect(machineOf(inPhase('Running'))).toEqual({ name: 'vm', hasArrived: true });
+    for (const fine of [inPhase('Running'), launcher]) expect(earlyArrival(fine)).toBeUndefined();
+    expect(
+      earlyArrival({ ...pod(LAUNCHER, { [MACHINE]: 'vm' }), status: { phase: 'Pending' } }),
+    ).toBeUndefined();
   });
 });
 

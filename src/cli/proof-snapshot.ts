@@ -5,6 +5,7 @@ import {
   clusterNetworkConnects,
   clusterNetworkPolicies,
   clusterUserDefinedNetworks,
+  egressFirewalls,
   egressIPs,
   endpointSlices,
   isOptionalKind,
@@ -99,6 +100,7 @@ async function readObjects(
     egressIps,
     networkOnes,
     multiNetworkOnes,
+    firewalls,
     ...admins
   ] = await Promise.all([
     all(networkAttachmentDefinitions),
@@ -113,6 +115,7 @@ async function readObjects(
     all(egressIPs),
     all(networkPolicies),
     all(multiNetworkPolicies),
+    all(egressFirewalls),
     all(adminNetworkPolicies),
     all(baselineAdminNetworkPolicies),
     all(clusterNetworkPolicies),
@@ -131,7 +134,11 @@ async function readObjects(
   };
   return {
     objects,
-    policies: { namespaced: [...networkOnes, ...multiNetworkOnes], admins: admins.flat() },
+    policies: {
+      namespaced: [...networkOnes, ...multiNetworkOnes],
+      admins: admins.flat(),
+      firewalls,
+    },
   };
 }
 

@@ -15,6 +15,7 @@ export type Check =
   | 'host routing'
   | 'nftables'
   | 'policies'
+  | 'firewalls'
   | 'witnesses';
 
 export interface Violation {
@@ -131,8 +132,8 @@ export class Findings {
   }
 
   get isEmpty(): boolean {
-    const { violations, edges, passages } = this;
-    return violations.length + edges.length + passages.size === 0;
+    const { violations, edges, passages, undecided } = this;
+    return violations.length + edges.length + passages.size + undecided.length === 0;
   }
 }
 

@@ -5,6 +5,7 @@ import type {
   BaselineAdminNetworkPolicy,
   ClusterNetworkConnect,
   ClusterNetworkPolicy,
+  EgressFirewall,
   EgressIP,
   EndpointSlice,
   MultiNetworkPolicy,
@@ -39,10 +40,13 @@ export type EitherAdminPolicy =
   | BaselineAdminNetworkPolicy
   | ClusterNetworkPolicy;
 
+export type NamespacedPolicy = NetworkPolicy | MultiNetworkPolicy;
+
 /** Objects that say what pods get and send. */
 export interface Policies {
-  readonly namespaced: readonly (NetworkPolicy | MultiNetworkPolicy)[];
+  readonly namespaced: readonly NamespacedPolicy[];
   readonly admins: readonly EitherAdminPolicy[];
+  readonly firewalls: readonly EgressFirewall[];
 }
 
 export interface HostLink {
@@ -109,6 +113,10 @@ export interface Settings extends ClusterAddressing {
   readonly secondaryGateways: boolean;
   /** ICMP passes whatever policies of namespaces say. */
   readonly policies: { readonly passesIcmp: boolean };
+  /** EgressFirewalls allow and deny nothing where they are off. */
+  readonly features: { readonly egressFirewall: boolean };
+  /** The cluster's DNS: a service, or addresses. */
+  readonly dnsServers: string | readonly string[];
 }
 
 /** What a server says of a database when it is read. */

@@ -13,7 +13,7 @@ import { checkIntegrationBridge } from './checks/integration-bridge.ts';
 import { checkLoadBalancer, hangingAt, noLoadBalancers } from './checks/load-balancers.ts';
 import { checkNftables } from './checks/nftables.ts';
 import { checkLockedLegs } from './checks/locked-legs.ts';
-import { checkPolicies } from './checks/policies.ts';
+import { checkPoliced } from './checks/policed.ts';
 import { checkDhcp, checkKeys } from './checks/ports.ts';
 import { checkAddresses, checkQos, checkRouter } from './checks/routers.ts';
 import { checkSouthbound } from './checks/southbound.ts';
@@ -23,12 +23,14 @@ import { intentOf, type Intent } from './intent/intent.ts';
 import { servicesOf, type VerifiedServices } from './intent/services.ts';
 import { nftTables } from './nft-table.ts';
 import { ReadRows } from './northbound-rows.ts';
+import { rulesOf } from './policies/rules.ts';
+import { policedObjects } from './policies/selected-pods.ts';
 import { rowsOf } from './rows.ts';
 import type { Snapshot } from './snapshot.ts';
 
 /** What no check looks at, for anybody who reads a verdict. */
 const NOT_PROVED: readonly string[] = [
-  'EgressFirewalls, and what of policies DNS alone knows: what they let pass is not compared with them',
+  'names that policies and EgressFirewalls allow or deny: who DNS says has them is not known here; of an EgressFirewall that its rows let pass or stop what they know a name by is proved',
   'other nodes: each node is proved by itself, with the objects that all share',
   'logical flows that ovn-northd makes of rows, beside changes of the datapath and what leaves by ports',
   'what is outside of the node: switches and routers of a physical network, and who sends with the address of a node',
@@ -69,8 +71,18 @@ export function prove(snapshot: Snapshot): Proof {
   const crossings = checkCut(intent, datapaths, findings);
   checkNorthbound(snapshot, intent, datapaths, services, findings);
   if (snapshot.policies !== undefined) {
-    checkPolicies(snapshot, intent, datapaths, findings);
-    checkLockedLegs(new ReadRows(snapshot.northbound), datapaths, intent, findings);
+    const rows = new ReadRows(snapshot.northbound);
+    const at = {
+      rows,
+      datapaths,
+      intent,
+      services,
+      objects: policedObjects(intent, snapshot.objects),
+      rules: rulesOf(snapshot.policies),
+      settings: snapshot.settings,
+    };
+    for (const network of intent.networks) Array.from(checkPoliced(network, at, findings));
+    checkLockedLegs(rows, datapaths, intent, findings);
   }
   const { southbound, openVswitch, host } = snapshot;
   const bindings =
@@ -188,6 +200,7 @@ function countsOf(
     networks,
     pods: objects.pods.length,
     policies: (policies?.namespaced.length ?? 0) + (policies?.admins.length ?? 0),
+    firewalls: policies?.firewalls.length ?? 0,
     northbound: total(northbound),
     southbound: total(southbound),
     openVswitch: total(openVswitch),

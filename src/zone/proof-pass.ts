@@ -3,6 +3,7 @@ import { errorText } from '../api/error-text.ts';
 import type { ZoneProblem } from '../api/zone-status.ts';
 import { isStopping, type PassEnd } from '../process/loop.ts';
 import type { Logger } from '../process/logger.ts';
+import type { Check } from '../verify/findings.ts';
 import type { Verdict } from '../verify/verify.ts';
 import type { ZoneMetrics } from './zone-metrics.ts';
 
@@ -125,7 +126,7 @@ export class ProofPass {
     return [
       ...named.map(({ check, where, what, object }) =>
         this.#problem(
-          `${check === 'policies' ? NOT_IN_FORCE : NOT_APART} (${check}): ${where} ${what}; it concerns ${object}: heddle verify on the node shows all of it`,
+          `${WITHIN.has(check) ? NOT_IN_FORCE : NOT_APART} (${check}): ${where} ${what}; it concerns ${object}: heddle verify on the node shows all of it`,
         ),
       ),
       ...(rest > 0
@@ -143,12 +144,15 @@ export class ProofPass {
 }
 
 const NOT_APART = 'networks are not apart';
-const NOT_IN_FORCE = 'policies are not in force as they are';
+const NOT_IN_FORCE = 'policies and EgressFirewalls are not in force as they are';
 
-/** What keeps networks from being apart; policies are within them. */
+/** Checks of what pods may within their network and outside, whatever keeps networks apart. */
+const WITHIN: ReadonlySet<Check> = new Set<Check>(['policies', 'firewalls']);
+
+/** What keeps networks from being apart. */
 function countedByNetwork(violations: ProvedZone['violations']): ReadonlyMap<string, number> {
   const counts = new Map<string, number>();
-  for (const { networks } of violations.filter(({ check }) => check !== 'policies'))
+  for (const { networks } of violations.filter(({ check }) => !WITHIN.has(check)))
     for (const name of networks) counts.set(name, (counts.get(name) ?? 0) + 1);
   return counts;
 }

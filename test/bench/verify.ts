@@ -181,7 +181,7 @@ async function costsOf(networks: number): Promise<Costs> {
     settings: { ...BENCH_SETTINGS, routingTables: 10_000 },
     objects,
     // None: what is looked at is whether rows drop what nothing denies.
-    policies: { namespaced: [], admins: [] },
+    policies: { namespaced: [], admins: [], firewalls: [] },
     northbound,
     host: {},
     unread: ['Southbound, Open vSwitch and the host'],

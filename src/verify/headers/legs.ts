@@ -185,7 +185,7 @@ function routerSide({ ports }: Datapath, northbound: NorthboundRows): PortSide |
   return { name: text(port, 'name'), isIn: (group) => groups.has(group) };
 }
 
-/** True where what no ACL is about is dropped. Who keeps a proof does not follow that option, and takes it for unset. */
+/** True where what no ACL is about is dropped. */
 const isClosed = (northbound: NorthboundRows): boolean =>
   northbound.all('NB_Global').some((row) => member(row, 'options', 'default_acl_drop') === 'true');
 
@@ -231,7 +231,7 @@ export function legsOf(
 }
 
 /** Pods of a class where they send, or get, what begins a connection. */
-interface PodPlace {
+export interface PodPlace {
   readonly pods: PodClass;
   readonly at: AtPort;
   /** What of these headers gets past the ACLs of the pods' own ports. */
@@ -254,6 +254,28 @@ export function podPlaces(
       pods,
       at,
       passing: (headers) => passing(arriving(tracked(headers, 'new', at, isTracking)), at),
+    };
+  });
+}
+
+/**
+ * The same pods where what they send leaves the switch for its router: there packets meet the ACLs `to-lport`, among them those that ask by which port a packet
+ * came in. OVN tracks nothing anew there.
+ */
+export function leavingPlaces(
+  { datapath, acls, groups, classes }: PodSwitch,
+  northbound: NorthboundRows,
+): readonly PodPlace[] {
+  const isTracking = tracks(acls, balancersOf(datapath.row, northbound));
+  const shared = sharedOf({ acls, groups }, northbound);
+  const router = routerSide(datapath, northbound);
+  return classes.map((pods) => {
+    const comes = place(shared, 'from-lport', pods.side, 'none');
+    const at = place(shared, 'to-lport', pods.side, router);
+    return {
+      pods,
+      at,
+      passing: (headers) => passing(arriving(tracked(headers, 'new', comes, isTracking)), at),
     };
   });
 }

@@ -1,6 +1,5 @@
 /** Policies as their objects say them: whom they are about, whom their rules mean, and on which ports. A reading of the proof's own. */
 import { policyFor } from '../../api/annotations/policy-for.ts';
-import { errorText } from '../../api/error-text.ts';
 import { explain } from '../../api/annotations/annotations.ts';
 import { objectKey } from '../../api/objects.ts';
 import type { PlainObject } from '../../api/plain-object.ts';
@@ -26,7 +25,7 @@ import {
 import { checkNetworkPolicy } from '../../api/validation/network-policies.ts';
 import { addressesNamed } from '../headers/matched.ts';
 import { allOf, between, without, type Ranges } from '../headers/ranges.ts';
-import type { EitherAdminPolicy, Policies } from '../snapshot.ts';
+import type { EitherAdminPolicy } from '../snapshot.ts';
 
 export type PolicyDirection = 'Ingress' | 'Egress';
 export const DIRECTIONS = ['Ingress', 'Egress'] as const;
@@ -81,18 +80,8 @@ export interface AdminPolicy {
   readonly rules: readonly AdminRule[];
 }
 
-/** A policy that can't be read; without a namespace it may be about all pods. */
-export interface UnreadPolicy {
-  readonly object: string;
-  readonly namespace: string | undefined;
-  readonly why: string;
-}
-
-export interface ReadPolicies {
-  readonly namespaced: readonly NamespacePolicy[];
-  readonly admins: readonly AdminPolicy[];
-  readonly unread: readonly UnreadPolicy[];
-}
+/** What an object says can't be told; the message says why. */
+export class UnreadableError extends Error {}
 
 const PROTOCOLS: Readonly<Record<string, number>> = { TCP: 6, UDP: 17, SCTP: 132 };
 const ALL_PORTS = between(0, 65_535);
@@ -104,38 +93,6 @@ const MOST_ADMIN_PRIORITY = 99;
 /** The baseline stands behind all ClusterNetworkPolicies. */
 const LAST_PRIORITY = 2000;
 
-export function readPolicies({ namespaced, admins }: Policies): ReadPolicies {
-  const found: NamespacePolicy[] = [];
-  const foundAdmins: AdminPolicy[] = [];
-  const unread: UnreadPolicy[] = [];
-  for (const policy of namespaced) {
-    const { namespace = '' } = policy.metadata;
-    const object = `${policy.kind} ${objectKey(policy.metadata)}`;
-    const why = take(() => readNamespaced(policy, object), found);
-    if (why !== undefined) unread.push({ object, namespace, why });
-  }
-  for (const policy of admins) {
-    const object = `${policy.kind} ${policy.metadata.name}`;
-    const why = take(() => readAdmin(policy, object), foundAdmins);
-    if (why !== undefined) unread.push({ object, namespace: undefined, why });
-  }
-  return { namespaced: found, admins: foundAdmins, unread };
-}
-
-class UnreadableError extends Error {}
-
-/** Why it can't be read; undefined if it was. */
-function take<T>(read: () => T | undefined, to: T[]): string | undefined {
-  try {
-    const value = read();
-    if (value !== undefined) to.push(value);
-    return undefined;
-  } catch (error) {
-    if (error instanceof UnreadableError) return errorText(error);
-    throw error;
-  }
-}
-
 /** A field that is not known may narrow what stands beside it. */
 function refuse(errors: readonly FieldError[], warnings: readonly FieldWarning[]): void {
   const [first] = errors;
@@ -145,10 +102,9 @@ function refuse(errors: readonly FieldError[], warnings: readonly FieldWarning[]
     throw new UnreadableError(`field ${unknown.path.join('.')} is not known`);
 }
 
-/** Undefined for a MultiNetworkPolicy that names no network. */
-function readNamespaced(
+/** Undefined for a MultiNetworkPolicy that names no network. Throws UnreadableError. */
+export function readNamespaced(
   policy: NetworkPolicy | MultiNetworkPolicy,
-  object: string,
 ): NamespacePolicy | undefined {
   const { namespace = '' } = policy.metadata;
   const nads = policy.kind === 'MultiNetworkPolicy' ? policyFor(policy) : undefined;
@@ -167,7 +123,7 @@ function readNamespaced(
     ),
   };
   return {
-    object,
+    object: `${policy.kind} ${objectKey(policy.metadata)}`,
     namespace,
     nads: nads?.value,
     pods: spec.podSelector ?? {},
@@ -212,6 +168,12 @@ const readRule = (
   ports: ports.map(readPort),
 });
 
+/** A number of a protocol; undefined of one that has none. */
+export function portOf(name: string, number: number): PolicyPort | undefined {
+  const protocol = Object.hasOwn(PROTOCOLS, name) ? PROTOCOLS[name] : undefined;
+  return protocol === undefined ? undefined : { protocol, numbers: between(number, number) };
+}
+
 function readPort({ protocol = 'TCP', port, endPort }: NetworkPolicyPort): PolicyPort {
   const number = PROTOCOLS[protocol] ?? 0;
   if (typeof port === 'string') return { protocol: number, name: port };
@@ -219,7 +181,8 @@ function readPort({ protocol = 'TCP', port, endPort }: NetworkPolicyPort): Polic
   return { protocol: number, numbers };
 }
 
-function readAdmin(policy: EitherAdminPolicy, object: string): AdminPolicy {
+/** Throws UnreadableError. */
+export function readAdmin(policy: EitherAdminPolicy): AdminPolicy {
   const { spec, errors, warnings } = checkAdminPolicy(
     policy.kind,
     policy as unknown as PlainObject,
@@ -228,7 +191,7 @@ function readAdmin(policy: EitherAdminPolicy, object: string): AdminPolicy {
   const { subject, ingress = [], egress = [] } = spec;
   const { tier, first } = placeOf(policy, spec);
   return {
-    object,
+    object: `${policy.kind} ${policy.metadata.name}`,
     tier,
     subject: selectionOf(subject),
     rules: [

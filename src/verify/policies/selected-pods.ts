@@ -18,46 +18,69 @@ export interface PolicedPort {
   readonly pod: Pod;
 }
 
+/** Objects as policies and firewalls ask for them. */
+export interface PolicedObjects {
+  namespace(name: string): Namespace | undefined;
+  nodes(): readonly Node[];
+  /** Interfaces on a network of pods that run, or will. */
+  portsOn(network: string): readonly PolicedPort[];
+}
+
 const isDone = ({ status }: Pod): boolean =>
   status?.phase === 'Succeeded' || status?.phase === 'Failed';
+
+/** As they were read. */
+export function policedObjects(
+  intent: Pick<Intent, 'ports'>,
+  { namespaces, nodes, pods }: Pick<Objects, 'namespaces' | 'nodes' | 'pods'>,
+): PolicedObjects {
+  const spaces = new Map(namespaces.map((one) => [one.metadata.name, one]));
+  const running = new Map(
+    pods.filter((pod) => !isDone(pod)).map((pod) => [objectKey(pod.metadata), pod]),
+  );
+  const byNetwork = new Map<string, PolicedPort[]>();
+  for (const port of intent.ports.values()) {
+    const pod = running.get(port.pod);
+    if (pod === undefined) continue;
+    const known = byNetwork.get(port.network);
+    if (known === undefined) byNetwork.set(port.network, [{ port, pod }]);
+    else known.push({ port, pod });
+  }
+  return {
+    namespace: (name) => spaces.get(name),
+    nodes: () => nodes,
+    portsOn: (network) => byNetwork.get(network) ?? [],
+  };
+}
 
 /** Ports by namespace. */
 type Placed = ReadonlyMap<string, readonly PolicedPort[]>;
 
 const PROTOCOLS: Readonly<Record<string, number>> = { TCP: 6, UDP: 17, SCTP: 132 };
 
+/** Pods as policies on one network know them. */
 export class SelectedPods {
+  readonly #network: string;
   readonly #intent: Intent;
-  readonly #namespaces: ReadonlyMap<string, Namespace>;
-  readonly #nodes: readonly Node[];
+  readonly #objects: PolicedObjects;
+  /** Of the network, and of those whose pods are reached from there. */
+  readonly #near: Placed;
   readonly #pods: ReadonlyMap<string, Pod>;
-  readonly #byNetwork = new Map<string, Map<string, PolicedPort[]>>();
-  readonly #near = new Map<string, Placed>();
   readonly #selected = new Map<string, readonly PolicedPort[]>();
-  readonly #owners = new Map<string, ReadonlyMap<string, string>>();
+  #owners: ReadonlyMap<string, string> | undefined;
 
-  constructor(intent: Intent, { namespaces, nodes, pods }: Objects) {
+  constructor(network: string, intent: Intent, objects: PolicedObjects) {
+    this.#network = network;
     this.#intent = intent;
-    this.#namespaces = new Map(namespaces.map((one) => [one.metadata.name, one]));
-    this.#nodes = nodes;
-    this.#pods = new Map(
-      pods.filter((pod) => !isDone(pod)).map((pod) => [objectKey(pod.metadata), pod]),
-    );
-    for (const port of intent.ports.values()) {
-      const pod = this.#pods.get(port.pod);
-      if (pod === undefined) continue;
-      const known = this.#byNetwork.get(port.network) ?? new Map<string, PolicedPort[]>();
-      this.#byNetwork.set(port.network, known);
-      const own = known.get(port.namespace);
-      if (own === undefined) known.set(port.namespace, [{ port, pod }]);
-      else own.push({ port, pod });
-    }
+    this.#objects = objects;
+    this.#near = this.#nearby();
+    this.#pods = new Map(objects.portsOn(network).map(({ port, pod }) => [port.pod, pod]));
   }
 
   /** Of a pod that is being deleted, or whose namespace is, policies may be gone before it. */
   isStaying({ namespace, pod: key }: VerifiedPort): boolean {
     const pod = this.#pods.get(key);
-    const space = this.#namespaces.get(namespace);
+    const space = this.#objects.namespace(namespace);
     return (
       pod !== undefined &&
       space !== undefined &&
@@ -77,24 +100,30 @@ export class SelectedPods {
 
   #isOf(namespaces: Selection['namespaces'], namespace: string): boolean {
     if (typeof namespaces === 'string') return namespaces === namespace;
-    const labels = this.#namespaces.get(namespace)?.metadata.labels;
+    const labels = this.#objects.namespace(namespace)?.metadata.labels;
     return matchesSelector(namespaces, { ...labels, [NAME_LABEL]: namespace });
   }
 
   /** Numbers that a pod calls by a name. */
-  numbersOf({ pod: key }: VerifiedPort, protocol: number, name: string): readonly number[] {
-    const all = (this.#pods.get(key)?.spec.containers ?? []).flatMap(({ ports = [] }) => ports);
+  numbersOf({ pod }: PolicedPort, protocol: number, name: string): readonly number[] {
+    const all = (pod.spec.containers ?? []).flatMap(({ ports = [] }) => ports);
     return all
       .filter((one) => one.name === name && PROTOCOLS[one.protocol] === protocol)
       .map(({ containerPort }) => containerPort);
   }
 
-  /** Ports of pods that a selection means where it stands in a policy on a network. */
-  on(network: string, { namespaces, pods }: Selection): readonly PolicedPort[] {
-    const key = JSON.stringify([network, namespaces, pods]);
+  /** The same of a pod of the network. */
+  ownNumbersOf(port: VerifiedPort, protocol: number, name: string): readonly number[] {
+    const pod = this.#pods.get(port.pod);
+    return pod === undefined ? [] : this.numbersOf({ port, pod }, protocol, name);
+  }
+
+  /** Ports of pods that a selection means where it stands in a policy on the network. */
+  on({ namespaces, pods }: Selection): readonly PolicedPort[] {
+    const key = JSON.stringify([namespaces, pods]);
     const known = this.#selected.get(key);
     if (known !== undefined) return known;
-    const found = [...this.#nearby(network)]
+    const found = [...this.#near]
       .filter(([namespace]) => this.#isOf(namespaces, namespace))
       .flatMap(([, ports]) =>
         ports.filter(({ pod }) => matchesSelector(pods, pod.metadata.labels)),
@@ -104,77 +133,81 @@ export class SelectedPods {
   }
 
   /** Those of all pods there. */
-  all(network: string): readonly PolicedPort[] {
-    return [...this.#nearby(network).values()].flat();
+  all(): readonly PolicedPort[] {
+    return [...this.#near.values()].flat();
   }
 
   /** The pod that has an address there, `<namespace>/<name>`. */
-  ownerOf(network: string, address: string): string | undefined {
-    let owners = this.#owners.get(network);
-    if (owners === undefined) {
-      owners = new Map(
-        this.all(network).flatMap(({ port }) =>
-          port.addresses.map((one): [string, string] => [one, port.pod]),
-        ),
-      );
-      this.#owners.set(network, owners);
-    }
-    return owners.get(address);
+  ownerOf(address: string): string | undefined {
+    this.#owners ??= new Map(
+      this.all().flatMap(({ port }) =>
+        port.addresses.map((one): [string, string] => [one, port.pod]),
+      ),
+    );
+    return this.#owners.get(address);
   }
 
   /** Of pods of the network, and of primary interfaces on networks whose pods they reach. */
-  #nearby(network: string): Placed {
-    const known = this.#near.get(network);
-    if (known !== undefined) return known;
+  #nearby(): Placed {
     const found = new Map<string, PolicedPort[]>();
-    for (const name of [network, ...this.#reached(network)])
-      for (const [namespace, ports] of this.#byNetwork.get(name) ?? []) {
-        const own = found.get(namespace) ?? [];
-        found.set(namespace, own);
-        own.push(...ports.filter(({ port }) => name === network || port.role === 'primary'));
+    for (const name of [this.#network, ...this.#reached()])
+      for (const one of this.#objects.portsOn(name)) {
+        if (name !== this.#network && one.port.role !== 'primary') continue;
+        const own = found.get(one.port.namespace);
+        if (own === undefined) found.set(one.port.namespace, [one]);
+        else own.push(one);
       }
-    this.#near.set(network, found);
     return found;
   }
 
   /** Networks that a connection of pods joins with it, and those of a namespace that asks for a primary one; of the latter not those that overlap. */
-  #reached(network: string): ReadonlySet<string> {
+  #reached(): ReadonlySet<string> {
     const { byName } = this.#intent;
-    const own = byName.get(network)?.subnets ?? [];
+    const own = byName.get(this.#network)?.subnets ?? [];
     const found = new Set<string>();
-    for (const { object, networks, opensPods } of this.#intent.joinsOf(network)) {
+    for (const { object, networks, opensPods } of this.#intent.joinsOf(this.#network)) {
       if (!opensPods) continue;
       const [kind, name = ''] = object.split(' ');
       const isNamespace = kind === 'Namespace';
-      const labels = this.#namespaces.get(name)?.metadata.labels ?? {};
+      const labels = this.#objects.namespace(name)?.metadata.labels ?? {};
       if (isNamespace && !Object.hasOwn(labels, PRIMARY_NETWORK_LABEL)) continue;
       for (const other of networks) {
         const theirs = byName.get(other)?.subnets ?? [];
         const isApart = !own.some((one) => theirs.some((prefix) => overlaps(one, prefix)));
-        if (other !== network && (!isNamespace || isApart)) found.add(other);
+        if (other !== this.#network && (!isNamespace || isApart)) found.add(other);
       }
     }
     return found;
   }
 
   /** Addresses of the nodes that a selector means: of the host, and of its port on the network. */
-  addressesOfNodes(network: string, selector: LabelSelector): Ranges {
+  addressesOfNodes(selector: LabelSelector): Ranges {
     return addressesNamed(
-      this.#nodes
-        .filter(({ metadata }) => matchesSelector(selector, metadata.labels))
-        .flatMap((node) => [
-          ...(hostCidrs(node).value ?? []).map(withoutPrefix),
-          ...hostAddresses(node, network),
-        ]),
+      this.#nodes(selector).flatMap((node) => [
+        ...(hostCidrs(node).value ?? []).map(withoutPrefix),
+        ...hostAddresses(node, this.#network),
+      ]),
     );
   }
 
-  /** Of the host's ports of this node on a network, by which probes come whatever policies say (reference/topology.md §7.2). */
-  hostAddresses(network: string): readonly string[] {
-    const here = this.#nodes.find(({ metadata }) => metadata.name === this.#intent.node);
-    const { topology, subnets = [] } = this.#intent.byName.get(network) ?? {};
-    if (topology === 'layer3') return here === undefined ? [] : hostAddresses(here, network);
-    return subnets.map((subnet) => nthAddress(this.#intent.textOf(subnet), SECOND));
+  /** True when a selector means this node. */
+  isHere(selector: LabelSelector): boolean {
+    return this.#nodes(selector).some(({ metadata }) => metadata.name === this.#intent.node);
+  }
+
+  #nodes(selector: LabelSelector): readonly Node[] {
+    return this.#objects
+      .nodes()
+      .filter(({ metadata }) => matchesSelector(selector, metadata.labels));
+  }
+
+  /** Of the host's ports of this node on the network, by which probes come whatever policies say (reference/topology.md §7.2). */
+  hostAddresses(): readonly string[] {
+    const { topology, subnets = [] } = this.#intent.byName.get(this.#network) ?? {};
+    if (topology !== 'layer3')
+      return subnets.map((subnet) => nthAddress(this.#intent.textOf(subnet), SECOND));
+    const here = this.#objects.nodes().find(({ metadata }) => metadata.name === this.#intent.node);
+    return here === undefined ? [] : hostAddresses(here, this.#network);
   }
 }
 

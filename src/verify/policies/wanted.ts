@@ -28,20 +28,19 @@ import type { PolicedPort, SelectedPods } from './selected-pods.ts';
 
 /** Pods that the same policies select, and that call the same ports by the same names. */
 export interface PolicySubject {
-  readonly network: string;
   readonly ports: readonly VerifiedPort[];
   readonly policies: readonly NamespacePolicy[];
   readonly admins: readonly AdminPolicy[];
 }
 
 /** What is allowed surely, and what may be: who has a name in DNS is not known here. */
-interface Flow {
+export interface Flow {
   readonly surely: HeaderSet;
   readonly perhaps: HeaderSet;
 }
 
 /** Headers about which a policy decides. */
-interface Decision {
+export interface Decision {
   readonly object: string;
   readonly headers: HeaderSet;
 }
@@ -51,19 +50,23 @@ export interface Wanted extends Flow {
   readonly denying: readonly Decision[];
 }
 
-const NOTHING: Flow = { surely: EMPTY, perhaps: EMPTY };
+export const NOTHING: Flow = { surely: EMPTY, perhaps: EMPTY };
 const ICMP: HeaderSet = intersection(EVERYTHING, [
   box({ [PROTOCOL]: allOf([between(1, 1), between(58, 58)]) }),
 ]);
 
-const each = (a: Flow, b: Flow, operation: (a: HeaderSet, b: HeaderSet) => HeaderSet): Flow => {
+export const each = (
+  a: Flow,
+  b: Flow,
+  operation: (a: HeaderSet, b: HeaderSet) => HeaderSet,
+): Flow => {
   const surely = operation(a.surely, b.surely);
   const isExact = a.surely === a.perhaps && b.surely === b.perhaps;
   return { surely, perhaps: isExact ? surely : operation(a.perhaps, b.perhaps) };
 };
 
 /** Without what surely is, or may be, in the other one. */
-const minus = (a: Flow, b: Flow): Flow => {
+export const minus = (a: Flow, b: Flow): Flow => {
   const surely = difference(a.surely, b.perhaps);
   const isExact = a.surely === a.perhaps && b.surely === b.perhaps;
   return { surely, perhaps: isExact ? surely : difference(a.perhaps, b.surely) };
@@ -173,12 +176,11 @@ class Rules {
   }
 
   #peers({ isForAll, selections, addresses, nodes }: Rule): Ranges {
-    const { network } = this.#subject;
     if (isForAll) return ALL_ADDRESSES;
     return allOf([
       addresses,
-      ...selections.map((one) => addressesAt(this.#selected.on(network, one))),
-      ...nodes.map((one) => this.#selected.addressesOfNodes(network, one)),
+      ...selections.map((one) => addressesAt(this.#selected.on(one))),
+      ...nodes.map((one) => this.#selected.addressesOfNodes(one)),
     ]);
   }
 
@@ -195,7 +197,7 @@ class Rules {
     // Who is reached says which number a name is: the pods themselves, or those to whom they send.
     if (this.#direction === 'Ingress') {
       const [own] = this.#subject.ports;
-      const called = own === undefined ? [] : this.#selected.numbersOf(own, protocol, name);
+      const called = own === undefined ? [] : this.#selected.ownNumbersOf(own, protocol, name);
       return this.#headers(peers, {
         protocol,
         numbers: allOf(called.map((one) => between(one, one))),
@@ -203,7 +205,7 @@ class Rules {
     }
     const byNumber = new Map<number, PolicedPort[]>();
     for (const reached of this.#reached(rule))
-      for (const number of this.#selected.numbersOf(reached.port, protocol, name))
+      for (const number of this.#selected.numbersOf(reached, protocol, name))
         byNumber.set(number, [...(byNumber.get(number) ?? []), reached]);
     return [...byNumber].reduce<HeaderSet>(
       (all, [number, reached]) =>
@@ -216,9 +218,8 @@ class Rules {
   }
 
   #reached({ isForAll, selections }: Rule): readonly PolicedPort[] {
-    const { network } = this.#subject;
-    if (isForAll) return this.#selected.all(network);
-    return [...new Set(selections.flatMap((one) => this.#selected.on(network, one)))];
+    if (isForAll) return this.#selected.all();
+    return [...new Set(selections.flatMap((one) => this.#selected.on(one)))];
   }
 
   #headers(

@@ -1,7 +1,15 @@
 /** Policies and rows: what a daemon writes is what they say, and a row that does not is found with its object. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { prove } from '../../../src/verify/verify.ts';
-import { list, member, rowsOf, text, type Row, type Tables } from '../../../src/verify/rows.ts';
+import { list, rowsOf, text, type Row, type Tables } from '../../../src/verify/rows.ts';
+import {
+  faulty,
+  gone,
+  idOf,
+  isAcl,
+  without,
+  type RowFault,
+} from '../../support/verify/changed-rows.ts';
 import {
   ALL,
   egress,
@@ -69,21 +77,11 @@ const FRIENDS: Parameters<PolicedNode['take']>[0] = {
   }),
 };
 
-type Change = (row: Row) => Row;
-/** Of rows of one table that a change is about. */
-interface Fault {
-  readonly table: string;
-  readonly isAt: (row: Row, northbound: Tables) => boolean;
-  readonly change: Change;
+interface Fault extends RowFault {
   /** Objects that are named, and what is found of them. */
   readonly found: readonly string[];
 }
 
-const idOf = (row: Row): string => member(row, 'external_ids', 'k8s.ovn.org/id') ?? '';
-const isAcl =
-  (id: RegExp, action: string) =>
-  (row: Row): boolean =>
-    id.test(idOf(row)) && row['action'] === action;
 const isAllow = isAcl(/^cluster_udn_p-.*:NetworkPolicy:primary-x:web:Ingress:/, 'allow-related');
 const isDefaultDeny = isAcl(
   /^cluster_udn_p-.*:NetpolNamespace:primary-x:Ingress:defaultDeny/,
@@ -99,20 +97,6 @@ const isPeers = (row: Row, northbound: Tables): boolean =>
   rowsOf(northbound, 'ACL')
     .filter(isAllow)
     .some((acl) => text(acl, 'match').includes(`$${text(row, 'name')}`));
-const without =
-  (column: string, count = 1): Change =>
-  (row) => ({
-    ...row,
-    [column]: [
-      'set',
-      list(row, column)
-        .slice(count)
-        .map((one) => (column === 'ports' ? ['uuid', one] : one)),
-    ],
-  });
-/** One that matches nothing more, and does nothing. */
-const gone: Change = (row) => ({ ...row, match: '0' });
-
 const FAULTS: readonly (readonly [string, Fault])[] = [
   [
     'an ACL that lets in is gone',
@@ -234,18 +218,11 @@ const FAULTS: readonly (readonly [string, Fault])[] = [
   ],
 ];
 
-test.each(FAULTS)('%s: it is found with its object', async (_, { table, isAt, change, found }) => {
+test.each(FAULTS)('%s: it is found with its object', async (_, { found, ...fault }) => {
   await node.take(FRIENDS);
   const right = await node.snapshot();
   expect(prove(right).verdict).toMatchObject({ violations: [], undecided: [] });
-  const rows = rowsOf(right.northbound, table);
-  const isFaulty = (row: Row): boolean => isAt(row, right.northbound);
-  expect(rows.filter(isFaulty).length).toBeGreaterThan(0);
-  const northbound = new Map([
-    ...right.northbound,
-    [table, rows.map((row) => (isFaulty(row) ? change(row) : row))] as const,
-  ]);
-  const { violations } = prove({ ...right, northbound }).verdict;
+  const { violations } = prove(faulty(right, fault)).verdict;
   expect(
     violations
       .filter(({ check }) => check === 'policies')

@@ -67,6 +67,12 @@ const deny = (direction: string): string =>
     'ACL',
     `external_ids:k8s.ovn.org/id="default-network-controller\\:UDNIsolation\\:DenyPrimaryUDN\\:${direction}"`,
   );
+const ofFirewall = (rule: number): string =>
+  uuid(
+    'ACL',
+    `external_ids:k8s.ovn.org/id="default-network-controller\\:EgressFirewall\\:blue\\:${rule}"`,
+  );
+const FIREWALL = ['EgressFirewall blue/default', BLUE[1]] as const;
 const LB = uuid('Load_Balancer', 'name="shop_net_Service_shop/web_TCP_cluster"');
 const keyOf = (name: string): string =>
   sb('tunnel_key', 'Datapath_Binding', `external_ids:name=${name}`);
@@ -300,6 +306,22 @@ const northbound = ({ blue, green }: FaultNumbers): readonly PlantedFault[] => [
     check: 'load balancers',
     concerns: ['Service shop/web', GREEN[1]],
     where: /shop\/web/,
+  },
+  {
+    name: 'a rule of a firewall that allows, and drops',
+    plant: `ovn-nbctl set ACL ${ofFirewall(0)} action=drop`,
+    undo: `ovn-nbctl set ACL ${ofFirewall(0)} action=allow`,
+    check: 'firewalls',
+    concerns: FIREWALL,
+    what: /^drops what Pod blue\/a sends .* > 198\.51\.100\.0 tcp 443, though EgressFirewall/,
+  },
+  {
+    name: 'a rule of a firewall that denies, and lets pass',
+    plant: `ovn-nbctl set ACL ${ofFirewall(2)} action=allow`,
+    undo: `ovn-nbctl set ACL ${ofFirewall(2)} action=drop`,
+    check: 'firewalls',
+    concerns: FIREWALL,
+    what: /^lets pass what Pod blue\/a sends .* > 203\.0\.113\.0 tcp 1: no EgressFirewall allows that/,
   },
   {
     name: 'a load balancer that no service wants',

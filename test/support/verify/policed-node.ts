@@ -3,6 +3,7 @@ import {
   adminNetworkPolicies,
   baselineAdminNetworkPolicies,
   clusterNetworkPolicies,
+  egressFirewalls,
   multiNetworkPolicies,
   namespaces,
   networkAttachmentDefinitions,
@@ -25,6 +26,7 @@ import {
   SPACES,
   type NetworkName,
   type Place,
+  type Space,
   portsOf,
   type Step,
   type World,
@@ -126,8 +128,19 @@ function podOf(network: NetworkName, place: Place, labels: object = {}): KubeObj
   };
 }
 
-const kindOf = ({ kind }: Pick<KubeObject, 'kind'>): ResourceKind =>
-  kind === networkPolicies.kind ? networkPolicies : clusterNetworkPolicies;
+const KINDS = [networkPolicies, clusterNetworkPolicies, egressFirewalls];
+
+function kindOf({ kind }: Pick<KubeObject, 'kind'>): ResourceKind {
+  const found = KINDS.find((one) => one.kind === kind);
+  if (found === undefined) throw new Error(`${kind} is no kind of policy`);
+  return found;
+}
+
+/** What a step says of both networks, and of namespaces there. */
+export type PolicedStep = Omit<Step, 'open'> & {
+  /** Rules of the EgressFirewalls of namespaces. */
+  readonly firewalls?: (world: World) => Partial<Record<Space, readonly object[]>>;
+};
 
 export class PolicedNode implements AsyncDisposable {
   readonly #ovn: OvnZone;
@@ -160,7 +173,12 @@ export class PolicedNode implements AsyncDisposable {
   }
 
   /** Labels and policies of a step, on both networks, in place of those that were there. */
-  async take({ labels = {}, policies = {}, cluster = {} }: Omit<Step, 'open'>): Promise<void> {
+  async take({
+    labels = {},
+    policies = {},
+    cluster = {},
+    firewalls = () => ({}),
+  }: PolicedStep): Promise<void> {
     const { store } = this.#zone;
     const wanted: KubeObject[] = [];
     for (const network of NETWORKS) {
@@ -185,6 +203,13 @@ export class PolicedNode implements AsyncDisposable {
           kind: 'ClusterNetworkPolicy',
           metadata: { name: `${network}-${name}` },
           spec,
+        });
+      for (const [space, egress] of Object.entries(firewalls(world)))
+        wanted.push({
+          apiVersion: 'k8s.ovn.org/v1',
+          kind: 'EgressFirewall',
+          metadata: { namespace: spaceName(network, space as Space), name: 'default' },
+          spec: { egress },
         });
       for (const space of SPACES)
         await this.#put(namespaces, namespaceOf(network, space, labels.spaces?.[space]));
@@ -240,6 +265,7 @@ export class PolicedNode implements AsyncDisposable {
           ...(await store.list(baselineAdminNetworkPolicies)),
           ...(await store.list(clusterNetworkPolicies)),
         ],
+        firewalls: await store.list(egressFirewalls),
       },
       northbound: await readTables('OVN_Northbound', client, has, never),
       host: {},

@@ -15,6 +15,8 @@ export const SETTINGS: Settings = {
   defaultAccess: [],
   secondaryGateways: true,
   policies: { passesIcmp: false },
+  features: { egressFirewall: true },
+  dnsServers: 'kube-system/kube-dns',
 };
 
 /** NAD `<namespace>/<name>` of a Layer3 network with that id. */

@@ -99,15 +99,21 @@ describe('what no object wants', () => {
     expect(await metric('heddle_verify_violations')).toBe(0);
   });
 
-  test('of policies is told as that, and keeps no network from being apart', async () => {
-    const policies = { ...violation(['blue_net']), check: 'policies' as const };
-    const { pass, next } = passOf({ violations: [policies], undecided: [] });
-    await next();
-    expect(pass.problems()[0]?.message).toMatch(
-      /^policies are not in force as they are \(policies\): /,
-    );
-    expect(pass.violations?.size).toBe(0);
-  });
+  test.each(['policies', 'firewalls'] as const)(
+    'of %s is told as that, and keeps no network from being apart',
+    async (check) => {
+      const { pass, next } = passOf({
+        violations: [{ ...violation(['blue_net']), check }],
+        undecided: [],
+      });
+      await next();
+      const [problem] = pass.problems();
+      expect(problem?.message).toContain(
+        `policies and EgressFirewalls are not in force as they are (${check}): `,
+      );
+      expect(pass.violations?.size).toBe(0);
+    },
+  );
 
   test('is named twenty times at most, and the rest counted', async () => {
     const { pass, next } = passOf({

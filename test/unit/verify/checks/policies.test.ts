@@ -1,28 +1,14 @@
 import { expect, test } from 'vitest';
 import type { Pod } from '../../../../src/api/types.ts';
 import { checkPolicies } from '../../../../src/verify/checks/policies.ts';
-import { Findings } from '../../../../src/verify/findings.ts';
-import { datapathsOf } from '../../../../src/verify/intent/datapaths.ts';
-import { intentOf } from '../../../../src/verify/intent/intent.ts';
+import { foundBy } from '../../../support/verify/policed.ts';
+import { prove } from '../../../../src/verify/verify.ts';
 import type { EitherAdminPolicy, Policies, Snapshot } from '../../../../src/verify/snapshot.ts';
 import { acl, joinedSnapshot } from '../../../support/verify/joined-zone.ts';
 import { adminPolicy, networkPolicy } from '../../../support/zone/policed-zone.ts';
 
-/** `<object>: <what>`, and what is not decided. */
-function found(
-  snapshot: Snapshot,
-  { namespaced = [], admins = [] }: Partial<Policies>,
-): readonly string[] {
-  const findings = new Findings();
-  const policies = { namespaced, admins };
-  const intent = intentOf(snapshot, findings);
-  const datapaths = datapathsOf(snapshot.northbound, intent);
-  checkPolicies({ ...snapshot, policies }, intent, datapaths, findings);
-  return [
-    ...findings.violations.map(({ object, what }) => `${object}: ${what}`),
-    ...findings.undecided,
-  ];
-}
+const found = (snapshot: Snapshot, policies: Partial<Policies>): readonly string[] =>
+  foundBy(checkPolicies, snapshot, policies);
 
 const admin = (name: string, spec: object): EitherAdminPolicy => adminPolicy(name, spec);
 
@@ -145,8 +131,6 @@ test('pods that are done, or being deleted, are not judged, and neither is anyth
     metadata: { ...metadata, deletionTimestamp: '2026-01-01T00:00:00Z' },
   }));
   expect([found(ended, {}), found(going, {})]).toEqual([[], []]);
-  const findings = new Findings();
-  const intent = intentOf(read, findings);
-  checkPolicies(read, intent, datapathsOf(read.northbound, intent), findings);
-  expect(findings.violations).toEqual([]);
+  const { violations } = prove(read).verdict;
+  expect(violations.filter(({ check }) => check === 'policies')).toEqual([]);
 });

@@ -1,6 +1,6 @@
 /**
- * A pass that keeps the proof of Northbound while rows and objects change, beside the daemon's other work: what a change may have joined is found at once, and a
- * proof from nothing is asked for, whose verdict is the one that counts.
+ * A pass that keeps the proof of Northbound while rows and objects change, beside the daemon's other work: what a change may have joined, opened or shut, and what
+ * can't be told any more, is found at once, and a proof from nothing is asked for, whose verdict is the one that counts.
  */
 import { errorText } from '../api/error-text.ts';
 import { isStopping, type PassEnd } from '../process/loop.ts';
@@ -20,7 +20,9 @@ const STANDS = 1000;
 /** Milliseconds after which it counts though the daemon is not done with its own changes: it may never be. */
 const STANDS_IN_ANY_CASE = 30_000;
 
-type Kept = Pick<KeptProof, 'apply' | 'judge' | 'waiting' | 'violations'>;
+const NOT_DECIDED = 'not decided';
+
+type Kept = Pick<KeptProof, 'apply' | 'judge' | 'waiting' | 'violations' | 'undecided'>;
 
 export interface KeptProofPassOptions {
   /** Begins to follow what changes. Called once, when the daemon has nothing under way for the first time. */
@@ -42,9 +44,9 @@ export class KeptProofPass {
   readonly #now: () => number;
   #changes: ReturnType<KeptProofPassOptions['follow']> | undefined;
   #proof: Kept | undefined;
-  /** Since when each is wrong of what is. */
+  /** Since when each is wrong, or not decided, of what is. */
   readonly #since = new Map<string, number>();
-  /** What was wrong when a proof was asked for last. */
+  /** What was when a proof was asked for last. */
   #asked: ReadonlySet<string> = new Set();
   #failure: string | undefined;
 
@@ -99,11 +101,14 @@ export class KeptProofPass {
     return true;
   }
 
-  /** Asks for a proof when something is wrong that was not when one was asked for last, or is not any more. Returns when to look again. */
+  /** Asks for a proof when something is wrong or not decided that was not when one was asked for last, or is not any more. Returns when to look again. */
   #look(proof: Kept): number {
     const { isSettled, ask, log } = this.#options;
     const now = this.#now();
-    const wrong = new Set(proof.violations.map(violationText));
+    const wrong = new Set([
+      ...proof.violations.map(violationText),
+      ...proof.undecided.map((text) => `${NOT_DECIDED}: ${text}`),
+    ]);
     for (const text of this.#since.keys()) if (!wrong.has(text)) this.#since.delete(text);
     for (const text of wrong) if (!this.#since.has(text)) this.#since.set(text, now);
     const standing = (for_: number): readonly string[] =>
@@ -119,7 +124,7 @@ export class KeptProofPass {
     if (fresh.length > 0)
       log.warn(
         { component: 'verify', found: fresh.length, first: fresh[0] },
-        'a change may have joined networks: the networks of the node are proved',
+        'a change may have joined networks, or opened or shut what policies do not: the networks of the node are proved',
       );
     ask();
     return again;

@@ -12,7 +12,7 @@ import { CONFIRMATION_COLUMNS } from './confirmation.ts';
  */
 export const northboundTables: SelectTables = (schema) =>
   claimedSelection(claimsOf(zoneFeatures, 'OVN_Northbound'), schema, {
-    NB_Global: CONFIRMATION_COLUMNS,
+    NB_Global: [...CONFIRMATION_COLUMNS, 'options'],
     // By ovn-northd, of next hops that are watched.
     BFD: ['status'],
     // Of proofs, which look at what others wrote there.

@@ -10,22 +10,28 @@ import {
   type ReplicaView,
 } from 'ovsdb-client-ts';
 import {
+  adminNetworkPolicies,
+  baselineAdminNetworkPolicies,
   clusterNetworkConnects,
+  clusterNetworkPolicies,
+  egressFirewalls,
   egressIPs,
   endpointSlices,
+  multiNetworkPolicies,
   namespaces,
   networkAttachmentDefinitions,
+  networkPolicies,
   nodes,
   services,
 } from '../api/kinds.ts';
-import type { KubeObject } from '../api/objects.ts';
+import type { KubeObject, ResourceKind } from '../api/objects.ts';
 import type { ObjectView } from '../store/informer.ts';
 import type { Informers } from '../store/informers.ts';
 import type { Changes } from '../verify/kept/kept-proof.ts';
 import { READ_OF_OLD_ROWS } from '../verify/kept/kept-rows.ts';
 import { NORTHBOUND_COLUMNS } from '../verify/read/databases.ts';
 import type { Row } from '../verify/rows.ts';
-import type { Objects } from '../verify/snapshot.ts';
+import type { Objects, Policies } from '../verify/snapshot.ts';
 
 /** Objects of one kind, with word of each that changes from now on. */
 type FollowedObjects<T extends KubeObject> = Pick<ObjectView<T>, 'get' | 'keys'> & {
@@ -38,7 +44,13 @@ export type ProofObjects = {
     Objects[K][number]
   >;
 };
-type Kind = keyof ProofObjects;
+
+/** Policies of one kind. */
+interface FollowedPolicies {
+  readonly part: keyof Policies;
+  readonly kind: string;
+  readonly view: FollowedObjects<KubeObject>;
+}
 
 /** Objects that the daemon follows anyway; `ofPods`: pods as its zone has them. */
 export const proofObjects = (informers: Informers, ofPods: ProofObjects['pods']): ProofObjects => ({
@@ -52,34 +64,86 @@ export const proofObjects = (informers: Informers, ofPods: ProofObjects['pods'])
   pods: ofPods,
 });
 
+/** Policies and firewalls that the daemon follows anyway. */
+export function proofPolicies(informers: Informers): readonly FollowedPolicies[] {
+  const of = <T extends KubeObject>(
+    part: keyof Policies,
+    ...kinds: readonly ResourceKind<T>[]
+  ): readonly FollowedPolicies[] =>
+    kinds.map((kind) => ({ part, kind: kind.kind, view: informers.of(kind) }));
+  return [
+    ...of('namespaced', networkPolicies),
+    ...of('namespaced', multiNetworkPolicies),
+    ...of('admins', adminNetworkPolicies),
+    ...of('admins', baselineAdminNetworkPolicies),
+    ...of('admins', clusterNetworkPolicies),
+    ...of('firewalls', egressFirewalls),
+  ];
+}
+
+/** Objects of one kind, as part of a change. */
+interface Source {
+  readonly view: FollowedObjects<KubeObject>;
+  readonly put: (to: TakenObjects, key: string, object: KubeObject | undefined) => void;
+}
+
+interface TakenObjects {
+  readonly objects: Record<string, Map<string, KubeObject | undefined>>;
+  readonly policies: Record<string, Map<string, KubeObject | undefined>>;
+}
+
+const putIn = (
+  to: Record<string, Map<string, KubeObject | undefined>>,
+  kind: string,
+  key: string,
+  object: KubeObject | undefined,
+): void => {
+  (to[kind] ??= new Map()).set(key, object);
+};
+
+const sourcesOf = (
+  objects: ProofObjects,
+  policies: readonly FollowedPolicies[],
+): readonly Source[] => [
+  ...Object.entries(objects).map(([kind, view]: [string, FollowedObjects<KubeObject>]): Source => ({
+    view,
+    put: (to, key, object) => putIn(to.objects, kind, key, object),
+  })),
+  // Those of two kinds may have one name.
+  ...policies.map(({ part, kind, view }): Source => ({
+    view,
+    put: (to, key, object) => putIn(to.policies, part, `${kind} ${key}`, object),
+  })),
+];
+
 /** A change of a network, a node … has all of them read again, so that what comes together is taken together; but at the start not all of it. */
 const OBJECTS_AT_ONCE = 25;
 const ROWS_AT_ONCE = 25;
 
 /** Ports come before the switches and routers that list them, which would be made again for each. */
-const TABLES: readonly string[] = Object.keys(NORTHBOUND_COLUMNS)
-  // What it says is for those who read the database, and changes with each change.
-  .filter((table) => table !== 'NB_Global')
-  .toSorted((a, b) => Number(b.endsWith('_Port')) - Number(a.endsWith('_Port')));
+const TABLES: readonly string[] = Object.keys(NORTHBOUND_COLUMNS).toSorted(
+  (a, b) => Number(b.endsWith('_Port')) - Number(a.endsWith('_Port')),
+);
 
 export interface ProofChangesOptions {
   readonly replica: ReplicaView;
   readonly objects: ProofObjects;
+  readonly policies: readonly FollowedPolicies[];
   /** Called after each change. */
   readonly onChange: () => void;
 }
 
 export class ProofChanges {
   readonly #replica: ReplicaView;
-  readonly #sources: ProofObjects;
+  readonly #sources: readonly Source[];
   readonly #rows = new Map<string, Set<string>>();
-  readonly #objects = new Map<Kind, Set<string>>();
+  readonly #objects = new Map<Source, Set<string>>();
   #schema: DatabaseSchema | undefined;
   readonly #types = new Map<string, ReadonlyMap<string, ColumnType>>();
 
-  constructor({ replica, objects, onChange }: ProofChangesOptions) {
+  constructor({ replica, objects, policies, onChange }: ProofChangesOptions) {
     this.#replica = replica;
-    this.#sources = objects;
+    this.#sources = sourcesOf(objects, policies);
     replica.subscribe(
       ({ tables }) => {
         for (const { table, rows } of tables.values())
@@ -88,9 +152,9 @@ export class ProofChanges {
       },
       { tables: TABLES },
     );
-    for (const kind of Object.keys(objects) as Kind[])
-      objects[kind].onChange(({ key }) => {
-        note(this.#objects, kind, key);
+    for (const source of this.#sources)
+      source.view.onChange(({ key }) => {
+        note(this.#objects, source, key);
         onChange();
       }, 'now');
   }
@@ -99,8 +163,8 @@ export class ProofChanges {
   all(): void {
     this.#rows.clear();
     this.#objects.clear();
-    for (const kind of Object.keys(this.#sources) as Kind[])
-      for (const key of this.#sources[kind].keys()) note(this.#objects, kind, key);
+    for (const source of this.#sources)
+      for (const key of source.view.keys()) note(this.#objects, source, key);
     for (const table of TABLES)
       if (this.#replica.hasTable(table))
         for (const { uuid } of this.#replica.rows(table)) note(this.#rows, table, uuid);
@@ -108,17 +172,16 @@ export class ProofChanges {
 
   /** The next of what changed, as much as is done at once; undefined when that was all. Objects come first, as rows are judged by them. */
   take(): Changes | undefined {
-    const objects: Record<string, ReadonlyMap<string, KubeObject | undefined>> = {};
+    const found: TakenObjects = { objects: {}, policies: {} };
     let left = OBJECTS_AT_ONCE;
-    for (const [kind, keys] of this.#objects) {
+    for (const [source, keys] of this.#objects) {
       if (left === 0) break;
-      const source: FollowedObjects<KubeObject> = this.#sources[kind];
       const taken = some(keys, left);
       left -= taken.length;
-      if (keys.size === 0) this.#objects.delete(kind);
-      objects[kind] = new Map(taken.map((key) => [key, source.get(key)]));
+      if (keys.size === 0) this.#objects.delete(source);
+      for (const key of taken) source.put(found, key, source.view.get(key));
     }
-    if (left < OBJECTS_AT_ONCE) return { objects };
+    if (left < OBJECTS_AT_ONCE) return found;
     const table = TABLES.find((one) => this.#rows.has(one));
     const uuids = table === undefined ? undefined : this.#rows.get(table);
     if (table === undefined || uuids === undefined) return undefined;

@@ -256,7 +256,7 @@ export class ZoneLoops {
       follow: () =>
         new ProofChanges({
           replica: northbound.replica,
-          objects: this.#runtime.proofObjects,
+          ...this.#runtime.proofObjects,
           onChange: () => loop.notify(),
         }),
       begin: () => new KeptProof(node, { ...settings, routingTables: host.routingTables }),

@@ -52,7 +52,7 @@ import { controllerWatch } from './controller-watch.ts';
 import { northdWatch } from './northd-watch.ts';
 import { PodStages } from './pod-stages.ts';
 import { PreparedEgress } from './prepared-egress.ts';
-import { proofObjects, type ProofObjects } from './proof-changes.ts';
+import { proofObjects, proofPolicies, type ProofChangesOptions } from './proof-changes.ts';
 import { AppliedObjects, type BuiltObjects } from './applied-objects.ts';
 import { WaitingTimes } from './waiting-times.ts';
 import { ZoneAllocations } from './zone-allocations.ts';
@@ -417,8 +417,11 @@ export class ZoneRuntime implements AsyncDisposable {
   }
 
   /** Objects that the networks of the zone are proved by. */
-  get proofObjects(): ProofObjects {
-    return proofObjects(this.informers, this.#zoneInformers.pods);
+  get proofObjects(): Pick<ProofChangesOptions, 'objects' | 'policies'> {
+    return {
+      objects: proofObjects(this.informers, this.#zoneInformers.pods),
+      policies: proofPolicies(this.informers),
+    };
   }
 
   /** Opens the objects and begins to connect to the databases. */

@@ -2,21 +2,25 @@
 import {
   clusterNetworkConnects,
   clusterUserDefinedNetworks,
+  egressFirewalls,
   egressIPs,
   endpointSlices,
   namespaces,
   networkAttachmentDefinitions,
+  networkPolicies,
   nodes,
   pods,
   services,
   userDefinedNetworks,
 } from '../../src/api/kinds.ts';
+import type { Store } from '../../src/store/store.ts';
+import type { Operation } from 'ovsdb-client-ts';
 import { runInNewContext } from 'node:vm';
 import { setFlagsFromString } from 'node:v8';
 import { createLogger } from '../../src/process/logger.ts';
 import { violationText } from '../../src/verify/findings.ts';
 import { KeptProofPass } from '../../src/zone/kept-proof-pass.ts';
-import { ProofChanges, proofObjects } from '../../src/zone/proof-changes.ts';
+import { ProofChanges, proofObjects, proofPolicies } from '../../src/zone/proof-changes.ts';
 import { KeptProof } from '../../src/verify/kept/kept-proof.ts';
 import { readTables } from '../../src/verify/read/databases.ts';
 import type { Tables } from '../../src/verify/rows.ts';
@@ -50,6 +54,9 @@ interface Costs {
     readonly row: number;
     readonly pod: number;
     readonly network: number;
+    /** A policy and a firewall that come, and an ACL of theirs. */
+    readonly policy: number;
+    readonly acl: number;
     readonly memory: number;
     /** By the clock: the longest step at the start, and of a change. */
     readonly longestOfAll: number;
@@ -85,6 +92,7 @@ async function costsOfChanges(zone: Zone): Promise<Costs['changes']> {
       const changes = new ProofChanges({
         replica: zone.client.replica,
         objects: proofObjects(zone.informers, zone.pods),
+        policies: proofPolicies(zone.informers),
         onChange: () => heard.resolve(),
       });
       return { all: () => changes.all(), take: () => step(() => changes.take()) };
@@ -97,6 +105,9 @@ async function costsOfChanges(zone: Zone): Promise<Costs['changes']> {
       },
       get violations() {
         return step(() => proof.violations);
+      },
+      get undecided() {
+        return proof.undecided;
       },
     }),
     isSettled: () => true,
@@ -128,14 +139,7 @@ async function costsOfChanges(zone: Zone): Promise<Costs['changes']> {
   longest = 0;
   const [port] = [...zone.client.replica.rows('Logical_Switch_Port')];
   const row = await costOf((i) =>
-    zone.client.transact([
-      {
-        op: 'mutate',
-        table: 'Logical_Switch_Port',
-        where: [['_uuid', '==', ['uuid', port?.uuid ?? '']]],
-        mutations: [['external_ids', 'insert', ['map', [[`by-hand-${i}`, 'yes']]]]],
-      },
-    ]),
+    zone.client.transact([byHand('Logical_Switch_Port', port?.uuid, i)]),
   );
   /** An object, and its rows. No ovn-northd runs here, which is all that a pass would complain of. */
   const written = async (change: Promise<unknown>): Promise<void> => {
@@ -146,7 +150,53 @@ async function costsOfChanges(zone: Zone): Promise<Costs['changes']> {
   };
   const pod = await costOf((i) => written(addPod(zone.store, 1, 10_000 + i)));
   const network = await costOf((i) => written(addNetwork(zone.store, 1000 + i)));
-  return { all, longestOfAll, memory, row, pod, network, longest };
+  const policy = await costOf((i) => written(addRules(zone.store, i + 1)));
+  const [own] = zone.client.replica.find(
+    'ACL',
+    [{ column: 'external_ids', key: 'k8s.ovn.org/owner-type' }],
+    ['EgressFirewall'],
+  );
+  const acl = await costOf((i) => zone.client.transact([byHand('ACL', own?.uuid, i)]));
+  return { all, longestOfAll, memory, row, pod, network, policy, acl, longest };
+}
+
+/** Somebody writes something to a row. */
+const byHand = (table: string, uuid = '', i = 0): Operation => ({
+  op: 'mutate',
+  table,
+  where: [['_uuid', '==', ['uuid', uuid]]],
+  mutations: [['external_ids', 'insert', ['map', [[`by-hand-${i}`, 'yes']]]]],
+});
+
+/** Pods of a network are closed but for each other, and send to some blocks alone. */
+async function addRules(store: Store, network: number): Promise<void> {
+  const by = { fieldManager: 'bench' };
+  const namespace = `t${network}`;
+  await store.create(
+    networkPolicies,
+    {
+      apiVersion: 'networking.k8s.io/v1',
+      kind: 'NetworkPolicy',
+      metadata: { namespace, name: 'own' },
+      spec: { podSelector: {}, ingress: [{ from: [{ podSelector: {} }], ports: [{ port: 80 }] }] },
+    },
+    by,
+  );
+  await store.create(
+    egressFirewalls,
+    {
+      apiVersion: 'k8s.ovn.org/v1',
+      kind: 'EgressFirewall',
+      metadata: { namespace, name: 'default' },
+      spec: {
+        egress: [
+          { type: 'Allow', to: { cidrSelector: '192.0.2.0/24' } },
+          { type: 'Deny', to: { cidrSelector: '0.0.0.0/0' } },
+        ],
+      },
+    },
+    by,
+  );
 }
 
 async function costsOf(networks: number): Promise<Costs> {
@@ -224,6 +274,8 @@ const NAMES = {
   row: 'a row that somebody writes',
   pod: 'one pod',
   network: 'a network that comes',
+  policy: 'a policy and a firewall that come',
+  acl: 'an ACL that somebody writes',
   longestOfAll: 'the longest step from nothing, by the clock',
   longest: 'the longest step of a change, by the clock',
 } as const;
@@ -231,6 +283,8 @@ const GOALS: Partial<Record<keyof typeof NAMES, number>> = {
   row: 20,
   pod: 20,
   network: 20,
+  policy: 20,
+  acl: 20,
   longestOfAll: 20,
 };
 

@@ -1,14 +1,13 @@
 /** The external bridge, and a network on it, worked out once for all parts. */
 import {
   contains,
-  type Family,
   familyOf,
   formatPrefix,
-  macOf,
   nthAddress,
   parseInterfaceAddress,
   prefixOf,
   withoutPrefix,
+  type Family,
 } from '../../allocators/addresses.ts';
 import { MASQUERADE_OFFSETS } from '../../allocators/node-addresses.ts';
 import type { Rule } from '../../desired/features.ts';
@@ -51,8 +50,6 @@ export interface BridgeFamily {
   readonly betweenRouters: readonly string[];
   readonly ovnMasquerade: string;
   readonly hostMasquerade: string;
-  /** MAC address of the host, as gateway routers know it where it forwards for them. */
-  readonly forwarderMac: string;
 }
 
 /** The external bridge of the node. */
@@ -162,7 +159,6 @@ function bridgeFamily(facts: ZoneFacts, family: Family): BridgeFamily | undefine
     ),
     ovnMasquerade: nthAddress(masquerade, MASQUERADE_OFFSETS.ovn),
     hostMasquerade: nthAddress(masquerade, MASQUERADE_OFFSETS.host),
-    forwarderMac: macOf(nthAddress(masquerade, MASQUERADE_OFFSETS.dummyNextHop)),
   };
 }
 

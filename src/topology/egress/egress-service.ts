@@ -208,7 +208,7 @@ function addKeptWays(
     {
       direction: 'from-lport',
       priority: QOS_EGRESS_IP_REPLY,
-      match: repliesOut(address, family, facts, network),
+      match: repliesOut(address, family, network.subnets),
       action: new Map([['mark', MARK_EGRESS_REPLY]]),
       external_ids: ids,
     },

@@ -104,7 +104,7 @@ export class PolicedNetwork {
 
   /** Pods with a primary network are closed on the default one by other rows, and what they may there is no policy's. */
   isJudged(port: VerifiedPort): boolean {
-    return port.role !== 'infrastructure-locked' && this.selected.isStaying(port);
+    return !isLocked(port) && this.selected.isStaying(port);
   }
 
   /** Addresses of the families of the network, but for groups. */
@@ -236,12 +236,16 @@ export class PolicedNetwork {
   }
 }
 
-/** Undefined where the node has no pods of the network, or too many kinds of them, which is told. */
+const isLocked = ({ role }: VerifiedPort): boolean => role === 'infrastructure-locked';
+
+/** Undefined where no pods of the network are judged, or the node has too many kinds of them, which is told. */
 export function policedNetwork(
   network: VerifiedNetwork,
   at: Policed,
   findings: Findings,
 ): PolicedNetwork | undefined {
+  // On the default network all may be legs of pods with a primary one: then its switch is not looked through.
+  if (at.objects.portsOn(network.name).every(({ port }) => isLocked(port))) return undefined;
   const home = podSwitchOf(network.name, at.rows, at.datapaths, at.intent);
   if (home === undefined) return undefined;
   const looks = home.classes.length * home.acls.length;

@@ -33,20 +33,34 @@ export interface ReadAcl {
   readonly why: string;
 }
 
-const read = new WeakMap<Row, ReadAcl>();
+/** What a match says: the tree, or why there is none. */
+type ReadMatch = Pick<ReadAcl, 'match' | 'why'>;
 
-export function readAcl(row: Row): ReadAcl {
-  const known = read.get(row);
+/** Matches that were read last: trees of all rows would take more memory than the rest of a proof that is kept. */
+const read = new Map<string, ReadMatch>();
+const MOST_READ = 2048;
+
+function readMatch(text: string): ReadMatch {
+  const known = read.get(text);
   if (known !== undefined) return known;
-  let match: Match | undefined;
-  let why = '';
+  if (read.size >= MOST_READ) read.clear();
+  const found = matchOf(text);
+  read.set(text, found);
+  return found;
+}
+
+function matchOf(text: string): ReadMatch {
   try {
-    match = parseMatch(text(row, 'match'));
+    return { match: parseMatch(text), why: '' };
   } catch (error) {
     if (!(error instanceof MatchError)) throw error;
-    why = error.message;
+    return { match: undefined, why: error.message };
   }
-  const acl: ReadAcl = {
+}
+
+export function readAcl(row: Row): ReadAcl {
+  const { match, why } = readMatch(text(row, 'match'));
+  return {
     row,
     direction: text(row, 'direction'),
     tier: Number(text(row, 'tier') || '0'),
@@ -57,8 +71,6 @@ export function readAcl(row: Row): ReadAcl {
     groups: match === undefined ? [] : groupsIn(match),
     why,
   };
-  read.set(row, acl);
-  return acl;
 }
 
 /** Headers that one row lets pass; without a row: no ACL is about them. */

@@ -21,6 +21,7 @@ import {
 import { NetworkMemory, networksOf, type VerifiedNetwork } from '../intent/networks.ts';
 import { byNad, nadsOf, portsOfPod, type VerifiedPort } from '../intent/pods.ts';
 import type { Objects, Settings } from '../snapshot.ts';
+import { KeptPoliced } from './kept-policed.ts';
 import { NotedMap } from './noted-map.ts';
 import type { Readers } from './readers.ts';
 
@@ -74,12 +75,15 @@ export class KeptIntent {
   readonly #pods = new Map<string, KeptPod>();
   readonly #podsByNad = new Map<string, Set<string>>();
   readonly #ports = new Map<string, VerifiedPort[]>();
+  /** Pods as policies ask for them. */
+  readonly policed: KeptPoliced;
   /** As checks read it. */
   readonly intent: Intent;
 
   constructor(node: string, readers: Readers) {
     this.#readers = readers;
     this.#node = node;
+    this.policed = new KeptPoliced(readers);
     this.intent = this.#noted();
   }
 
@@ -154,6 +158,7 @@ export class KeptIntent {
       this.#pods.set(key, { pod, ports, open: openDefaultPorts(pod).value ?? [] });
     }
     const after = this.#pods.get(key);
+    this.policed.setPod(key, after);
     for (const { name } of [...(before?.ports ?? []), ...(after?.ports ?? [])])
       this.#readers.changed('port of pod', name);
     this.#readers.changed('ports of pod', key);

@@ -1,6 +1,6 @@
 /**
  * A proof of Northbound that is kept while rows and objects change: what a change cannot have touched is not judged again. Each switch and router, load
- * balancer, tunnel key and row of QoS is a unit, and is known to have read certain rows and objects; when one of those is another one, the unit is judged again.
+ * balancer, tunnel key, row of QoS and what pods of a network get and send is a unit, and is known to have read certain rows and objects; when one of those is another one, the unit is judged again.
  * It finds what a proof from nothing finds (verify.ts), by the same checks.
  */
 import {
@@ -11,6 +11,8 @@ import {
 } from '../checks/access-lists.ts';
 import { checkClaim, cutAtPort } from '../checks/cut.ts';
 import { checkHeaders } from '../checks/headers.ts';
+import { checkPoliced } from '../checks/policed.ts';
+import type { Policed } from '../checks/policed-network.ts';
 import { checkLoadBalancer, hangingAt, noLoadBalancers } from '../checks/load-balancers.ts';
 import { checkDhcp, checkKey } from '../checks/ports.ts';
 import { checkAddresses, checkQos, checkRouter } from '../checks/routers.ts';
@@ -21,6 +23,7 @@ import type { Objects, Settings } from '../snapshot.ts';
 import { KeptDatapaths, type Renewed } from './kept-datapaths.ts';
 import { KeptIntent } from './kept-intent.ts';
 import { KeptRows, type ChangedRows } from './kept-rows.ts';
+import { KeptRules, type ChangedPolicies } from './kept-rules.ts';
 import { KeptServices } from './kept-services.ts';
 import { Readers, type Unit } from './readers.ts';
 
@@ -36,7 +39,12 @@ export type ChangedObjects = {
 export interface Changes {
   readonly rows?: ChangedRows;
   readonly objects?: ChangedObjects;
+  readonly policies?: ChangedPolicies;
 }
+
+type Check = (findings: Findings) => Iterable<undefined>;
+
+const NO_STEPS: readonly undefined[] = [];
 
 const KINDS = {
   attachmentDefinitions: 'few',
@@ -57,6 +65,7 @@ export class KeptProof {
   readonly #rows = new KeptRows(this.#readers);
   readonly #datapaths = new KeptDatapaths(this.#readers);
   readonly #services = new KeptServices(this.#readers);
+  readonly #rules = new KeptRules(this.#readers);
   readonly #intent: KeptIntent;
   readonly #objects: { readonly [K in Kind]: Map<string, ObjectOf<K>> } = {
     attachmentDefinitions: new Map(),
@@ -77,6 +86,8 @@ export class KeptProof {
   #hasBegun = false;
   /** Whether cluster-wide networks are told, if there are any. */
   #hasClusterNetworks = false;
+  /** Whether policies and firewalls are told, if there are any: rows are compared with them then. */
+  #hasPolicies = false;
 
   constructor(node: string, settings: Settings) {
     this.#settings = settings;
@@ -87,8 +98,9 @@ export class KeptProof {
   }
 
   /** Takes what has changed; what it touches waits until it is judged. */
-  apply({ rows, objects }: Changes): void {
+  apply({ rows, objects, policies }: Changes): void {
     this.#applyObjects(objects ?? {});
+    if (policies !== undefined) this.#applyPolicies(policies);
     for (const [table, changed] of rows ?? [])
       for (const [uuid, row] of changed) {
         this.#rows.set(table, uuid, row);
@@ -108,14 +120,19 @@ export class KeptProof {
     return this.#readers.waiting;
   }
 
-  /** Judges what waits, for about so many milliseconds (one unit at least), so that others may have their turn before the rest. */
+  /** Judges what waits, for about so many milliseconds (one step at least), so that others may have their turn before the rest. */
   judge(milliseconds = Number.POSITIVE_INFINITY): void {
     const end = performance.now() + milliseconds;
-    while (this.#readers.judgeOne() && performance.now() < end);
+    while (this.#readers.step() && performance.now() < end);
   }
 
   get violations(): readonly Violation[] {
     return this.#all().flatMap(({ violations }) => violations);
+  }
+
+  /** What could not be told from rows and objects. */
+  get undecided(): readonly string[] {
+    return [...new Set(this.#all().flatMap(({ undecided }) => undecided))];
   }
 
   get edges(): readonly Edge[] {
@@ -124,6 +141,13 @@ export class KeptProof {
 
   #all(): readonly Findings[] {
     return [this.#intent.findings, ...this.#found.values()];
+  }
+
+  #applyPolicies(changes: ChangedPolicies): void {
+    this.#rules.apply(changes);
+    if (this.#hasPolicies) return;
+    this.#hasPolicies = true;
+    this.#networks();
   }
 
   #applyObjects(changes: ChangedObjects): void {
@@ -142,6 +166,9 @@ export class KeptProof {
       }
     };
     for (const kind of Object.keys(KINDS) as Kind[]) take(kind);
+    const { policed } = this.#intent;
+    for (const [name, namespace] of changes.namespaces ?? []) policed.setNamespace(name, namespace);
+    for (const [name, node] of changes.nodes ?? []) policed.setNode(name, node);
     this.#hasClusterNetworks ||= changes.clusterNetworks !== undefined;
     const objects = this.#lists(this.#hasClusterNetworks);
     if (touched.has('few') || !this.#hasBegun) {
@@ -194,19 +221,29 @@ export class KeptProof {
   }
 
   #judge(name: string, check: (findings: Findings) => void): void {
+    this.#unit(name, false, (findings) => {
+      check(findings);
+      return NO_STEPS;
+    });
+  }
+
+  /** Of what takes long: others may have their turn where it yields. */
+  #judgeByStep(name: string, check: Check): void {
+    this.#unit(name, true, check);
+  }
+
+  #unit(name: string, isLong: boolean, check: Check): void {
     if (this.#units.has(name)) return;
-    const unit: Unit = {
-      name,
-      reads: new Set(),
-      judge: () => {
-        const findings = new Findings();
-        check(findings);
-        if (findings.isEmpty) this.#found.delete(name);
-        else this.#found.set(name, findings);
-      },
-    };
+    const unit: Unit = { name, isLong, reads: new Set(), judge: () => this.#steps(name, check) };
     this.#units.set(name, unit);
     this.#readers.add(unit);
+  }
+
+  *#steps(name: string, check: Check): Generator<undefined, void> {
+    const findings = new Findings();
+    yield* check(findings);
+    if (findings.isEmpty) this.#found.delete(name);
+    else this.#found.set(name, findings);
   }
 
   #forget(name: string): void {
@@ -310,6 +347,7 @@ export class KeptProof {
       if (!names.has(name)) {
         this.#forget(`network ${name}`);
         this.#forget(`headers of ${name}`);
+        this.#forget(`policies of ${name}`);
         this.#hang(name, new Map());
         this.#hanging.delete(name);
       }
@@ -321,7 +359,25 @@ export class KeptProof {
       this.#judge(`headers of ${name}`, (findings) => {
         this.#headers(name, findings);
       });
+      if (this.#hasPolicies)
+        this.#judgeByStep(`policies of ${name}`, (findings) => this.#policies(name, findings));
     }
+  }
+
+  *#policies(name: string, findings: Findings): Generator<undefined, void> {
+    const { intent, policed } = this.#intent;
+    const network = intent.byName.get(name);
+    if (network === undefined) return;
+    const at: Policed = {
+      rows: this.#rows,
+      datapaths: this.#datapaths.lookup,
+      intent,
+      services: this.#services.services,
+      objects: policed.objects,
+      rules: this.#rules.rules,
+      settings: this.#settings,
+    };
+    yield* checkPoliced(network, at, findings);
   }
 
   #headers(name: string, findings: Findings): void {

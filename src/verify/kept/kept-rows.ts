@@ -1,6 +1,6 @@
 /** Rows of Northbound that change one by one, with who reads them. */
 import { rowId, type NorthboundRows } from '../northbound-rows.ts';
-import { list, text, type Row } from '../rows.ts';
+import { list, member, text, type Row } from '../rows.ts';
 import type { Readers } from './readers.ts';
 
 /** Rows of a table by UUID; undefined where a row is gone. */
@@ -8,6 +8,7 @@ export type ChangedRows = ReadonlyMap<string, ReadonlyMap<string, Row | undefine
 
 /** Columns of a row that are asked of it when there is a newer one; all others are read of the newest alone, and need not be kept for each row. */
 export const READ_OF_OLD_ROWS: Readonly<Record<string, readonly string[]>> = {
+  NB_Global: ['options'],
   Logical_Switch: ['name', 'ports', 'other_config'],
   Logical_Router: ['name', 'ports', 'options'],
   Logical_Switch_Port: ['name'],
@@ -15,6 +16,10 @@ export const READ_OF_OLD_ROWS: Readonly<Record<string, readonly string[]>> = {
   Port_Group: ['name', 'ports', 'external_ids'],
   Address_Set: ['name'],
 };
+
+/** What is asked of the row of NB_Global. */
+const closesOf = (row: Row | undefined): string | undefined =>
+  row && member(row, 'options', 'default_acl_drop');
 
 export class KeptRows implements NorthboundRows {
   readonly #readers: Readers;
@@ -68,6 +73,8 @@ export class KeptRows implements NorthboundRows {
     else rows.set(uuid, row);
     if (table === 'Port_Group') this.#regroup(uuid, before, row);
     if (table === 'Port_Group' || table === 'Address_Set') this.#rename(table, uuid, before, row);
+    // Its sequence numbers are others with each change.
+    if (table === 'NB_Global' && closesOf(before) === closesOf(row)) return before;
     this.#readers.changed(table, uuid);
     this.#readers.changed('table', table);
     return before;

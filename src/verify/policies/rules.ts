@@ -63,13 +63,13 @@ const together = <T>(all: readonly Read<T>[]): Read<T> => ({
   unread: all.flatMap(({ unread }) => unread),
 });
 
-const readPolicies = (policies: readonly NamespacedPolicy[]): Read<NamespacePolicy> =>
+export const readPolicies = (policies: readonly NamespacedPolicy[]): Read<NamespacePolicy> =>
   together(policies.map((one) => reading(one, readNamespaced)));
 
-const readAdmins = (policies: readonly EitherAdminPolicy[]): Read<AdminPolicy> =>
+export const readAdmins = (policies: readonly EitherAdminPolicy[]): Read<AdminPolicy> =>
   together(policies.map((one) => reading(one, readAdmin)));
 
-const readFirewalls = (firewalls: readonly EgressFirewall[]): Read<Firewall> =>
+export const readFirewalls = (firewalls: readonly EgressFirewall[]): Read<Firewall> =>
   together(firewalls.map((one) => reading(one, readFirewall)));
 
 const namespaceOf = ({ metadata }: KubeObject): string => metadata.namespace ?? '';

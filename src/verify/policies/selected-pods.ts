@@ -26,7 +26,7 @@ export interface PolicedObjects {
   portsOn(network: string): readonly PolicedPort[];
 }
 
-const isDone = ({ status }: Pod): boolean =>
+export const isDone = ({ status }: Pod): boolean =>
   status?.phase === 'Succeeded' || status?.phase === 'Failed';
 
 /** As they were read. */

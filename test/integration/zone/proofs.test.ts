@@ -155,3 +155,40 @@ test('routers of two networks that somebody joins are found at once, not at the 
   expect(await asked()).toBe(2);
   expect(await daemon.end('SIGTERM')).toBe(0);
 }, 180_000);
+
+test('an ACL that drops what nothing denies is found at once, keeps no network from being apart, and is forgotten when it is gone', async () => {
+  await using northbound = await OvsdbServer.start();
+  using heddle = new Installation([...NETWORKS, '--node=ovn-worker']);
+  heddle.copy(EXAMPLE);
+  await using daemon = heddle.daemon(
+    '--nb',
+    northbound.remote,
+    '--render=everywhere',
+    '--verify-interval=3600',
+  );
+  const nbctl = (...words: readonly string[]): Promise<string> =>
+    runOvs('ovn-nbctl', [`--db=${northbound.remote}`, ...words]);
+  let said = '';
+  const becomes = (what: string, isSo: (text: string) => boolean): Promise<void> =>
+    until(what, async () => isSo((said = (await heddle.runHere('status', '--json')).stdout)), {
+      limit: 60_000,
+      pause: 250,
+      output: () => `${said}\n${daemon.log}`,
+    });
+  const isFound = (text: string): boolean =>
+    text.includes('policies and EgressFirewalls are not in force as they are (firewalls): ');
+  await becomes('the network', (text) => text.includes('blue_blue'));
+  const block = ['blue_blue_ovn-worker', 'to-lport', '9000', 'ip4.dst == 192.0.2.0/24'] as const;
+  await until(
+    'its switch',
+    async () =>
+      (await nbctl('--bare', '--columns=name', 'list', 'Logical_Switch')).includes(block[0]),
+    { limit: 60_000, pause: 250, output: () => daemon.log },
+  );
+  await nbctl('acl-add', ...block, 'drop');
+  await becomes('it to be found', isFound);
+  expect(said).not.toContain('NetworkIsolated');
+  await nbctl('acl-del', ...block);
+  await becomes('it to be over', (text) => text !== '' && !isFound(text));
+  expect(await daemon.end('SIGTERM')).toBe(0);
+}, 120_000);

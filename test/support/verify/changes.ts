@@ -2,7 +2,7 @@
 import { objectKey, type KubeObject } from '../../../src/api/objects.ts';
 import type { Changes } from '../../../src/verify/kept/kept-proof.ts';
 import { rowsOf, uuidOf, type Row, type Tables } from '../../../src/verify/rows.ts';
-import type { Objects, Snapshot } from '../../../src/verify/snapshot.ts';
+import type { Objects, Policies, Snapshot } from '../../../src/verify/snapshot.ts';
 
 type Named<T> = ReadonlyMap<string, T>;
 
@@ -25,6 +25,10 @@ const byUuid = (tables: Tables | undefined, table: string): Named<Row> =>
 const byKey = (objects: readonly KubeObject[] | undefined): Named<KubeObject> =>
   new Map((objects ?? []).map((one) => [objectKey(one.metadata), one]));
 
+/** Those of two kinds may have one name. */
+const byKind = (objects: readonly KubeObject[] | undefined): Named<KubeObject> =>
+  new Map((objects ?? []).map((one) => [`${one.kind} ${objectKey(one.metadata)}`, one]));
+
 /** From `before`, or from nothing, to `after`. */
 export function changesBetween(before: Snapshot | undefined, after: Snapshot): Changes {
   const tables = new Set([...(before?.northbound.keys() ?? []), ...after.northbound.keys()]);
@@ -34,6 +38,15 @@ export function changesBetween(before: Snapshot | undefined, after: Snapshot): C
       changed(byKey(before?.objects[kind]), byKey(after.objects[kind])),
     ]),
   );
+  const parts = Object.keys(after.policies ?? {}) as (keyof Policies)[];
+  const policies =
+    after.policies &&
+    Object.fromEntries(
+      parts.map((part) => [
+        part,
+        changed(byKind(before?.policies?.[part]), byKind(after.policies?.[part])),
+      ]),
+    );
   return {
     rows: new Map(
       [...tables].map((table) => [
@@ -42,5 +55,6 @@ export function changesBetween(before: Snapshot | undefined, after: Snapshot): C
       ]),
     ),
     objects,
+    ...(policies === undefined ? {} : { policies }),
   };
 }

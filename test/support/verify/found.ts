@@ -9,11 +9,12 @@ export function found(faulty: Snapshot, right: Snapshot): readonly string[] {
   const textOf = ({ check, where, what }: ReturnType<typeof violationsOf>[number]): string =>
     `${check}: ${where} ${what}`;
   const before = new Set(violationsOf(right).map(textOf));
-  const inRows = ({ node, settings, objects, northbound: rows }: Snapshot): Snapshot => ({
+  const inRows = ({ node, settings, objects, policies, northbound: rows }: Snapshot): Snapshot => ({
     node,
     settings,
     objects,
     northbound: rows,
+    ...(policies === undefined ? {} : { policies }),
     host: {},
     unread: [],
   });

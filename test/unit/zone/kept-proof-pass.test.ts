@@ -5,11 +5,13 @@ import { KeptProof, type Changes } from '../../../src/verify/kept/kept-proof.ts'
 import { KeptProofPass, type KeptProofPassOptions } from '../../../src/zone/kept-proof-pass.ts';
 import { ZoneMetrics } from '../../../src/zone/zone-metrics.ts';
 import { changesBetween } from '../../support/verify/changes.ts';
+import { networkPolicy } from '../../support/zone/policed-zone.ts';
 import { NORTHBOUND, snapshot, SETTINGS } from '../../support/verify/small-zone.ts';
 
 const { signal } = new AbortController();
 const SECOND = 1000;
 
+const NO_POLICIES = { namespaced: [], admins: [], firewalls: [] };
 const APART = snapshot();
 /** A port of blue's router is the peer of one of green's. */
 const JOINED = snapshot({
@@ -149,6 +151,29 @@ test('an error ends the proof and nothing else: it is told once, counted, and th
   expect(ask).toHaveBeenCalledOnce();
 });
 
+test('what can not be told any more is not taken for proved: a proof is asked for, and when it can be told again', async () => {
+  const begin = snapshot({ policies: NO_POLICIES });
+  const torn = networkPolicy('blue/torn', { podSelector: {}, ingress: [{ from: [{ more: {} }] }] });
+  const namespaces = ['blue', 'green'].map((name) => ({
+    apiVersion: 'v1' as const,
+    kind: 'Namespace' as const,
+    metadata: { name },
+  }));
+  const apart = { ...begin, objects: { ...begin.objects, namespaces } };
+  const open = { ...apart, policies: { ...NO_POLICIES, namespaced: [torn] } };
+  const { ask, put, later } = bed();
+  await put(apart);
+  await later(SECOND);
+  expect(ask).not.toHaveBeenCalled();
+  await put(open);
+  await later(SECOND);
+  expect(ask).toHaveBeenCalledOnce();
+  await later(SECOND);
+  expect(ask).toHaveBeenCalledOnce();
+  await put(apart);
+  expect(ask).toHaveBeenCalledTimes(2);
+});
+
 test('a change that the proof can not take does not stay with it by half', async () => {
   let isBroken = false;
   const { all, ask, put, later } = bed(() => {
@@ -164,6 +189,9 @@ test('a change that the proof can not take does not stay with it by half', async
       },
       get violations() {
         return proof.violations;
+      },
+      get undecided() {
+        return proof.undecided;
       },
     };
   });
@@ -193,6 +221,7 @@ test('much that is to be judged leaves the processor to others again and again, 
       if (left > 0) throw new Error('half of it is no verdict');
       return [];
     },
+    undecided: [],
   }));
   let turns = 0;
   const others = setInterval(() => (turns += 1), 1);
@@ -214,6 +243,7 @@ test('the end of the daemon ends a pass', async () => {
       judge: () => stop.abort(),
       waiting: 1,
       violations: [],
+      undecided: [],
     }),
     isSettled: () => true,
     ask: () => undefined,

@@ -1,22 +1,32 @@
 /** A proof that is kept finds what a proof from nothing finds, whatever has happened. */
 import { describe, expect, test } from 'vitest';
-import type { Row, Tables } from '../../../../src/verify/rows.ts';
-import type { Objects, Snapshot } from '../../../../src/verify/snapshot.ts';
+import { rowsOf, type Row, type Tables } from '../../../../src/verify/rows.ts';
+import type { EgressFirewall } from '../../../../src/api/types.ts';
+import type { Objects, Policies, Snapshot } from '../../../../src/verify/snapshot.ts';
 import { KeptProof, type Changes } from '../../../../src/verify/kept/kept-proof.ts';
 import { READ_OF_OLD_ROWS } from '../../../../src/verify/kept/kept-rows.ts';
 import { prove } from '../../../../src/verify/verify.ts';
 import { changesBetween } from '../../../support/verify/changes.ts';
+import { acl, joinedSnapshot } from '../../../support/verify/joined-zone.ts';
 import { connectedSnapshot } from '../../../support/verify/connected-zone.ts';
+import { adminPolicy, networkPolicy } from '../../../support/zone/policed-zone.ts';
 import { nad, NODE, pod, snapshot } from '../../../support/verify/small-zone.ts';
 
 const textsOf = ({
   violations,
   edges,
-}: Pick<KeptProof, 'violations' | 'edges'>): readonly string[] =>
-  [...violations, ...edges].map((one) => JSON.stringify(one)).toSorted();
+  undecided,
+}: Pick<KeptProof, 'violations' | 'edges' | 'undecided'>): readonly string[] =>
+  [...violations, ...edges, ...undecided].map((one) => JSON.stringify(one)).toSorted();
 
-const fromNothing = (read: Snapshot): readonly string[] =>
-  textsOf(prove({ ...read, host: {} }).verdict);
+/** Of legs on the default network by sets of headers, which takes a proof from nothing. */
+const OF_LEGS = / the default one, as /;
+
+function fromNothing(read: Snapshot): readonly string[] {
+  const { violations, ...verdict } = prove({ ...read, host: {} }).verdict;
+  const followed = violations.filter(({ what }) => !OF_LEGS.test(what));
+  return textsOf({ ...verdict, violations: followed });
+}
 
 /** Changes whose rows, once there are newer ones, can be asked for nothing but what is read of old rows. */
 function newestAlone(): (changes: Changes) => Changes {
@@ -249,6 +259,51 @@ const withLeg = (one: Objects['pods'][number]): Objects['pods'][number] => {
   };
 };
 
+const policy = (name: string, spec: object) => networkPolicy(`blue/${name}`, spec);
+const firewall = (...egress: EgressFirewall['spec']['egress']): EgressFirewall => ({
+  apiVersion: 'k8s.ovn.org/v1',
+  kind: 'EgressFirewall',
+  metadata: { namespace: 'blue', name: 'default' },
+  spec: { egress },
+});
+const of = (name: string): object => ({ matchLabels: { 'kubernetes.io/metadata.name': name } });
+
+/** States that policies of each kind may be in; `torn` ones can't be read. */
+const POLICIES: { readonly [K in keyof Policies]: readonly Policies[K][] } = {
+  namespaced: [
+    [],
+    [policy('closed', { podSelector: {} })],
+    [
+      policy('green', {
+        podSelector: {},
+        ingress: [{ from: [{ namespaceSelector: of('green') }] }],
+      }),
+    ],
+    [
+      policy('closed', { podSelector: {} }),
+      policy('torn', { ingress: [{ from: [{ more: {} }] }] }),
+    ],
+  ],
+  admins: [
+    [],
+    [
+      adminPolicy('guard', {
+        tier: 'Admin',
+        priority: 1,
+        subject: { namespaces: {} },
+        egress: [{ action: 'Deny', to: [{ networks: ['192.0.2.0/24'] }] }],
+      }),
+    ],
+  ],
+  firewalls: [
+    [],
+    [firewall({ type: 'Deny', to: { cidrSelector: '192.0.2.0/24' } })],
+    [firewall({ type: 'Deny', to: { nodeSelector: {} } })],
+    [firewall({ type: 'Deny', to: { dnsName: 'www.example.org' } })],
+    [firewall({ type: 'torn', to: {} })],
+  ],
+};
+
 const world = connectedSnapshot();
 const [connect] = world.objects.connects;
 if (connect === undefined) throw new Error('the world has no connection');
@@ -288,6 +343,8 @@ const OBJECTS: { readonly [K in keyof Objects]?: readonly NonNullable<Objects[K]
   slices: [[slice('10.20.0.3')], [slice('10.20.0.4')], []],
 };
 
+const NO_POLICIES: Policies = { namespaced: [], admins: [], firewalls: [] };
+
 /** One change of a row, or of objects, as a hand, a daemon or a stranger may make it. */
 function step(read: Snapshot, original: Tables, number: (below: number) => number): Snapshot {
   const one = <T>(values: readonly T[]): T => {
@@ -295,6 +352,11 @@ function step(read: Snapshot, original: Tables, number: (below: number) => numbe
     if (value === undefined) throw new Error('there is nothing to choose from');
     return value;
   };
+  if (number(5) === 0) {
+    const part = one(Object.keys(POLICIES) as (keyof Policies)[]);
+    const policies = { ...NO_POLICIES, ...read.policies };
+    return { ...read, policies: { ...policies, [part]: one<readonly unknown[]>(POLICIES[part]) } };
+  }
   if (number(4) === 0) {
     const kind = one(Object.keys(OBJECTS) as (keyof typeof OBJECTS)[]);
     return {
@@ -349,7 +411,7 @@ describe('after every step of a history of changes', () => {
       ],
     ],
   ]);
-  const begin: Snapshot = { ...world, host: {}, northbound: original };
+  const begin: Snapshot = { ...world, host: {}, northbound: original, policies: NO_POLICIES };
 
   test.each(Array.from({ length: 24 }, (_, seed) => seed))(
     'it finds the same (seed %i)',
@@ -388,6 +450,96 @@ test('one pod is judged with its switch, and not the other network', () => {
   expect(proof.waiting).toBe(1);
   proof.judge();
   expect(proof.violations.map(({ networks }) => networks)).toEqual([['blue_net'], ['blue_net']]);
+});
+
+test('what pods get and send is judged again where a row, a set, an object or an option is another one, and on no other network', () => {
+  const begin: Snapshot = {
+    ...joinedSnapshot({
+      groups: { pods: ['blue.net_blue_a', 'blue.net_blue_b'] },
+      acls: [
+        acl('pods', 'to-lport', 'ip4.dst == $far && inport == @pods', {
+          action: 'drop',
+          priority: 10_000,
+        }),
+      ],
+      sets: { far: ['192.0.2.0/24'] },
+      objects: { connects: [] },
+    }),
+    policies: {
+      ...NO_POLICIES,
+      firewalls: [firewall({ type: 'Deny', to: { cidrSelector: '192.0.2.0/24' } })],
+    },
+  };
+  const proof = new KeptProof(begin.node, begin.settings);
+  proof.apply(changesBetween(undefined, begin));
+  proof.judge();
+  const known = new Set(proof.violations.map(({ where, what }) => `${where} ${what}`));
+  const rows = (table: string, change: (row: Row) => Row): Snapshot => ({
+    ...begin,
+    northbound: new Map([
+      ...begin.northbound,
+      [table, rowsOf(begin.northbound, table).map(change)],
+    ]),
+  });
+  const more = (next: Snapshot): readonly string[] => {
+    proof.apply(changesBetween(begin, next));
+    expect(proof.waiting).toBeGreaterThan(0);
+    proof.judge();
+    const found = proof.violations.filter(({ where, what }) => !known.has(`${where} ${what}`));
+    expect(textsOf(proof)).toEqual(fromNothing(next));
+    proof.apply(changesBetween(next, begin));
+    proof.judge();
+    expect(textsOf(proof)).toEqual(fromNothing(begin));
+    expect(found.flatMap(({ networks }) => networks)).not.toContain('green_net');
+    return found.map(({ check, object }) => `${check} ${object}`);
+  };
+  const open = ['firewalls EgressFirewall blue/default'];
+  expect(more(rows('ACL', (row) => ({ ...row, match: '0' })))).toEqual(open);
+  expect(more(rows('ACL', (row) => ({ ...row, action: 'allow' })))).toEqual(open);
+  expect(more(rows('Address_Set', (row) => ({ ...row, addresses: '192.0.2.0/25' })))).toEqual(open);
+  expect(more(rows('Port_Group', (row) => ({ ...row, ports: uuids([]) })))).toEqual(open);
+  const without = { ...begin, policies: { ...begin.policies, firewalls: [] } } as Snapshot;
+  expect(more(without)).toEqual(['firewalls UserDefinedNetwork blue/net']);
+  const closed = {
+    ...begin,
+    policies: { ...begin.policies, namespaced: [policy('closed', { podSelector: {} })] },
+  } as Snapshot;
+  expect(more(closed)).toEqual(['policies NetworkPolicy blue/closed']);
+});
+
+test('an option that has all dropped that no ACL is about is followed, and nothing else of its row', () => {
+  const dropping = (options: Readonly<Record<string, string>>, nb_cfg = 1): Snapshot => {
+    // Without any ACL nothing is dropped.
+    const read = joinedSnapshot({
+      acls: [acl('blue_net_n1', 'from-lport', 'ip4.dst == 192.0.2.0/24')],
+    });
+    const row = { _uuid: ['uuid', 'global'], nb_cfg, options: map(options) };
+    return {
+      ...read,
+      policies: NO_POLICIES,
+      northbound: new Map([...read.northbound, ['NB_Global', [row]]]),
+    };
+  };
+  const begin = dropping({});
+  const proof = new KeptProof(begin.node, begin.settings);
+  proof.apply(changesBetween(undefined, begin));
+  proof.judge();
+  const put = (read: Snapshot): void =>
+    proof.apply({
+      rows: new Map([
+        ['NB_Global', new Map([['global', rowsOf(read.northbound, 'NB_Global')[0]]])],
+      ]),
+    });
+  put(dropping({}, 2));
+  expect(proof.waiting).toBe(0);
+  put(dropping({ default_acl_drop: 'true' }));
+  expect(proof.waiting).toBeGreaterThan(0);
+  proof.judge();
+  expect(proof.violations.map(({ what }) => what)).toContainEqual(
+    expect.stringMatching(
+      /^lets not pass what Pod blue\/a sends .*, though no policy denies that$/,
+    ),
+  );
 });
 
 test('what waits is judged a little at a time', () => {

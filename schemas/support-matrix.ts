@@ -349,9 +349,12 @@ export const FEATURES: readonly Feature[] = [
   egress('EgressService', 'api.md#egressservice', [
     ['e2e/egress-service.test', 'pods of the chosen node, and of others, leave with the address'],
   ]),
-  egress('AdminPolicyBasedExternalRoute', 'api.md#adminpolicybasedexternalroute', [
-    ['e2e/external-routes.test', 'with two they leave by both'],
-  ]),
+  egress(
+    'AdminPolicyBasedExternalRoute',
+    'api.md#adminpolicybasedexternalroute',
+    [['e2e/external-routes.test', 'with two they leave by both']],
+    byGivenGateway('packets', [GATEWAYS, 'an AdminPolicyBasedExternalRoute leads what leaves by it']),
+  ),
   {
     name: 'EgressQoS; NetworkQoS',
     page: 'api.md#egressqos-and-networkqos',
@@ -480,7 +483,15 @@ export const FEATURES: readonly Feature[] = [
         ],
       },
       {
-        on: [SECONDARY2, LOCALNET],
+        on: [LOCALNET],
+        proof: 'packets',
+        by: [
+          ['e2e/machine-localnet.test', 'that moves keeps its connections with a host outside'],
+          ['e2e/machine-localnet.test', 'that says nothing is found at its new place'],
+        ],
+      },
+      {
+        on: [SECONDARY2],
         proof: 'rows',
         by: [['unit/topology/pods/virtual-machines.test', 'has two ports, of which only the one that it leaves is open']],
       },

@@ -5,6 +5,16 @@ import { stringify } from 'yaml';
 import { probe, type Endpoint } from '../../src/lab/connectivity.ts';
 import { startDaemons } from '../../src/lab/daemons.ts';
 import { SERVER_PORT } from '../../src/lab/pods.ts';
+import {
+  APART,
+  clusterIps,
+  connect,
+  LINKED,
+  MEMBERS,
+  objectsOf,
+  TENANTS,
+  TWINS,
+} from '../support/lab/connected-tenants.ts';
 import { stopDaemon } from '../support/lab/lab-daemons.ts';
 import { testLab, whyNoLab, type TestLab } from '../support/lab/lab.ts';
 import { said } from '../support/lab/explained-packets.ts';
@@ -13,144 +23,6 @@ import { Tenants } from '../support/lab/tenants.ts';
 
 /** Limits of waits for a condition; how long it takes is not what is tested here. */
 const SOON = { timeout: 60_000, interval: 300 };
-
-interface Tenant {
-  /** Of the namespace, the network, and its label. */
-  readonly name: string;
-  readonly topology: 'Layer2' | 'Layer3';
-  /** Last byte of its cluster IPs. */
-  readonly number: number;
-  /** Second byte of its ranges, and where its pods are; its number and place among the tenants where it is nobody's twin. */
-  readonly twinOf?: string;
-}
-/** Two of each topology that are connected, and one that is not. */
-const MEMBERS: readonly Tenant[] = [
-  { name: 'routed', topology: 'Layer3', number: 31 },
-  { name: 'ways', topology: 'Layer3', number: 32 },
-  { name: 'flat', topology: 'Layer2', number: 33 },
-  { name: 'plain', topology: 'Layer2', number: 34 },
-];
-const APART: Tenant = { name: 'apart', topology: 'Layer3', number: 35 };
-/** With the ranges of a member of each topology, and pods on the same nodes: with one and the same address. */
-const TWINS: readonly Tenant[] = [
-  { name: 'rerouted', topology: 'Layer3', number: 36, twinOf: 'routed' },
-  { name: 'flattened', topology: 'Layer2', number: 37, twinOf: 'flat' },
-];
-/** Members that nobody overlaps. */
-const LINKED = MEMBERS.map(({ name }) => name).filter((name) =>
-  TWINS.every(({ twinOf }) => twinOf !== name),
-);
-const TENANTS = [...MEMBERS, APART, ...TWINS];
-
-const originalOf = (tenant: Tenant): Tenant =>
-  TENANTS.find(({ name }) => name === tenant.twinOf) ?? tenant;
-
-const subnets = (tenant: Tenant): unknown[] => {
-  const { topology, number } = originalOf(tenant);
-  return topology === 'Layer2'
-    ? [`10.${number}.0.0/16`, `fd${number}::/64`]
-    : [
-        { cidr: `10.${number}.0.0/16`, hostSubnet: 24 },
-        { cidr: `fd${number}::/48`, hostSubnet: 64 },
-      ];
-};
-const clusterIps = ({ number }: Tenant): [string, string] => [
-  `172.16.1.${number}`,
-  `fd00:10:96::${number}`,
-];
-
-/** A namespace with its network, a pod on each of two nodes, and a service in front of the second one. */
-const objectsOf = (tenant: Tenant): object[] => {
-  const { name, topology } = tenant;
-  const index = TENANTS.indexOf(originalOf(tenant));
-  const nodes = [`n${(index % 3) + 1}`, `n${((index + 1) % 3) + 1}`];
-  const spec = { role: 'Primary', subnets: subnets(tenant) };
-  const metadata = { name: 'web', namespace: name };
-  return [
-    {
-      apiVersion: 'v1',
-      kind: 'Namespace',
-      metadata: { name, labels: { 'k8s.ovn.org/primary-user-defined-network': '', tenant: name } },
-    },
-    {
-      apiVersion: 'k8s.ovn.org/v1',
-      kind: 'ClusterUserDefinedNetwork',
-      metadata: {
-        name,
-        labels: { meets: String(MEMBERS.includes(tenant)), shares: String(tenant !== APART) },
-      },
-      spec: {
-        namespaceSelector: { matchLabels: { tenant: name } },
-        network: { topology, [topology.toLowerCase()]: spec },
-      },
-    },
-    ...nodes.map((nodeName, n) => ({
-      apiVersion: 'v1',
-      kind: 'Pod',
-      metadata: { name: n === 0 ? 'client' : 'server', namespace: name },
-      spec: { nodeName, containers: [{ name: 'web', image: 'web' }] },
-    })),
-    {
-      apiVersion: 'v1',
-      kind: 'Service',
-      metadata,
-      spec: {
-        clusterIP: clusterIps(tenant)[0],
-        clusterIPs: clusterIps(tenant),
-        ipFamilies: ['IPv4', 'IPv6'],
-        ipFamilyPolicy: 'RequireDualStack',
-        ports: [{ port: 80, targetPort: SERVER_PORT, protocol: 'TCP' }],
-      },
-    },
-    // As Kubernetes writes them: with addresses on the default network.
-    ...(['IPv4', 'IPv6'] as const).map((addressType) => ({
-      apiVersion: 'discovery.k8s.io/v1',
-      kind: 'EndpointSlice',
-      metadata: {
-        name: `web-${addressType.toLowerCase()}`,
-        namespace: name,
-        labels: {
-          'kubernetes.io/service-name': 'web',
-          'endpointslice.kubernetes.io/managed-by': 'endpointslice-controller.k8s.io',
-        },
-      },
-      addressType,
-      ports: [{ name: '', port: SERVER_PORT, protocol: 'TCP' }],
-      endpoints: [
-        {
-          addresses: [
-            addressType === 'IPv4' ? `10.128.0.${tenant.number}` : `fd01::${tenant.number}`,
-          ],
-          nodeName: nodes[1],
-          conditions: { ready: true },
-          targetRef: { kind: 'Pod', namespace: name, name: 'server' },
-        },
-      ],
-    })),
-  ];
-};
-
-const connect = (
-  connectivity: readonly string[],
-  selected: Readonly<Record<string, string>> = { meets: 'true' },
-): object => ({
-  apiVersion: 'k8s.ovn.org/v1',
-  kind: 'ClusterNetworkConnect',
-  metadata: { name: 'meeting' },
-  spec: {
-    connectSubnets: [
-      { cidr: '192.168.0.0/16', networkPrefix: 24 },
-      { cidr: 'fd68::/112', networkPrefix: 120 },
-    ],
-    connectivity,
-    networkSelectors: [
-      {
-        networkSelectionType: 'ClusterUserDefinedNetworks',
-        clusterUserDefinedNetworkSelector: { networkSelector: { matchLabels: selected } },
-      },
-    ],
-  },
-});
 
 /** Lets nobody in but from two of the connected networks, one of each topology. */
 const POLICY = {
@@ -244,7 +116,7 @@ describe.skipIf(whyNoLab !== undefined)(
     beforeAll(async () => {
       writeFileSync(
         join(folder, 'tenants.yaml'),
-        TENANTS.flatMap(objectsOf)
+        TENANTS.flatMap((tenant) => objectsOf(tenant))
           .map((object) => stringify(object))
           .join('---\n'),
       );

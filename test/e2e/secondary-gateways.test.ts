@@ -6,6 +6,7 @@ import { OUTSIDE } from '../../src/lab/node-facts.ts';
 import { SERVER_PORT } from '../../src/lab/pods.ts';
 import { labelNodes } from '../support/lab/egress-nodes.ts';
 import { whyNoLab } from '../support/lab/lab.ts';
+import { addHops, BEYOND, HOPS } from '../support/lab/next-hops.ts';
 import { PORTS, service, sliceObjects } from '../support/lab/matrix-tenants.ts';
 import {
   flatSecondary,
@@ -67,7 +68,11 @@ const flatOut = (gateway?: string): object => ({
   },
 });
 const TO_OUTSIDE = JSON.stringify({
-  routes: [`${OUTSIDE.v4}/32`, `${OUTSIDE.v6}/128`, POOLS.all],
+  routes: [
+    ...[OUTSIDE.v4, BEYOND.v4].map((address) => `${address}/32`),
+    ...[OUTSIDE.v6, BEYOND.v6].map((address) => `${address}/128`),
+    POOLS.all,
+  ],
 });
 const NODE_PORT = 30_180;
 const EGRESS_ADDRESS = '172.18.0.70';
@@ -132,6 +137,7 @@ describe.skipIf(whyNoLab !== undefined)(
         daemonArguments: ['--render-grace-period=2', '--secondary-gateways=true'],
         networksOfPods: [1, 1, 1, 2, 2, 2, 3],
       });
+      await addHops(lab.record, []);
     });
     afterAll(async () => {
       await lab[Symbol.asyncDispose]();
@@ -275,6 +281,36 @@ describe.skipIf(whyNoLab !== undefined)(
       lab.withdraw('egress-ip.yaml');
       for (const pod of ['alpha/one', 'alpha/four'])
         await expect.poll(() => seenAs(pod), SOON).toEqual(NODE);
+    });
+
+    test('an AdminPolicyBasedExternalRoute leads what leaves by it to its next hops, by both layers and families', async () => {
+      const hopsOf = (pod: string): Promise<string[]> =>
+        lab.answersTo(
+          [BEYOND.v4, BEYOND.v6].map((to): Probe => ({
+            from: lab.networkNamespace(pod),
+            to,
+            port: SERVER_PORT,
+            ping: false,
+          })),
+        );
+      const pods = ['alpha/one', 'alpha/three'];
+      for (const pod of pods) {
+        expect(await deviceTo(pod, BEYOND.v4)).not.toBe('eth0');
+        await expect.poll(() => hopsOf(pod), SOON).toEqual(['outside', 'outside']);
+      }
+      lab.declare('route.yaml', {
+        apiVersion: 'k8s.ovn.org/v1',
+        kind: 'AdminPolicyBasedExternalRoute',
+        metadata: { name: 'alpha' },
+        spec: {
+          from: { namespaceSelector: { matchLabels: { leaves: 'alpha' } } },
+          nextHops: { static: Object.values(HOPS.hop1).map((ip) => ({ ip })) },
+        },
+      });
+      for (const pod of pods) await expect.poll(() => hopsOf(pod), SOON).toEqual(['hop1', 'hop1']);
+      lab.withdraw('route.yaml');
+      for (const pod of pods)
+        await expect.poll(() => hopsOf(pod), SOON).toEqual(['outside', 'outside']);
     });
 
     describeSecondaryServices(() => lab);

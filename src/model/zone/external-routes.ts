@@ -1,6 +1,5 @@
 /** External routes: whose pods leave by which next hops, worked out per namespace, policy and pod. */
 import { familyOf, parseAddress, withoutPrefix, type Family } from '../../allocators/addresses.ts';
-import { SECONDARY_GATEWAY } from '../../api/annotations/network-annotations.ts';
 import { matchesSelector } from '../../api/selectors.ts';
 import { DerivedFacts } from '../../facts/derived-facts.ts';
 import { FactTable } from '../../facts/fact-table.ts';
@@ -75,7 +74,7 @@ export function externalRouteTables(
     EgressServiceTables &
     EgressClassTables,
 ) {
-  const { graph, recorder, settings, namespaces, networks, nodeName } = known;
+  const { graph, recorder, settings, namespaces, nodeName } = known;
   const externalRoutes = new FactTable<[policy: string], ExternalRoute>('externalRoutes', recorder);
   const gatewayPods = new FactTable<PodKey, GatewayPod, { namespace: [string] }>(
     'gatewayPods',
@@ -193,7 +192,8 @@ export function externalRouteTables(
     const [namespace] = key;
     const policy = routedNamespaces.get(namespace)?.policy;
     const attachment = policy === undefined ? undefined : known.attachments.get(...key);
-    if (policy === undefined || attachment?.role !== 'primary') return undefined;
+    if (policy === undefined || attachment === undefined || !known.leavesBy(attachment))
+      return undefined;
     // A pod that is a hop on its own node is no way out of it; nor is one of a family that the node's gateway has not.
     const own = (known.self.part(nodeName, 'hostAddresses') ?? []).map(withoutPrefix);
     const ways = known.self.part(nodeName, 'gateway')?.addresses;
@@ -232,20 +232,6 @@ export function externalRouteTables(
     for (const key of routedPods.keysBy('outranked')) {
       const { policy = '', namespace = '' } = routedPods.peek(...key) ?? {};
       found.set(policy, (found.get(policy) ?? new Set()).add(namespace));
-    }
-    return found;
-  }
-
-  /** Namespaces of which pods of this node leave by a secondary network, too, by policy. */
-  function passedBy(): ReadonlyMap<string, ReadonlySet<string>> {
-    const found = new Map<string, Set<string>>();
-    for (const [, { namespace, policy }] of routedNamespaces.entries()) {
-      const isPassed = known.attachments
-        .by('namespace', namespace)
-        .some(
-          ({ role, network }) => role === 'secondary' && networks.peek(network)?.isOptedIn === true,
-        );
-      if (isPassed) found.set(policy, (found.get(policy) ?? new Set()).add(namespace));
     }
     return found;
   }
@@ -292,11 +278,6 @@ export function externalRouteTables(
         yield {
           object: externalRouteObject(policy),
           message: `pods of namespaces ${listed(namespaces)} have an EgressIP, which comes first: they leave with its address by the node that has it, and by no next hop; select them by one of both`,
-        };
-      for (const [policy, namespaces] of passedBy())
-        yield {
-          object: externalRouteObject(policy),
-          message: `pods of namespaces ${listed(namespaces)} leave by a secondary network as well (${SECONDARY_GATEWAY}), and there by no next hop but by the gateway of their node: take its routes that are meant for next hops out of that annotation`,
         };
       const unserved = new Set<string>();
       for (const key of routedPods.keysBy('unserved')) {

@@ -5,7 +5,7 @@
 import type { Rule } from '../../desired/features.ts';
 import type { ExposedService } from '../exposed-services.ts';
 import type { BridgeNetwork, BridgePart, ExternalBridge } from './bridge-network.ts';
-import { destination, DROP, MARK_INTO_OVN, output, resubmit } from './flow-actions.ts';
+import { destination, DROP, MARK_INTO_OVN, output, resubmit, source } from './flow-actions.ts';
 import type { FlowRows } from './flow-rows.ts';
 import { PIPELINE } from './pipeline.ts';
 
@@ -60,18 +60,20 @@ export function connectedServiceFlows(
   { clusterIps, ports }: Pick<ExposedService, 'clusterIps'> & { readonly ports: OpenPorts },
 ): void {
   const rows = all.by('connected-services');
-  const into = ({ port }: BridgeNetwork): readonly string[] => [
+  // Pods that leave by next hops answer the MAC address that asked; that of the bridge, which the host has, their gateway router has itself.
+  const into = ({ port }: BridgeNetwork, forwarderMac: string): readonly string[] => [
     MARK_INTO_OVN,
+    source(forwarderMac),
     destination(on.mac),
     ...on.vlan.push,
     output(port),
   ];
-  for (const { family, fields } of on.families) {
-    const source = client.network.masquerade[family]?.gatewayRouter;
-    if (source === undefined) continue;
+  for (const { family, fields, forwarderMac } of on.families) {
+    const asker = client.network.masquerade[family]?.gatewayRouter;
+    if (asker === undefined) continue;
     for (const { address } of clusterIps.filter((one) => one.family === family)) {
       for (const { protocol, port } of ports) {
-        const asks = [`${fields.src}=${source}`, `${fields.dst}=${address}`, `tp_dst=${port}`];
+        const asks = [`${fields.src}=${asker}`, `${fields.dst}=${address}`, `tp_dst=${port}`];
         rows.flow(
           classify.at.connectedToHost,
           [fields[protocol], ...client.from, ...asks],
@@ -80,14 +82,14 @@ export function connectedServiceFlows(
         rows.flow(
           classify.at.connectedByHost,
           [fields[protocol], ...on.vlan.fromHost, ...asks],
-          into(server),
+          into(server, forwarderMac),
         );
       }
       // Whatever it is: also that nobody is behind a port.
       rows.flow(
         classify.at.connectedByHost,
-        [fields.ip, ...on.vlan.fromHost, `${fields.src}=${address}`, `${fields.dst}=${source}`],
-        into(client),
+        [fields.ip, ...on.vlan.fromHost, `${fields.src}=${address}`, `${fields.dst}=${asker}`],
+        into(client, forwarderMac),
       );
     }
   }

@@ -1,13 +1,14 @@
 /** The external bridge, and a network on it, worked out once for all parts. */
 import {
   contains,
+  type Family,
   familyOf,
   formatPrefix,
+  macOf,
   nthAddress,
   parseInterfaceAddress,
   prefixOf,
   withoutPrefix,
-  type Family,
 } from '../../allocators/addresses.ts';
 import { MASQUERADE_OFFSETS } from '../../allocators/node-addresses.ts';
 import type { Rule } from '../../desired/features.ts';
@@ -50,6 +51,8 @@ export interface BridgeFamily {
   readonly betweenRouters: readonly string[];
   readonly ovnMasquerade: string;
   readonly hostMasquerade: string;
+  /** MAC address of the host, as gateway routers know it where it forwards for them. */
+  readonly forwarderMac: string;
 }
 
 /** The external bridge of the node. */
@@ -159,6 +162,7 @@ function bridgeFamily(facts: ZoneFacts, family: Family): BridgeFamily | undefine
     ),
     ovnMasquerade: nthAddress(masquerade, MASQUERADE_OFFSETS.ovn),
     hostMasquerade: nthAddress(masquerade, MASQUERADE_OFFSETS.host),
+    forwarderMac: macOf(nthAddress(masquerade, MASQUERADE_OFFSETS.dummyNextHop)),
   };
 }
 

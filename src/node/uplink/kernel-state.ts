@@ -5,6 +5,7 @@ import {
   FOREVER,
   HOP_FLAG,
   LOCAL_TABLE,
+  NetlinkError,
   ROUTE_TYPE,
   routes as routeQuery,
   type Address,
@@ -128,6 +129,15 @@ export function readUplinkDevices(
   names: readonly string[],
 ): ReadonlyMap<string, UplinkDevice> {
   using socket = openRouteSocket(namespace);
-  const links = names.flatMap((name) => linkOf(socket, name) ?? []);
-  return new Map(links.map((link) => [link.name, uplinkDevice(socket, link)]));
+  const devices = names.flatMap((name) => {
+    const link = linkOf(socket, name);
+    try {
+      return link === undefined ? [] : [uplinkDevice(socket, link)];
+    } catch (error) {
+      // It went meanwhile.
+      if (error instanceof NetlinkError && error.code === 'ENODEV') return [];
+      throw error;
+    }
+  });
+  return new Map(devices.map((device) => [device.name, device]));
 }

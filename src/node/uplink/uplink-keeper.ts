@@ -215,6 +215,9 @@ function joined({ devices }: UplinkState, bridge: string): (Lost & { index: numb
   };
 }
 
+const lostText = (bridge: string): string =>
+  `external bridge ${bridge} was deleted, or made anew without its addresses: it is set up again, and until then nothing leaves this node by it`;
+
 /** The bridge of the card, or that bridge itself. */
 function bridgeOf(name: string, { bridges, mappings }: SwitchState): string {
   return bridges.has(name) ? name : (gatewayBridgeOf(mappings) ?? `br${name}`);
@@ -297,11 +300,17 @@ export class UplinkKeeper {
     monitor.listen();
     const bridge = (this.#seen = this.#bridge());
     const state = readState(this.#options, [name, bridge]);
-    const plan = uplinkPlan(name, state, { vlan, lost: this.#lost(state, bridge) });
-    this.#say(plan.problem);
+    const lost = this.#lost(state, bridge);
+    const plan = uplinkPlan(name, state, { vlan, lost });
+    // Its device may outlive an ovs-vswitchd that is away.
+    const isGone = this.#kept !== undefined && !state.switch.bridges.has(bridge);
+    // What is wrong is told until it is mended.
+    const wrong = this.#problem ?? (isGone || lost !== undefined ? lostText(bridge) : undefined);
+    this.#say(plan.steps.length > 0 ? wrong : plan.problem);
     if (plan.steps.length > 0) {
       const began = performance.now();
       await take(plan.steps, this.#options);
+      this.#say(undefined);
       log.info(
         {
           component: 'host',

@@ -208,7 +208,7 @@ function addKeptWays(
     {
       direction: 'from-lport',
       priority: QOS_EGRESS_IP_REPLY,
-      match: repliesOut(address, family, network.subnets),
+      match: repliesOut(address, family, facts, network),
       action: new Map([['mark', MARK_EGRESS_REPLY]]),
       external_ids: ids,
     },

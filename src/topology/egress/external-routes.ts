@@ -12,7 +12,7 @@ import {
   layer2Names,
   layer3Names,
 } from '../../model/rules/names.ts';
-import { gatewayLinks } from '../../model/rules/network-addresses.ts';
+import { gatewayLinks, joinSubnets } from '../../model/rules/network-addresses.ts';
 import { externalRouteObject } from '../../model/zone/external-routes.ts';
 import type { ZoneFacts } from '../../model/zone/zone.ts';
 import { networkObjects, networkOf, networkRank } from '../networks/network-feature.ts';
@@ -171,10 +171,15 @@ function marksOf(network: Network): Readonly<Record<string, string>> {
 
 const IP = { v4: 'ip4', v6: 'ip6' } as const;
 
-/** What is no way out: the network itself and, of a network of a user, services of others and what stands for the host. */
+/** What is no way out: the network itself and, of a network of a user, gateway routers that asked for a service, services of others and what stands for the host. */
 function insideOf({ settings }: ZoneFacts, network: Network): readonly string[] {
   const subnets = network.subnets.map(({ cidr }) => cidr);
   if (isDefault(network)) return subnets;
   const { v4, v6 } = settings.masqueradeSubnets;
-  return [...subnets, ...settings.serviceSubnets, ...[v4, v6].filter((one) => one !== undefined)];
+  return [
+    ...subnets,
+    ...joinSubnets(settings, network),
+    ...settings.serviceSubnets,
+    ...[v4, v6].filter((one) => one !== undefined),
+  ];
 }

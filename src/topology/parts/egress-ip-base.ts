@@ -1,9 +1,11 @@
 /** What EgressIP and EgressService need on every primary network before any pod uses it (reference/topology.md §18.1, reference/egress.md §1.13). */
 
 import { familyOf, type Family } from '../../allocators/addresses.ts';
-import type { SubnetEntry } from '../../api/nad/network-config.ts';
 import { RowReference } from '../../desired/rows.ts';
+import type { Network } from '../../model/model.ts';
 import { DEFAULT_CONTROLLER, layer3Names } from '../../model/rules/names.ts';
+import { joinSubnet } from '../../model/rules/network-addresses.ts';
+import type { ZoneFacts } from '../../model/zone/zone.ts';
 import {
   type AddressSet,
   egressIpPods,
@@ -37,16 +39,30 @@ import { holds, type Rows } from '../rows/unit-rows.ts';
 import { QOS_CLAIM } from '../rows/switch-rows.ts';
 
 /**
- * Replies of these pods that may have to leave. Those to pods of the network have their way without a mark, and with one Open vSwitch's userspace datapath
- * finds no way for their tunnels.
+ * Replies of these pods that may have to leave. Those to pods of the network, and to its gateway routers where others ask by them over the external bridge,
+ * have their way without a mark, and with one Open vSwitch's userspace datapath finds no way for their tunnels.
  */
-export function repliesOut(pods: string, family: Family, subnets: readonly SubnetEntry[]): string {
+export function repliesOut(
+  pods: string,
+  family: Family,
+  facts: ZoneFacts,
+  network: Network,
+): string {
   const ip = protocolOf(family);
-  const inside = subnets.map(({ cidr }) => cidr).filter((cidr) => familyOf(cidr) === family);
+  const inside = network.subnets
+    .map(({ cidr }) => cidr)
+    .filter((cidr) => familyOf(cidr) === family)
+    .concat(bridgedJoin(facts, network, family) ?? []);
   return [
     `${ip}.src == ${pods} && ct.trk && ct.rpl`,
     ...inside.map((cidr) => `${ip}.dst != ${cidr}`),
   ].join(' && ');
+}
+
+/** Join subnet of a network whose services others reach over the external bridge (connect/bridged-services.ts): by it gateway routers ask for them. */
+function bridgedJoin(facts: ZoneFacts, network: Network, family: Family): string | undefined {
+  const isBridged = facts.connects.keysBy('bridgedTo', String(network.id)).length > 0;
+  return isBridged ? joinSubnet(facts.settings, network, family) : undefined;
 }
 
 const protocolOf = (family: Family): 'ip4' | 'ip6' => (family === 'v4' ? 'ip4' : 'ip6');
@@ -148,8 +164,11 @@ function addSubnetPolicies(rows: Rows, onNode: NetworkOnNode, cidr: string): voi
   addNoReroute(rows, onNode, 'Pod-To-Pod', ip, `${pods} && ${ip}.dst == ${cidr}`);
   // Always the default network's join subnet, also for networks that have their own.
   const join = onNode.settings.joinSubnets[family];
-  if (join === undefined) return;
-  addNoReroute(rows, onNode, 'Pod-To-Join', ip, `${pods} && ${ip}.dst == ${join}`);
+  if (join !== undefined)
+    addNoReroute(rows, onNode, 'Pod-To-Join', ip, `${pods} && ${ip}.dst == ${join}`);
+  const own = bridgedJoin(onNode.facts, onNode.network, family);
+  if (own !== undefined)
+    addNoReroute(rows, onNode, 'Pod-To-Own-Join', ip, `${pods} && ${ip}.dst == ${own}`);
 }
 
 function addFamilyPolicies(rows: Rows, onNode: NetworkOnNode, family: Family): void {
@@ -193,7 +212,7 @@ function addReplyMark(rows: Rows, onNode: NetworkOnNode, family: Family): void {
     {
       direction: 'from-lport',
       priority: QOS_EGRESS_IP_REPLY,
-      match: repliesOut(`$${served.name}`, family, onNode.network.subnets),
+      match: repliesOut(`$${served.name}`, family, onNode.facts, onNode.network),
       action: new Map([['mark', MARK_EGRESS_REPLY]]),
       external_ids: ids,
     },

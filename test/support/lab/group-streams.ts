@@ -1,11 +1,11 @@
-/** What a member of a multicast group hears while something happens to it, of one who sends to the group every 10 ms. */
+/** What a member of a multicast group, or who has an address, hears while something happens to it, of one who sends there every 10 ms. */
 import { randomUUID } from 'node:crypto';
 import { outputInside, runInside } from '../../../src/lab/exec.ts';
 import type { LabRecord } from '../../../src/lab/state-file.ts';
 import { until } from '../run/until.ts';
 import type { Where } from './sctp-associations.ts';
 
-/** Sends numbers; or joins the group, says when it hears the first one, after SIGUSR1 the next one, and at SIGTERM what it heard. */
+/** Sends numbers; or joins the group, if it is one, and says when it hears the first one, after SIGUSR1 the next one, and at SIGTERM what it heard. */
 const PROGRAM = `
 import json, os, signal, socket, struct, sys, time
 what, device, group, port = sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4])
@@ -34,7 +34,8 @@ def end(*_):
 signal.signal(signal.SIGTERM, end)
 signal.signal(signal.SIGUSR1, ask)
 own.bind((group, port))
-own.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, member)
+if socket.inet_aton(group)[0] >> 4 == 14:
+    own.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, member)
 while True:
     number = int(own.recv(100))
     twice += number in heard

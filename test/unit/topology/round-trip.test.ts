@@ -25,6 +25,7 @@ import {
   type Zone,
 } from '../../support/zone/zones.ts';
 import { servicesOfAllKinds, service, slice, withServices } from '../../support/zone/services.ts';
+import { overlappingZone } from '../../support/zone/overlapping.ts';
 import { ZoneEngine } from '../../support/zone/zone-engine.ts';
 
 const schemaOf = (name: string) =>
@@ -118,6 +119,31 @@ describe('what the zone wants, in a Northbound database', () => {
     expect(removed).toEqual(made.map(opposite).sort());
     expect(northbound.rows('Logical_Switch').length).toBe(before);
     expect(contents(northbound)).not.toContain('blue_blue');
+  });
+
+  test('rows of answers to egress follow a connection by the external bridge', async () => {
+    const ofAnswers = (done: readonly string[]): readonly string[] =>
+      done
+        .filter((text) => /Mark-Reply-Traffic|Own-Join/.test(text))
+        .map((text) => text.split(' ').slice(0, 3).join(' '));
+    const apart = { ...overlappingZone, connects: [] };
+    await apply(apart);
+    const before = contents(northbound);
+    const changed = ['blue_blue', 'cluster_udn_yellow-net', 'twin_net'];
+    const rows = (action: string): readonly string[] =>
+      [
+        ...changed.map(
+          (name) =>
+            `${action} Logical_Router_Policy default-network-controller:EgressIP:102:EIP-No-Reroute-Pod-To-Own-Join:ip4:${name}`,
+        ),
+        ...changed.map(
+          (name) =>
+            `update QoS default-network-controller:EgressIP:103:EgressIP-Mark-Reply-Traffic:ip4:${name}`,
+        ),
+      ].sort();
+    expect(ofAnswers(await apply(overlappingZone))).toEqual(rows('insert'));
+    expect(ofAnswers(await apply(apart))).toEqual(rows('delete'));
+    expect(contents(northbound)).toBe(before);
   });
 
   test('nothing of a Layer2 or localnet network remains when it is gone', async () => {

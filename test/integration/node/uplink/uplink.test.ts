@@ -203,6 +203,26 @@ describe.skipIf(whyNoNamespace !== undefined)(
       await expect.poll(() => routes('breth0'), SOON).toEqual(ROUTES);
     });
 
+    test('that it was deleted is told until it is back, also while it can’t be made', async () => {
+      await isMoved();
+      await expect.poll(problem, SOON).toBe('none');
+      const told: string[] = [];
+      sabotage = ({ kind }) => {
+        if (kind !== 'add-bridge') return;
+        told.push(problem());
+        if (told.length < 3) throw new Error('no bridge today');
+      };
+      await vswitchd.vsctl('del-br', 'breth0');
+      await expect.poll(() => hasAddress('breth0', '172.18.0.3/16'), SOON).toBe(true);
+      await expect.poll(problem, SOON).toBe('none');
+      const failed = 'no bridge today; everything is as it was before';
+      expect(told).toEqual([
+        'external bridge breth0 was deleted, or made anew without its addresses: it is set up again, and until then nothing leaves this node by it',
+        failed,
+        failed,
+      ]);
+    });
+
     test('with a VLAN of the gateway the host is in it, for as long as it is wanted', async () => {
       await isMoved();
       outside.ip('address flush dev wire');

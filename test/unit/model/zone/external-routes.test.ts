@@ -50,17 +50,16 @@ test('not where external routes are off', () => {
   expect(hopsOf(facts)).toBe(undefined);
 });
 
-test('on a secondary network with a gateway it leaves by none, and the policy says so', () => {
+test('on a secondary network it leaves by them if that has a gateway', () => {
   const zone = (secondaryGateway: string): Zone => ({
     ...withRoutes(route('gw')),
     networks: [...exampleZone.networks, { ...secondaryLayer3, secondaryGateway }],
     attachments: [bluePod, bluePodDefault, secondaryPod],
   });
-  expect(hopsOf(factsOf(zone('{}')), 'blue/sec')).toBe(undefined);
-  expect(problemsOf(factsOf(zone('{}')))).toEqual([
-    expect.stringMatching(/^gw: pods of namespaces blue leave by a secondary network as well/),
-  ]);
-  expect(problemsOf(factsOf(zone('unreadable')))).toEqual([]);
+  expect(hopsOf(factsOf(zone('{}')), 'blue/sec')).toEqual(['172.18.0.50']);
+  expect(hopsOf(factsOf(zone('unreadable')), 'blue/sec')).toBe(undefined);
+  for (const gateway of ['{}', 'unreadable'])
+    expect(problemsOf(factsOf(zone(gateway)))).toEqual([]);
 });
 
 test('what has an EgressIP leaves by that, and the policy says so', () => {

@@ -397,7 +397,7 @@ describe('services of connected networks that overlap (reference/node.md §4.10)
       .filter((line) => /^table=0 5[27]0 /.test(line))
       .toSorted();
   const TO = (port: number): string =>
-    `set_field:0x1745ed->pkt_mark,set_field:0a:58:ac:12:00:03->eth_dst,output:${port}`;
+    `set_field:0x1745ed->pkt_mark,set_field:0a:58:a9:fe:00:04->eth_src,set_field:0a:58:ac:12:00:03->eth_dst,output:${port}`;
 
   test('lead from gateway router by the host to gateway router, by cluster IP and port, and back, in both modes', () => {
     const asks = (client: number, source: string, ip: string, server: number): string[] =>

@@ -9,6 +9,7 @@ import {
 } from '../../../../src/topology/egress/egress-service.ts';
 import { podPorts } from '../../../../src/topology/pods/port.ts';
 import { builtUnits } from '../../../support/zone/built-rows.ts';
+import { sharing } from '../../../support/zone/overlapping.ts';
 import { service, withServices } from '../../../support/zone/services.ts';
 import {
   bluePod,
@@ -237,6 +238,20 @@ describe('a pod of a primary network', () => {
     expect(policiesOf(zoneWith(yellowPod, THERE))[0]).toBe(
       'cluster_udn_yellow.net_transit_router 101 ip4.src == 105.105.0.3 reroute 100.88.0.7 yellow/lb',
     );
+  });
+
+  test('answers without a mark gateway routers that ask over the external bridge', () => {
+    const marked = (zone: Zone): readonly unknown[] =>
+      builtUnits(factsOf(zone), [egressServicePodRows])
+        .flatMap(({ rows }) => rows)
+        .filter(({ table }) => table === 'QoS')
+        .map(({ columns }) => columns['match']);
+    const reply = 'ip4.src == 103.103.0.3 && ct.trk && ct.rpl && ip4.dst != 103.103.0.0/16';
+    const zone = zoneWith(bluePod, HERE);
+    expect(marked(zone)).toEqual([reply]);
+    expect(marked({ ...zone, connects: [sharing] })).toEqual([
+      `${reply} && ip4.dst != 100.65.0.0/16`,
+    ]);
   });
 
   test('by its network leaves by its own node as without one, whatever EgressIPs have it', () => {

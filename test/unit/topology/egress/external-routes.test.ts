@@ -83,11 +83,11 @@ test('on primary networks, by their gateway routers; the node and a hop have one
   expect(texts.filter((text) => text.startsWith('BFD '))).toEqual([WATCH]);
 });
 
-test('there services of the default network and what stands for the host keep their way in local gateway mode', () => {
+test('there services of the default network, answers to gateway routers and what stands for the host keep their way in local gateway mode', () => {
   const texts = featureTexts([externalRoutePolicies], inLocalMode(zoneOf(bluePod, yellowPod)));
   expect(texts.filter((text) => text.startsWith('Logical_Router_Policy '))).toEqual([
     expect.stringMatching(
-      /^Logical_Router_Policy blue_blue_ovn_cluster_router 501 inport == "rtos-blue_blue_ovn-worker" && ip4.src == \$a[0-9a-f]+ && ip4.dst != 103.103.0.0\/16 && ip4.dst != 10.96.0.0\/16 && ip4.dst != 169.254.0.0\/17 .* nexthops=\[100.65.0.2\]/,
+      /^Logical_Router_Policy blue_blue_ovn_cluster_router 501 inport == "rtos-blue_blue_ovn-worker" && ip4.src == \$a[0-9a-f]+ && ip4.dst != 103.103.0.0\/16 && ip4.dst != 100.65.0.0\/16 && ip4.dst != 10.96.0.0\/16 && ip4.dst != 169.254.0.0\/17 .* nexthops=\[100.65.0.2\]/,
     ),
     expect.stringMatching(
       /^Logical_Router_Policy cluster_udn_yellow.net_transit_router 501 inport == "trtos-cluster_udn_yellow.net_ovn_layer2_switch" .* nexthops=\[100.88.0.5\] options={pkt_mark=43} /,

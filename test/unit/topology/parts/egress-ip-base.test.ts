@@ -1,8 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { egressIpBase } from '../../../../src/topology/parts/egress-ip-base.ts';
 import { withNetwork } from '../../../support/zone/zone-variants.ts';
-import { exampleZone, yellow, ipv4Settings } from '../../../support/zone/zones.ts';
+import { overlappingZone, sharing } from '../../../support/zone/overlapping.ts';
+import { exampleZone, yellow, ipv4Settings, type Zone } from '../../../support/zone/zones.ts';
 import { partTexts } from '../part-texts.ts';
+import { rowsOf } from '../unit-texts.ts';
 
 describe('what EgressIP needs on a network (reference/topology.md §18.1)', () => {
   test('traffic inside the cluster keeps its way, replies are marked, and pods of other nodes leave here', () => {
@@ -41,6 +43,30 @@ describe('what EgressIP needs on a network (reference/topology.md §18.1)', () =
       'Logical_Router_Policy default-network-controller:EgressIP:94:EIP-Drop-Other-Arrival:ip4:cluster_udn_yellow-net inport == "rtotr-GR_cluster_udn_yellow.net_ovn-worker" && ip4.src == 105.105.0.0/16 && pkt.mark == 0 && !(ct.trk && ct.rpl) action=drop external_ids={ip-family=ip4 k/id=default-network-controller:EgressIP:94:EIP-Drop-Other-Arrival:ip4:cluster_udn_yellow-net k/name=EIP-Drop-Other-Arrival k/owner-controller=default-network-controller k/owner-type=EgressIP network=cluster_udn_yellow-net priority=94} match=inport == "rtotr-GR_cluster_udn_yellow.net_ovn-worker" && ip4.src == 105.105.0.0/16 && pkt.mark == 0 && !(ct.trk && ct.rpl) priority=94 < Logical_Router/GR_cluster_udn_yellow.net_ovn-worker.policies',
       'QoS default-network-controller:EgressIP:103:EgressIP-Mark-Reply-Traffic:ip4:cluster_udn_yellow-net action={mark=42} direction=from-lport external_ids={ip-family=ip4 k/id=default-network-controller:EgressIP:103:EgressIP-Mark-Reply-Traffic:ip4:cluster_udn_yellow-net k/name=EgressIP-Mark-Reply-Traffic k/owner-controller=default-network-controller k/owner-type=EgressIP network=cluster_udn_yellow-net priority=103} match=ip4.src == $ad61ee11fb43526c70e45aaa1796c3738 && ct.trk && ct.rpl && ip4.dst != 105.105.0.0/16 priority=103 < Logical_Switch/cluster_udn_yellow.net_ovn_layer2_switch.qos_rules',
     ]);
+  });
+  test('answers to gateway routers of a network that shares services over the external bridge keep their way without a mark', () => {
+    /** Name or direction, and match. */
+    const answers = (zone: Zone, network: string): readonly string[] =>
+      rowsOf(zone, new RegExp(`^[a-z0-9]+/network ${network}$`))
+        .filter(({ key }) => /Mark-Reply-Traffic|Pod-To-Own-Join/.test(key))
+        .map(({ table, columns }) => `${table} ${columns['match'] as string}`)
+        .map((text) => text.replace(/\$a\w+/, '$served'));
+    const reply = (subnet: string): string =>
+      `QoS ip4.src == $served && ct.trk && ct.rpl && ip4.dst != ${subnet}`;
+    for (const [network, subnet] of [
+      ['blue_blue', '103.103.0.0/16'],
+      ['twin_net', '103.103.0.0/16'],
+      ['cluster_udn_yellow-net', '105.105.0.0/16'],
+    ] as const) {
+      expect(answers(overlappingZone, network)).toEqual([
+        `Logical_Router_Policy ip4.src == ${subnet} && ip4.dst == 100.65.0.0/16`,
+        `${reply(subnet)} && ip4.dst != 100.65.0.0/16`,
+      ]);
+      const linked = { ...overlappingZone, connects: [{ ...sharing, bridged: [] }] };
+      expect(answers(linked, network)).toEqual([reply(subnet)]);
+    }
+    const default4 = exampleZone.networks[0]?.subnets[0]?.cidr ?? '';
+    expect(answers(overlappingZone, 'default')).toEqual([reply(default4)]);
   });
   test('where neither EgressIP nor EgressService is enabled nothing is written about them', () => {
     expect(

@@ -64,6 +64,8 @@ export interface PodAddressesOptions {
   readonly claims?: PersistentAddresses;
   /** True for a NAD that is to go: it gets a new pod only where no other network has room. */
   readonly isLeaving?: (nadKey: string) => boolean;
+  /** Called with the NADs of which a pod has an address, or is to get one; without a node, or a pod, there are none. */
+  readonly onWanted?: (pod: string, node: string | undefined, nads: ReadonlySet<string>) => void;
   readonly randomBytes?: (count: number) => Uint8Array;
   /** Where spans of allocations go, if anywhere. */
   readonly traces?: PodTraces;
@@ -118,10 +120,7 @@ export class PodAddresses {
 
   /** Keys of the NADs of which the pod has an address, or gets one once its turn comes. */
   wantedBy(pod: Pod): ReadonlySet<string> {
-    const plan = this.#plan(pod);
-    if (plan.kind === 'undecided') return new Set(plan.candidates.map(({ key }) => key));
-    if (plan.kind !== 'attachments') return new Set();
-    return new Set(plan.attachments.map(({ nadKey }) => nadOfKey(nadKey)));
+    return wantedNads(this.#plan(pod));
   }
 
   /** Follows the pods from now on, oldest first. The informers must be synchronised. */
@@ -188,6 +187,7 @@ export class PodAddresses {
     const pod = this.#options.informers.pods.get(key);
     this.#retry(this.#pools.release(key, pod).map((pool): Awaited => `room ${pool}`));
     if (pod === undefined) {
+      this.#options.onWanted?.(key, undefined, new Set());
       this.#attachmentErrors.forget(key);
       this.#checked.delete(key);
       this.#waiting.delete(key);
@@ -200,6 +200,7 @@ export class PodAddresses {
     this.#lacking.delete(key);
     this.#pools.adopt(pod);
     const plan = this.#plan(pod);
+    this.#options.onWanted?.(key, pod.spec.nodeName, nadsOf(pod, plan));
     // What changes while something is written must not be missed.
     this.#wait(pod);
     await this.#carryOut(pod, plan, signal);
@@ -571,6 +572,19 @@ const keptText = (asked: string | null): string =>
       ? `${asked.slice(0, LONGEST_REQUEST)}…`
       : asked,
   );
+
+/** Keys of the NADs that a plan is about. */
+function wantedNads(plan: PodPlan): ReadonlySet<string> {
+  if (plan.kind === 'undecided') return new Set(plan.candidates.map(({ key }) => key));
+  if (plan.kind !== 'attachments') return new Set();
+  return new Set(plan.attachments.map(({ nadKey }) => nadOfKey(nadKey)));
+}
+
+/** The same, and those of which the pod carries an address: it uses them whatever becomes of its plan. */
+const nadsOf = (pod: Pod, plan: PodPlan): ReadonlySet<string> =>
+  isWithoutNetworks(pod)
+    ? new Set()
+    : wantedNads(plan).union(new Set([...annotatedNetworks(pod).keys()].map(nadOfKey)));
 
 const namespaceOf = (nadKey: string): string => nadKey.slice(0, nadKey.indexOf('/'));
 

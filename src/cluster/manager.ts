@@ -23,6 +23,7 @@ import { isLeaving } from './networks/orphaned-nads.ts';
 import { NetworkController } from './networks/network-controller.ts';
 import { fencedStore } from './fenced-store.ts';
 import { NetworkRegistry } from './networks/network-registry.ts';
+import { NetworkUses, networksInReport, type NetworkOnNode } from './nodes/network-uses.ts';
 import { NodeController } from './nodes/node-controller.ts';
 import { NodeHeartbeats, type AbsentDaemon } from './nodes/node-heartbeats.ts';
 import { PersistentAddresses } from '../addresses/persistent-addresses.ts';
@@ -74,6 +75,7 @@ export class ClusterManager {
   readonly #networks: NetworkController;
   readonly #identities: IdentityController;
   readonly #nodes: NodeController;
+  readonly #uses = new NetworkUses();
   readonly #statuses: StatusController;
   readonly #heartbeats: NodeHeartbeats;
   readonly #pods: PodAddresses;
@@ -118,6 +120,7 @@ export class ClusterManager {
     const registry = new NetworkRegistry({
       settings: settings.cluster,
       limit: settings.limits.networks,
+      preallocated: settings.limits.preallocated,
     });
     const durations =
       options.metrics === undefined ? NO_RECORDER : registerDurations(options.metrics);
@@ -169,6 +172,7 @@ export class ClusterManager {
     });
     this.#nodes = new NodeController({
       ...common,
+      uses: this.#uses,
       nodes: informers.nodes,
       whenIdle,
       onFailures: (network) => this.#statuses.failuresChanged(network),
@@ -185,6 +189,12 @@ export class ClusterManager {
       settings: settings.cluster,
       scope: { kind: 'cluster' },
       isLeaving: (nadKey) => isLeaving(nadKey, informers),
+      onWanted: (pod, node, nads) => {
+        const networks = [...nads].map((key) => registry.nad(key)?.config.name);
+        this.#usesChanged(
+          this.#uses.setPod(pod, node, [...new Set(networks.filter((name) => name !== undefined))]),
+        );
+      },
       claims: new PersistentAddresses({ store, claims: informers.claims, clock }),
       ...(options.traces === undefined ? {} : { traces: options.traces }),
     });
@@ -333,6 +343,23 @@ export class ClusterManager {
     return unread.length === 0 ? undefined : unread.join('; ');
   }
 
+  #usesChanged(changes: readonly NetworkOnNode[]): void {
+    if (changes.length > 0) this.#nodes.usesChanged(changes);
+  }
+
+  /** Nodes report what they use for other reasons than pods, such as services and egress addresses. */
+  #followUses(): void {
+    this.#views.zones.onChange(({ key, after }) => {
+      const isFirst = !this.#uses.hasReport(key);
+      this.#usesChanged(this.#uses.setReport(key, networksInReport(after)));
+      if (isFirst) this.#nodes.usesKnown([key]);
+    });
+    void this.#pods.queue.idle().then(() => {
+      this.#uses.podsKnown();
+      this.#nodes.usesKnown();
+    });
+  }
+
   async #work(signal: AbortSignal): Promise<void> {
     const { kinds } = this.#views;
     const isShared = this.#options.informers !== undefined;
@@ -352,6 +379,8 @@ export class ClusterManager {
     }
     this.#connects.adopt();
     this.#identities.adopt();
+    for (const zone of this.#views.zones.list())
+      this.#uses.setReport(zone.metadata.name, networksInReport(zone));
     this.#nodes.adopt();
     this.#egressIps.adopt();
     const queues = [...this.#queues.keys()].map((queue) => queue.run(signal));
@@ -369,6 +398,7 @@ export class ClusterManager {
     this.#serviceAddresses.follow();
     this.#objectStates.follow();
     this.#heartbeats.follow(signal);
+    this.#followUses();
     const stopBatches = (): void => {
       for (const batch of this.#batches()) batch.clear();
     };

@@ -8,6 +8,8 @@ export interface NetworkLimits {
   readonly networks: number;
   /** UserDefinedNetworks, OVNSecondaryNetworks and NADs of their own in one namespace. */
   readonly networksPerNamespace: number;
+  /** Networks that every node knows as soon as they come; those that come when there are so many are on demand. */
+  readonly preallocated: number;
 }
 
 /** What tenants may connect with each other by NetworkConnects (docs/decisions/tenant-connects.md). */
@@ -43,7 +45,11 @@ export interface ClusterManagerSettings {
  * may cost. A pod gets its port on a further one within a second; among 200 it takes twice to three times as long as among 100. And the 4,095
  * ids last for eighty namespaces that use theirs up.
  */
-export const DEFAULT_LIMITS: NetworkLimits = { networks: 4095, networksPerNamespace: 50 };
+export const DEFAULT_LIMITS: NetworkLimits = {
+  networks: 4095,
+  networksPerNamespace: 50,
+  preallocated: 256,
+};
 /** A network reaches as many others; each is a link on every node that has it. */
 export const DEFAULT_CONNECTS_PER_NAMESPACE = 10;
 export const DEFAULT_LEASE_NAME = 'heddle-cluster-manager';

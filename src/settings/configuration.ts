@@ -231,6 +231,11 @@ export function resolveConfiguration(sources: ConfigurationSources): Configurati
           integer(0, MAX_NETWORKS),
           DEFAULT_LIMITS.networksPerNamespace,
         ),
+        preallocated: read(
+          'preallocated-networks',
+          integer(0, MAX_NETWORKS),
+          DEFAULT_LIMITS.preallocated,
+        ),
       },
       tenantConnects: tenantConnectSettings(read, settings),
       noHostSubnetNodes: read<LabelSelector | undefined>(

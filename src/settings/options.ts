@@ -334,6 +334,13 @@ export const OPTIONS = [
   ),
   option('max-networks', 'cluster', 'COUNT', 'user-defined networks in all', '4095'),
   option(
+    'preallocated-networks',
+    'cluster',
+    'COUNT',
+    'networks that have a subnet on every node as soon as they come; later ones have one where something uses them',
+    '256',
+  ),
+  option(
     'max-networks-per-namespace',
     'cluster',
     'COUNT',

@@ -171,6 +171,14 @@ export class ZoneProgress {
     return this.networksOf(networks.map(({ name }) => name));
   }
 
+  /** What is reported of networks: of those on demand nothing, where nothing uses them. */
+  reported(): readonly ZoneNetworkStatus[] {
+    const { registrations } = this.#options.facts;
+    return this.networks().filter(
+      ({ name, state }) => state !== 'Unused' || registrations.peek(name)?.isOnDemand !== true,
+    );
+  }
+
   /** How far these networks are here. */
   networksOf(names: readonly string[]): readonly ZoneNetworkStatus[] {
     const { facts } = this.#options;

@@ -40,7 +40,7 @@ export type ZoneReport = Pick<
 /** What the parts of a zone say of it. */
 export interface ZoneSources {
   readonly controller: Pick<ZoneController, 'hasWritten' | 'objectOf'> & {
-    readonly progress: Pick<ZoneProgress, 'networks' | 'connects'>;
+    readonly progress: Pick<ZoneProgress, 'reported' | 'connects'>;
   };
   readonly problems: readonly ZoneProblem[];
   /** Those of the problems that are over as soon as something is allocated. */
@@ -86,7 +86,7 @@ export function zoneReport({
   const problems = sources.problems.map(visible);
   const notes = (sources.notes ?? []).map(visible);
   const waiting = (sources.waiting ?? []).map(visible);
-  const networks = controller.progress.networks().map((network) => {
+  const networks = controller.progress.reported().map((network) => {
     const found = violations?.get(network.name);
     return {
       ...withVisibleMessage(network),

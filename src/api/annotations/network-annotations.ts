@@ -24,6 +24,8 @@ import { formatValue } from '../validation/field-errors.ts';
 export const NETWORK_NAME = 'k8s.ovn.org/network-name';
 export const NETWORK_ID = 'k8s.ovn.org/network-id';
 export const TUNNEL_KEYS = 'k8s.ovn.org/tunnel-keys';
+/** `true`: the network is known only to nodes where something uses it (docs/decisions/networks-on-demand.md); absent for the others. */
+export const ON_DEMAND = 'k8s.ovn.org/network-on-demand';
 /** On a NAD that is being deleted while it is looked up which pods use it: it gives no addresses meanwhile (reference/api.md §4.4). */
 export const REMOVAL = 'k8s.ovn.org/network-removal';
 export const CONNECT_SUBNETS = 'k8s.ovn.org/network-connect-subnet';
@@ -131,6 +133,9 @@ export const networkId = (nad: Annotated): Reading<number> =>
     BY_MANAGER,
     prefixed('failed to parse annotated network ID', (text) => asInteger(text, 0, MOST_NETWORK_ID)),
   );
+
+/** Anything but `true` is not. */
+export const isOnDemand = (nad: Annotated): boolean => annotationOf(nad, ON_DEMAND) === 'true';
 
 export const tunnelKeys = (nad: Annotated): Reading<readonly number[]> =>
   readAnnotation(

@@ -1,6 +1,7 @@
 /** A NAD that stands for a network, with what decisions about networks need of it. */
 import { annotationOf } from '../annotations/annotations.ts';
 import {
+  isOnDemand,
   networkId,
   SECONDARY_GATEWAY,
   SERVICE_POOL,
@@ -32,6 +33,8 @@ export interface RegisteredNad {
   /** What the NAD carries already. */
   readonly networkId: number | undefined;
   readonly tunnelKeys: readonly number[] | undefined;
+  /** Nodes know the network where something uses it. */
+  readonly isOnDemand: boolean;
 }
 
 export type NadReading =
@@ -69,6 +72,7 @@ export function registeredNad(
     // An unreadable annotation is written again.
     networkId: networkId(nad).value,
     tunnelKeys: tunnelKeys(nad).value,
+    isOnDemand: isOnDemand(nad),
   };
 }
 

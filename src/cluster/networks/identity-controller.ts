@@ -5,6 +5,7 @@ import {
   networkId,
   NETWORK_ID,
   NETWORK_NAME,
+  ON_DEMAND,
   TUNNEL_KEYS,
 } from '../../api/annotations/network-annotations.ts';
 import { nameRefusal } from '../../api/nad/network-name.ts';
@@ -228,7 +229,7 @@ export class IdentityController {
   /** A NAD that doesn't count must not be taken for a network by the nodes. */
   async #withdrawAnnotations(key: string, signal: AbortSignal): Promise<void> {
     const nad = this.#options.informers.nads.get(key);
-    const present = [NETWORK_NAME, NETWORK_ID, TUNNEL_KEYS].filter(
+    const present = [NETWORK_NAME, NETWORK_ID, TUNNEL_KEYS, ON_DEMAND].filter(
       (name) => nad?.metadata.annotations?.[name] !== undefined,
     );
     if (present.length > 0)

@@ -6,6 +6,7 @@ import {
   formatTunnelKeys,
   NETWORK_ID,
   NETWORK_NAME,
+  ON_DEMAND,
   SECONDARY_GATEWAY,
   SERVICE_POOL,
   TUNNEL_KEYS,
@@ -20,11 +21,12 @@ const OF_OBJECTS: readonly string[] = [SERVICE_POOL, SECONDARY_GATEWAY];
 /** Annotations that tell a network's identity, on every NAD of it. */
 export const identityAnnotations = (
   network: string,
-  { id, tunnelKeys: keys }: NetworkIdentity,
+  { id, tunnelKeys: keys, isOnDemand }: NetworkIdentity,
 ): Readonly<Record<string, string>> => ({
   [NETWORK_NAME]: network,
   [NETWORK_ID]: String(id),
   [TUNNEL_KEYS]: formatTunnelKeys(keys),
+  ...(isOnDemand ? { [ON_DEMAND]: 'true' } : {}),
 });
 
 /** A NAD to create, with its network's identity from the start. */

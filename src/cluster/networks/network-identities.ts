@@ -13,12 +13,16 @@ import type { RegisteredNad } from '../../api/nad/registered-nad.ts';
 export interface NetworkIdentity {
   readonly id: number;
   readonly tunnelKeys: readonly number[];
+  /** Nodes get what is theirs of it once something there uses it; the others have it as soon as it comes. */
+  readonly isOnDemand: boolean;
 }
 
 export interface NetworkIdentitiesOptions {
   readonly settings: Pick<ClusterSettings, 'masqueradeSubnets'>;
   /** Networks that may exist at a time. */
   readonly limit: number;
+  /** A network that comes when there are so many is on demand. */
+  readonly preallocated: number;
 }
 
 export class NetworkIdentities {
@@ -28,6 +32,7 @@ export class NetworkIdentities {
   readonly tunnelKeys = new TunnelKeyAllocator();
   /** Networks by OVN prefix. */
   readonly #prefixes = new Map<string, string>();
+  readonly #onDemand = new Set<string>();
 
   constructor(options: NetworkIdentitiesOptions) {
     this.#options = options;
@@ -36,17 +41,20 @@ export class NetworkIdentities {
   /** Id and keys that the network has; undefined while it has no id. */
   of(name: string): NetworkIdentity | undefined {
     const id = this.#ids.idOf(name);
-    return id === undefined ? undefined : { id, tunnelKeys: this.tunnelKeys.keysOf(name) };
+    return id === undefined
+      ? undefined
+      : { id, tunnelKeys: this.tunnelKeys.keysOf(name), isOnDemand: this.#onDemand.has(name) };
   }
 
   /** Takes over the id and keys that a NAD carries. Returns why that can't be. */
-  adopt({ config, networkId, tunnelKeys }: RegisteredNad): string | undefined {
+  adopt({ config, networkId, tunnelKeys, isOnDemand }: RegisteredNad): string | undefined {
     if (networkId === undefined) return undefined;
     const { name } = config;
     try {
       this.#checkPrefix(name);
       this.#ids.reserve(name, networkId);
       this.#prefixes.set(ovnName(name), name);
+      if (isOnDemand) this.#onDemand.add(name);
       const wanted = (tunnelKeys ?? []).slice(0, tunnelKeyCount(config));
       if (wanted.length > 0 && this.tunnelKeys.keysOf(name).length === 0)
         this.tunnelKeys.reserve(name, wanted);
@@ -64,11 +72,13 @@ export class NetworkIdentities {
       this.#checkPrefix(name);
       this.#checkLimit();
     }
+    const isFull = this.#ids.size >= this.#options.preallocated;
     const id = this.#allocateId(name, config);
     try {
       const tunnelKeys = this.tunnelKeys.allocateForNetwork(name, id, tunnelKeyCount(config));
       this.#prefixes.set(ovnName(name), name);
-      return { id, tunnelKeys };
+      if (known === undefined && isFull) this.#onDemand.add(name);
+      return { id, tunnelKeys, isOnDemand: this.#onDemand.has(name) };
     } catch (error) {
       if (known === undefined) this.#ids.release(name);
       throw error;
@@ -79,6 +89,7 @@ export class NetworkIdentities {
   release(name: string): boolean {
     if (this.#prefixes.get(ovnName(name)) === name) this.#prefixes.delete(ovnName(name));
     this.tunnelKeys.release(name);
+    this.#onDemand.delete(name);
     return this.#ids.release(name) !== undefined;
   }
 

@@ -10,6 +10,8 @@ export interface RegistryOptions {
   readonly settings: ClusterSettings;
   /** Networks that may exist at a time. */
   readonly limit: number;
+  /** A network that comes when there are so many is on demand. */
+  readonly preallocated: number;
 }
 
 /** NADs as the manager sees them: those of the informer, and those that it has just written. */

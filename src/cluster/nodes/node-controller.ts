@@ -34,12 +34,15 @@ import type { NetworkRegistry } from '../networks/network-registry.ts';
 import type { ClusterManagerSettings } from '../settings.ts';
 import { hostNetworksOf } from './host-networks.ts';
 import { NodeRecord } from './node-record.ts';
+import type { NetworkOnNode, NetworkUses } from './network-uses.ts';
 import { NodeSubnets, type SubnetFailures } from './node-subnets.ts';
 
 export interface NodeControllerOptions {
   readonly store: Pick<Store, 'patchStatus' | 'event'>;
   readonly nodes: ObjectView<Node>;
   readonly registry: NetworkRegistry;
+  /** Which nodes use which networks. */
+  readonly uses: NetworkUses;
   readonly settings: ClusterManagerSettings;
   readonly clock: Clock;
   readonly log: Log;
@@ -162,6 +165,44 @@ export class NodeController {
     this.#allocateAll(name);
   }
 
+  /** Something on a node uses a network from now on, or nothing does any more. */
+  usesChanged(changes: readonly NetworkOnNode[]): void {
+    const { nodes } = this.#options;
+    let isFreed = false;
+    for (const [name, network] of changes) {
+      const node = nodes.get(name);
+      if (node === undefined || !this.#isServed(node) || !this.subnets.has(network)) continue;
+      const held = this.subnets.subnetsOf(name, network).length;
+      if (this.#settle(name, network)) this.batch.add([name]);
+      this.#report(network);
+      isFreed ||= this.subnets.subnetsOf(name, network).length < held;
+    }
+    if (isFreed) this.#retryMissing();
+  }
+
+  /** It is known now what nodes use: what they have of networks that nothing uses there goes. */
+  usesKnown(nodes: Iterable<string> = this.#records.keys()): void {
+    for (const node of nodes)
+      this.usesChanged(
+        [...(this.#records.get(node)?.networks() ?? [])].map((network) => [node, network]),
+      );
+  }
+
+  /** True where the node is to have a subnet of the network. */
+  #isWanted(node: string, network: string): boolean {
+    const { registry, uses } = this.#options;
+    return registry.identityOf(network)?.isOnDemand !== true || uses.has(node, network);
+  }
+
+  /** Gives a node what it is to have of the network, or takes back what nothing there uses; true when the node has to be written. */
+  #settle(node: string, network: string): boolean {
+    if (this.#isWanted(node, network)) return this.#allocate(node, network);
+    const record = this.#recordOf(node);
+    record.missing.delete(network);
+    if (this.#options.uses.isUnused(node, network)) this.subnets.releaseFrom(node, network);
+    return record.set(network, this.subnets.subnetsOf(node, network));
+  }
+
   #setNetwork(name: string): boolean {
     const { registry, log } = this.#options;
     const network = registry.network(name);
@@ -202,7 +243,13 @@ export class NodeController {
   }
 
   #allocateAll(network: string): void {
-    const changed = this.#servedNodes().filter((node) => this.#allocate(node, network));
+    const isOnDemand = this.#options.registry.identityOf(network)?.isOnDemand === true;
+    const concerned = isOnDemand
+      ? this.#options.uses.nodesOf(network).union(new Set(this.subnets.holdersOf(network)))
+      : undefined;
+    const changed = this.#servedNodes().filter(
+      (node) => concerned?.has(node) !== false && this.#settle(node, network),
+    );
     this.#report(network);
     this.batch.add(changed);
   }
@@ -254,7 +301,8 @@ export class NodeController {
     const known = this.#records.get(node);
     if (known !== undefined) return known;
     const record = new NodeRecord();
-    for (const network of this.subnets.networks()) record.missing.add(network);
+    for (const network of this.subnets.networks())
+      if (this.#isWanted(node, network)) record.missing.add(network);
     this.#records.set(node, record);
     return record;
   }
@@ -277,7 +325,7 @@ export class NodeController {
       if (record.read(node)) this.#takeOver(name, record);
       const missing = [...record.missing];
       for (const network of missing) {
-        this.#allocate(name, network);
+        this.#settle(name, network);
         this.#report(network);
       }
     }
@@ -296,7 +344,7 @@ export class NodeController {
   #takeOver(name: string, record: NodeRecord): void {
     this.#noteTaken(name, { subnets: this.subnets.adopt(name, record.carried) });
     for (const network of record.carried.keys())
-      if (this.subnets.has(network) && this.#allocate(name, network)) this.#report(network);
+      if (this.subnets.has(network) && this.#settle(name, network)) this.#report(network);
     this.#keepUnreadable(record);
   }
 

@@ -68,6 +68,11 @@ export class NodeRecord {
     return this.#entries.has(network);
   }
 
+  /** Networks of which the node should have something. */
+  networks(): Iterable<string> {
+    return this.#entries.keys();
+  }
+
   /** What could not be read of the annotation since this was last asked. */
   takeErrors(): readonly AnnotationError[] {
     const errors = this.#errors;

@@ -126,6 +126,18 @@ export class NodeSubnets {
     }
   }
 
+  /** The node needs no subnet of the network any more. */
+  releaseFrom(node: string, network: string): void {
+    const inUse = this.#networks.get(network);
+    inUse?.subnets.release(node);
+    inUse?.failures.delete(node);
+  }
+
+  /** Nodes that hold something of a network. */
+  holdersOf(network: string): readonly string[] {
+    return this.#networks.get(network)?.subnets.owners() ?? [];
+  }
+
   /** Takes back what the node was just given of a network, for a reason that lies elsewhere; it is in `failures` then. */
   refuse(node: string, network: string, reason: string): void {
     const inUse = this.#networks.get(network);

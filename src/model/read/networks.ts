@@ -6,6 +6,7 @@ import { readNad, type RegisteredNad } from '../../api/nad/registered-nad.ts';
 import { annotationOf } from '../../api/annotations/annotations.ts';
 import {
   NETWORK_ID,
+  ON_DEMAND,
   networkId,
   SECONDARY_GATEWAY,
   SERVICE_POOL,
@@ -50,6 +51,8 @@ export interface NetworkRegistration {
   readonly config: NetworkConfig;
   readonly id: number;
   readonly tunnelKeys: readonly number[];
+  /** Nodes report it where something uses it. */
+  readonly isOnDemand: boolean;
   /** When the NAD was created that decides what the network is. */
   readonly created: string;
   /** Round of the process in which the network was first seen with its id and keys. */
@@ -68,6 +71,7 @@ const definitionTexts = (nad: NetworkAttachmentDefinition): readonly unknown[] =
     nad.spec?.config,
     annotationOf(nad, NETWORK_ID),
     annotationOf(nad, TUNNEL_KEYS),
+    annotationOf(nad, ON_DEMAND),
     annotationOf(nad, SERVICE_POOL),
     annotationOf(nad, SECONDARY_GATEWAY),
     uid,
@@ -105,6 +109,7 @@ export function registrationOf(
     config: network.config,
     id: network.id,
     tunnelKeys: first.tunnelKeys ?? [],
+    isOnDemand: first.isOnDemand,
     created: first.creationTimestamp,
     since,
     nads: network.nads.map(({ key }) => key).sort(),

@@ -770,6 +770,7 @@ const registrationsOf = (zone: Zone): NetworkRegistration[] =>
       }) => ({
         ...config,
         config,
+        isOnDemand: false,
         created: '',
         since: 0,
       }),

@@ -19,7 +19,11 @@ const nad = (uid: string): RegisteredNad => {
 };
 
 test('a NAD that was made and removed before the informer showed it leaves nothing behind', () => {
-  const registry = new NetworkRegistry({ settings: testSettings.cluster, limit: 10 });
+  const registry = new NetworkRegistry({
+    settings: testSettings.cluster,
+    limit: 10,
+    preallocated: 10,
+  });
   registry.reserve(nad(''));
   registry.created(nad('u1'));
   expect(registry.removed('a/x', 'other')).toEqual([]);

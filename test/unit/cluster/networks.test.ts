@@ -23,6 +23,7 @@ import {
   startManager,
 } from '../../support/cluster/cluster.ts';
 import { SkippingClock } from '../../support/run/skipping-clock.ts';
+import { DEFAULT_LIMITS } from '../../../src/cluster/settings.ts';
 import { MemoryStore } from '../../support/cluster/memory-store.ts';
 
 const noLabel = (name: string): string =>
@@ -136,7 +137,9 @@ describe('a network is refused', () => {
 
   test('when there are as many networks as allowed, in all or in the namespace', async () => {
     const store = new MemoryStore();
-    await using running = startManager(store, { limits: { networks: 2, networksPerNamespace: 1 } });
+    await using running = startManager(store, {
+      limits: { ...DEFAULT_LIMITS, networks: 2, networksPerNamespace: 1 },
+    });
     for (const name of ['a', 'b', 'c'])
       await apply(store, namespace(name), layer3(`${name}/net`, '10.20.0.0/16'));
     await apply(store, layer3('a/more', '10.30.0.0/16', 'Secondary'));
@@ -161,7 +164,7 @@ describe('a network is refused', () => {
         topology: 'layer2',
         netAttachDefName: `a/${name}`,
       });
-    const limits = { networks: 100, networksPerNamespace: 2 };
+    const limits = { ...DEFAULT_LIMITS, networks: 100, networksPerNamespace: 2 };
     const refused = (object: string): string =>
       `${object}: namespace "a" has 2 networks, and no more than 2 are allowed (--max-networks-per-namespace): delete one, or have the limit raised`;
     const carriesId = async (name: string): Promise<boolean> => {

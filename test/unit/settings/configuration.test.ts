@@ -72,7 +72,7 @@ nodes: { n1: { nb: "unix:/n1.sock", timeout: 5 }, n2: {} }`;
 
   test('limits of networks, and nodes without subnets', () => {
     expect(resolve().manager).toEqual({
-      limits: { networks: 4095, networksPerNamespace: 50 },
+      limits: { networks: 4095, networksPerNamespace: 50, preallocated: 256 },
       noHostSubnetNodes: undefined,
     });
     expect(
@@ -82,7 +82,7 @@ nodes: { n1: { nb: "unix:/n1.sock", timeout: 5 }, n2: {} }`;
         'no-hostsubnet-nodes': 'kubernetes.io/os=windows,hybrid,!ovn',
       }).manager,
     ).toEqual({
-      limits: { networks: 100, networksPerNamespace: 2 },
+      limits: { networks: 100, networksPerNamespace: 2, preallocated: 256 },
       noHostSubnetNodes: {
         matchExpressions: [
           { key: 'kubernetes.io/os', operator: 'In', values: ['windows'] },

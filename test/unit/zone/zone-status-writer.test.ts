@@ -53,14 +53,14 @@ test('is written again after five minutes, so that its age says when the daemon 
 
 describe('a report', () => {
   const report = (
-    networks: ReturnType<ZoneSources['controller']['progress']['networks']>,
+    networks: ReturnType<ZoneSources['controller']['progress']['reported']>,
     sources: Partial<ZoneSources> = {},
   ): ZoneReport =>
     zoneReport({
       controller: {
         hasWritten: true,
         objectOf: (name) => `UserDefinedNetwork ${name}`,
-        progress: { networks: () => networks, connects: () => [] },
+        progress: { reported: () => networks, connects: () => [] },
       },
       problems: [],
       ...sources,
@@ -314,7 +314,7 @@ test('of objects that are in force the first 500 are listed, and all are counted
     controller: {
       hasWritten: true,
       objectOf: (name) => name,
-      progress: { networks: () => [], connects: () => [] },
+      progress: { reported: () => [], connects: () => [] },
     },
     problems: [],
   };

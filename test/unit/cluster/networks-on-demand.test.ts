@@ -1,0 +1,200 @@
+/** Networks that come when there are many: nodes have a subnet of them where something uses them (docs/decisions/networks-on-demand.md). */
+import { describe, expect, test } from 'vitest';
+import { nodeSubnets } from '../../../src/api/annotations/node-annotations.ts';
+import { nodes, pods, zoneStatuses } from '../../../src/api/kinds.ts';
+import type { Pod } from '../../../src/api/types.ts';
+import type { ZoneStatus, ZoneNetworkStatus } from '../../../src/api/zone-status.ts';
+import { DEFAULT_LIMITS } from '../../../src/cluster/settings.ts';
+import {
+  ALLOCATED,
+  apply,
+  conditions,
+  CREATED,
+  layer3,
+  namespace,
+  node,
+  pod,
+  remove,
+  startManager,
+  type RunningManager,
+} from '../../support/cluster/cluster.ts';
+import { MemoryStore } from '../../support/cluster/memory-store.ts';
+
+const USER = { fieldManager: 'user' };
+const SUBNETS = 'k8s.ovn.org/node-subnets';
+
+/** One network that every node knows; what comes after it is on demand. */
+const limits = { ...DEFAULT_LIMITS, preallocated: 1 };
+const start = (store: MemoryStore): RunningManager => startManager(store, { limits });
+
+const first = (): ReturnType<typeof layer3> => layer3('a/first', '10.1.0.0/16/24');
+const later = (ranges = '10.2.0.0/16/24'): ReturnType<typeof layer3> => layer3('b/later', ranges);
+
+/** Subnets of network b_later by node. */
+async function given(store: MemoryStore, network = 'b_later'): Promise<Record<string, string>> {
+  const list = await store.list(nodes);
+  return Object.fromEntries(
+    list.flatMap((one) => {
+      const subnets = nodeSubnets(one).value?.get(network);
+      return subnets === undefined ? [] : [[one.metadata.name, subnets.join(' ')]];
+    }),
+  );
+}
+
+/** What the daemon of a node reports to use besides the default network. */
+async function report(
+  store: MemoryStore,
+  name: string,
+  ...networks: readonly ZoneNetworkStatus[]
+): Promise<void> {
+  const zone: ZoneStatus = {
+    apiVersion: 'k8s.ovn.org/v1alpha1',
+    kind: 'ZoneStatus',
+    metadata: { name },
+  };
+  if ((await store.get(zoneStatuses, name)) === undefined)
+    await store.create(zoneStatuses, zone, USER);
+  await store.patchStatus(zoneStatuses, name, { status: { networks } }, USER);
+}
+
+async function cluster(): Promise<MemoryStore> {
+  const store = new MemoryStore();
+  await apply(store, node('n1'), node('n2'), node('n3'), namespace('a'), namespace('b'));
+  await using running = start(store);
+  await apply(store, first());
+  await running.settled();
+  await apply(store, later());
+  await running.settled();
+  return store;
+}
+
+const ended = (one: Pod): Pod => ({ ...one, status: { phase: 'Succeeded' } });
+
+describe('a network that comes when there are as many as nodes know beforehand', () => {
+  test('has a subnet on the nodes of its pods alone; those that came before have one everywhere', async () => {
+    const store = await cluster();
+    await using running = start(store);
+    await running.settled();
+    expect(Object.keys(await given(store, 'a_first'))).toEqual(['n1', 'n2', 'n3']);
+    expect(await given(store)).toEqual({});
+    await apply(store, pod('b/web', 'n2'));
+    await running.settled();
+    expect(await given(store)).toEqual({ n2: '10.2.0.0/24' });
+    await apply(store, pod('a/web', 'n3'), pod('b/db', 'n1'));
+    await running.settled();
+    expect(await given(store)).toEqual({ n1: '10.2.1.0/24', n2: '10.2.0.0/24' });
+  });
+
+  test('costs a cluster no write to a node', async () => {
+    const store = await cluster();
+    await using running = start(store);
+    await running.settled();
+    const before = store.writes.length;
+    await apply(store, namespace('c'), layer3('c/net', '10.3.0.0/16/24'));
+    await running.settled();
+    expect(store.writes.slice(before).filter(({ kind }) => kind === 'Node')).toEqual([]);
+  });
+
+  test('has one where a node reports to use it for another reason, such as a service', async () => {
+    const store = await cluster();
+    await using running = start(store);
+    await running.settled();
+    await report(store, 'n3', { name: 'b_later', state: 'Pending' });
+    await running.settled();
+    expect(Object.keys(await given(store))).toEqual(['n3']);
+    await report(store, 'n3', { name: 'b_later', state: 'Unused' });
+    await running.settled();
+    expect(await given(store)).toEqual({});
+  });
+
+  test('keeps it until its last pod is gone and the node says that nothing uses it', async () => {
+    const store = await cluster();
+    await using running = start(store);
+    await apply(store, pod('b/web', 'n2'), pod('b/db', 'n2'));
+    await running.settled();
+    await report(store, 'n2', { name: 'b_later', state: 'Programmed' });
+    await remove.pod(store, 'b/web');
+    await running.settled();
+    expect(await given(store)).toEqual({ n2: '10.2.0.0/24' });
+    await store.patchStatus(pods, 'b/db', ended(pod('b/db', 'n2')), USER);
+    await running.settled();
+    expect(await given(store)).toEqual({ n2: '10.2.0.0/24' });
+    await report(store, 'n2');
+    await running.settled();
+    expect(await given(store)).toEqual({});
+  });
+
+  test('keeps it while nothing is known of the node: its daemon has not reported, or its report is gone', async () => {
+    const store = await cluster();
+    await using running = start(store);
+    await apply(store, pod('b/web', 'n2'));
+    await running.settled();
+    await remove.pod(store, 'b/web');
+    await running.settled();
+    expect(await given(store)).toEqual({ n2: '10.2.0.0/24' });
+    await report(store, 'n1', { name: 'b_later', state: 'Programmed' });
+    await running.settled();
+    await store.delete(zoneStatuses, 'n1');
+    await running.settled();
+    expect(Object.keys(await given(store))).toEqual(['n1', 'n2']);
+  });
+
+  test('a manager that starts anew leaves what is used, and takes back what is not', async () => {
+    const store = await cluster();
+    {
+      await using running = start(store);
+      await apply(store, pod('b/web', 'n1'), pod('b/db', 'n2'), pod('b/old', 'n3'));
+      await running.settled();
+      for (const name of ['n1', 'n2', 'n3'])
+        await report(store, name, { name: 'b_later', state: 'Programmed' });
+      await running.settled();
+    }
+    const before = await given(store);
+    await remove.pod(store, 'b/old');
+    await report(store, 'n3', { name: 'b_later', state: 'Unused' });
+    // A report may be older than the pods: those count, too.
+    await report(store, 'n2');
+    await using running = start(store);
+    await running.settled();
+    expect(await given(store)).toEqual({ n1: before['n1'], n2: before['n2'] });
+  });
+
+  test('what a node gives back another one gets that found none', async () => {
+    const store = new MemoryStore();
+    await apply(store, node('n1'), node('n2'), node('n3'), namespace('a'), namespace('b'));
+    await using running = start(store);
+    await apply(store, first());
+    await running.settled();
+    await apply(store, later('10.2.0.0/23/24'));
+    for (const name of ['n1', 'n2', 'n3']) {
+      await apply(store, pod(`b/on-${name}`, name));
+      await running.settled();
+    }
+    expect(await given(store)).toEqual({ n1: '10.2.0.0/24', n2: '10.2.1.0/24' });
+    expect((await conditions(store, 'b/later')).join()).toContain(
+      'NetworkAllocationSucceeded=False',
+    );
+    await remove.pod(store, 'b/on-n1');
+    await report(store, 'n1');
+    await running.settled();
+    expect(await given(store)).toEqual({ n2: '10.2.1.0/24', n3: '10.2.0.0/24' });
+    expect(await conditions(store, 'b/later')).toEqual([ALLOCATED, CREATED]);
+  });
+
+  test('what somebody writes into the annotation of a node that does not use it goes', async () => {
+    const store = await cluster();
+    await using running = start(store);
+    await report(store, 'n1');
+    await running.settled();
+    const known = (await store.get(nodes, 'n1'))?.metadata.annotations?.[SUBNETS] ?? '{}';
+    const forged = JSON.stringify({ ...JSON.parse(known), b_later: ['10.2.7.0/24'] });
+    await store.patchStatus(
+      nodes,
+      'n1',
+      { metadata: { annotations: { [SUBNETS]: forged } } },
+      USER,
+    );
+    await running.settled();
+    expect(await given(store)).toEqual({});
+  });
+});

@@ -2,7 +2,12 @@ import { AllocationError } from './allocation-error.ts';
 import { RoundRobin } from './round-robin.ts';
 
 /** Network ids: 0 is the cluster default network (reference/api.md §6.1). */
-export const MAX_NETWORK_ID = 4095;
+export const MAX_NETWORK_ID = 32_767;
+/**
+ * Up to this id a network's tunnel key and its masquerade addresses follow from the id (reference/api.md §6.7, §6.8). One of a larger id has a key of
+ * its own, and a masquerade number on each node that uses it.
+ */
+export const LAST_FIXED_NETWORK_ID = 4095;
 /** Node ids: 0 and 1 are reserved (reference/api.md §6.1). */
 export const FIRST_NODE_ID = 2;
 export const MAX_NODE_ID = 5000;

@@ -10,6 +10,7 @@ import {
   type InterfaceAddress,
   type Prefix,
 } from './addresses.ts';
+import { LAST_FIXED_NETWORK_ID } from './ids.ts';
 
 /** The address at `index` of a prefix. Throws `out-of-range`. */
 export function addressAt(prefix: Prefix, index: number): Address {
@@ -77,21 +78,25 @@ export const MASQUERADE_OFFSETS = {
 /** Addresses of networks start after those reserved for the node. */
 const MASQUERADE_USER_BASE = 10;
 
-/** Offsets of a network's own addresses in the masquerade subnet (reference/api.md §6.8). */
+/** Offsets of a network's own addresses in the masquerade subnet by its masquerade number (reference/api.md §6.8). */
 export const networkMasqueradeOffsets = (
-  networkId: number,
+  number: number,
 ): { readonly gatewayRouter: number; readonly managementPort: number } => ({
-  gatewayRouter: MASQUERADE_USER_BASE + 2 * networkId - 1,
-  managementPort: MASQUERADE_USER_BASE + 2 * networkId,
+  gatewayRouter: MASQUERADE_USER_BASE + 2 * number - 1,
+  managementPort: MASQUERADE_USER_BASE + 2 * number,
 });
 
-/** The largest id of a network: ids are annotated as 0…4095 (reference/api.md §5.4). */
-const MOST_NETWORK_ID = 4095;
+/**
+ * Masquerade numbers that nodes give to networks whose own id is none: as many as there are pairs of addresses between those of the ids and those
+ * of EgressIPs. No node has so many networks.
+ */
+export const FIRST_NODE_MASQUERADE = LAST_FIXED_NETWORK_ID + 1;
+export const LAST_NODE_MASQUERADE = 4990;
 
 /** The first and the last of the addresses that networks have in the masquerade subnet, whatever their ids; undefined where it has room for none. */
 export function networkMasquerade(subnet: Prefix): readonly [Address, Address] | undefined {
   const first = networkMasqueradeOffsets(1).gatewayRouter;
-  const last = networkMasqueradeOffsets(MOST_NETWORK_ID).managementPort;
+  const last = networkMasqueradeOffsets(LAST_NODE_MASQUERADE).managementPort;
   const room = Number(
     lastOf(subnet) - subnet.base > BigInt(last) ? last : lastOf(subnet) - subnet.base,
   );
@@ -128,23 +133,20 @@ function placeOf(
     : addressAt(subnet, base + place);
 }
 
-/** Where links between networks start: those of networks' own addresses end before, whatever id a network has (at most 4096). */
+/** Where links between networks start, and how many there are. */
 const MASQUERADE_LINK_BASE = 16_384;
+const MASQUERADE_LINKS = 8192;
 
 /**
- * The link between the routers of two networks, in the masquerade subnet: the address of the one with the lower id is the first. No two
- * links of a router have one address; nobody beyond the two routers sees them. Undefined where the subnet is too small.
+ * The link between the routers of two networks, by their masquerade numbers: the address of the one with the lower id is the first. No two
+ * links of a router have one address, as numbers are fewer than links; nobody beyond the two routers sees them. Undefined where the subnet is too small.
  */
-export function siblingLink(
-  subnet: Prefix,
-  networkId: number,
-  otherId: number,
-): AddressPair | undefined {
-  const index = MASQUERADE_LINK_BASE / 2 + networkId + otherId;
+export function siblingLink(subnet: Prefix, one: number, other: number): AddressPair | undefined {
+  const index = MASQUERADE_LINK_BASE / 2 + ((one + other) % MASQUERADE_LINKS);
   return subnet.base + BigInt(2 * index + 1) > lastOf(subnet) ? undefined : pairAt(subnet, index);
 }
 
-/** A network's own masquerade addresses (reference/api.md §6.8). Throws `out-of-range`: id 0, or the subnet is too small. */
+/** Own masquerade addresses of the network of a masquerade number (reference/api.md §6.8). Throws `out-of-range`: 0, or the subnet is too small. */
 export function masqueradeAddresses(
   subnet: Prefix,
   networkId: number,

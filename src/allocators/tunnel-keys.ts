@@ -1,17 +1,17 @@
 import { AllocationError } from './allocation-error.ts';
-import { MAX_NETWORK_ID } from './ids.ts';
+import { LAST_FIXED_NETWORK_ID } from './ids.ts';
 import { RoundRobin } from './round-robin.ts';
 
 /** Datapath key of the transit or Layer2 switch of network 0; network `n` has this + n (reference/api.md §6.7). */
 const SWITCH_TUNNEL_KEY_BASE = 16_711_683;
 /** Keys beyond the fixed ones, for transit routers and connect routers (reference/api.md §6.7). */
-const FIRST_DYNAMIC_TUNNEL_KEY = SWITCH_TUNNEL_KEY_BASE + MAX_NETWORK_ID + 1;
+const FIRST_DYNAMIC_TUNNEL_KEY = SWITCH_TUNNEL_KEY_BASE + LAST_FIXED_NETWORK_ID + 1;
 /** OVN's largest datapath key, 2^24 - 1. */
 const MAX_TUNNEL_KEY = 16_777_215;
 
-/** Key of a network's transit switch or Layer2 switch. */
+/** Key of the transit switch or Layer2 switch of a network whose key follows from its id. Throws `out-of-range` for others. */
 export function switchTunnelKey(networkId: number): number {
-  if (!Number.isInteger(networkId) || networkId < 0 || networkId > MAX_NETWORK_ID)
+  if (!Number.isInteger(networkId) || networkId < 0 || networkId > LAST_FIXED_NETWORK_ID)
     throw new AllocationError('out-of-range', `network id ${networkId} has no switch tunnel key`);
   return SWITCH_TUNNEL_KEY_BASE + networkId;
 }
@@ -25,10 +25,11 @@ export class TunnelKeyAllocator {
     return this.#byOwner.get(owner) ?? [];
   }
 
-  /** `count` keys of a network, the first one derived from its id. Throws `exhausted` or `conflict`. */
+  /** `count` keys of a network, the first one derived from its id where it has one by that. Throws `exhausted` or `conflict`. */
   allocateForNetwork(owner: string, networkId: number, count: number): readonly number[] {
     if (count === 0) return [];
     const held = this.keysOf(owner);
+    if (networkId > LAST_FIXED_NETWORK_ID) return this.#fill(owner, held, count);
     const fixed = switchTunnelKey(networkId);
     if (held.length > 0 && held[0] !== fixed)
       throw new AllocationError(

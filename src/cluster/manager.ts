@@ -75,6 +75,7 @@ export class ClusterManager {
   readonly #networks: NetworkController;
   readonly #identities: IdentityController;
   readonly #nodes: NodeController;
+  readonly #registry: NetworkRegistry;
   readonly #uses = new NetworkUses();
   readonly #statuses: StatusController;
   readonly #heartbeats: NodeHeartbeats;
@@ -117,11 +118,11 @@ export class ClusterManager {
     const store: Store = { ...fenced, event: async (event) => this.#events.emit(event) };
     this.#clock = clock;
     const informers = new ClusterInformers(this.#informers, this.#ended.signal);
-    const registry = new NetworkRegistry({
+    const registry = (this.#registry = new NetworkRegistry({
       settings: settings.cluster,
       limit: settings.limits.networks,
       preallocated: settings.limits.preallocated,
-    });
+    }));
     const durations =
       options.metrics === undefined ? NO_RECORDER : registerDurations(options.metrics);
     const common = { store, informers, registry, settings, clock, log, onFailure, durations };
@@ -179,6 +180,7 @@ export class ClusterManager {
     });
     this.#statuses = new StatusController({
       ...common,
+      uses: this.#uses,
       outcomeOf: (key) => this.#networks.outcomeOf(key),
       whenIdle,
       failuresOf: (network) => this.#nodes.subnets.failuresOf(network),
@@ -343,8 +345,15 @@ export class ClusterManager {
     return unread.length === 0 ? undefined : unread.join('; ');
   }
 
+  #isOnDemand(network: string): boolean {
+    return this.#registry.identityOf(network)?.isOnDemand === true;
+  }
+
   #usesChanged(changes: readonly NetworkOnNode[]): void {
-    if (changes.length > 0) this.#nodes.usesChanged(changes);
+    if (changes.length === 0) return;
+    this.#nodes.usesChanged(changes);
+    for (const network of new Set(changes.map(([, name]) => name)))
+      if (this.#isOnDemand(network)) this.#statuses.networkChanged(network);
   }
 
   /** Nodes report what they use for other reasons than pods, such as services and egress addresses. */

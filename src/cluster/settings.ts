@@ -1,10 +1,11 @@
+import { MAX_NETWORK_ID } from '../allocators/ids.ts';
 import type { ConnectRange } from '../allocators/connect-subnets.ts';
 import type { LabelSelector } from '../api/types.ts';
 import type { ClusterSettings } from '../model/model.ts';
 
 /** How many networks there may be (reference/api.md §12: a tenant is not to use up the cluster's). */
 export interface NetworkLimits {
-  /** User-defined networks in all; ids end at 4095. */
+  /** User-defined networks in all. */
   readonly networks: number;
   /** UserDefinedNetworks, OVNSecondaryNetworks and NADs of their own in one namespace. */
   readonly networksPerNamespace: number;
@@ -42,11 +43,11 @@ export interface ClusterManagerSettings {
 
 /**
  * A node that has pods on 50 secondary networks of a namespace has 9,100 flows of them, 182 each (ovn-controller 25.03): as many as one policy
- * may cost. A pod gets its port on a further one within a second; among 200 it takes twice to three times as long as among 100. And the 4,095
- * ids last for eighty namespaces that use theirs up.
+ * may cost. A pod gets its port on a further one within a second; among 200 it takes twice to three times as long as among 100. And the ids
+ * last for hundreds of namespaces that use theirs up.
  */
 export const DEFAULT_LIMITS: NetworkLimits = {
-  networks: 4095,
+  networks: MAX_NETWORK_ID,
   networksPerNamespace: 50,
   preallocated: 256,
 };

@@ -9,12 +9,15 @@ import {
   userDefinedNetworks,
   zoneStatuses,
 } from '../api/kinds.ts';
+import { annotatedNetworkName, isOnDemand } from '../api/annotations/network-annotations.ts';
 import { isWithoutNetworks } from '../api/annotations/pod-annotations.ts';
+import { nadOfKey } from '../api/nad/nad-key.ts';
 import { objectKey, type KubeObject } from '../api/objects.ts';
 import type { Pod } from '../api/types.ts';
 import type { ZoneStatus } from '../api/zone-status.ts';
 import { telling } from '../process/waiting.ts';
 import { openStore, type OpenObjects } from '../settings/object-store.ts';
+import { annotatedNetworks } from '../model/rules/pod-plan.ts';
 import { lackingNetworks } from '../model/rules/lacking-networks.ts';
 import { ownNads } from './lab-pods.ts';
 import { daemonSocket, expectDaemons, objectsState } from './daemons.ts';
@@ -88,6 +91,19 @@ export function missing(
   nads: readonly KubeObject[],
 ): string[] {
   const zones = new Map(statuses.map((zone) => [zone.metadata.name, zone.status]));
+  const onDemand = Map.groupBy(nads.filter(isOnDemand), (nad) => annotatedNetworkName(nad).value);
+  /** On demand, and without a pod there: the node does not report it. */
+  const isIdle = (network: string, node: string): boolean => {
+    const keys = new Set(onDemand.get(network)?.map(({ metadata }) => objectKey(metadata)));
+    return (
+      keys.size > 0 &&
+      !(podObjects as readonly Pod[]).some(
+        (pod) =>
+          pod.spec.nodeName === node &&
+          [...annotatedNetworks(pod).keys()].some((nadKey) => keys.has(nadOfKey(nadKey))),
+      )
+    );
+  };
   const lines: string[] = [];
   for (const node of nodes) {
     const zone = zones.get(node);
@@ -96,6 +112,7 @@ export function missing(
     for (const network of networks) {
       const found = reports.find((each) => each.name === network);
       if (found?.state === 'Programmed' || found?.state === 'Unused') continue;
+      if (found === undefined && zone !== undefined && isIdle(network, node)) continue;
       const why = found?.message === undefined ? '' : ` (${found.message})`;
       lines.push(`network ${network} on ${node}: ${found?.state ?? 'not reported'}${why}`);
     }

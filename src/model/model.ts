@@ -36,8 +36,10 @@ export interface MasqueradePair {
 /** A network of the cluster: what its NAD says, and what was allocated for it. */
 export interface Network extends NetworkConfig {
   readonly name: NetworkName;
-  /** 0 is the cluster default network; user-defined networks have 1…4095. */
+  /** 0 is the cluster default network. */
   readonly id: number;
+  /** By which the network has addresses of its own in the masquerade subnet of this node; absent where the node has not been given one. */
+  readonly masqueradeNumber?: number;
   /** Join subnet per family, only for the families of `subnets`. */
   readonly joinSubnets: PerFamily<string>;
   /** Own masquerade addresses per family of `subnets`; absent for the default network. */
@@ -46,7 +48,7 @@ export interface Network extends NetworkConfig {
   readonly nads: readonly string[];
   /** Of a secondary network whose NADs all ask for a gateway. */
   readonly isOptedIn?: true;
-  /** Datapath tunnel keys from the NAD annotation `k8s.ovn.org/tunnel-keys`; empty for layer3. */
+  /** Datapath tunnel keys from the NAD annotation `k8s.ovn.org/tunnel-keys`; empty for layer3 whose key follows from the id. */
   readonly tunnelKeys: readonly number[];
   /** The object for which the network is there: `UserDefinedNetwork blue/blue`; `cluster` for the default network. */
   readonly object: string;

@@ -1,4 +1,5 @@
 /** Settings from flags, environment and file, checked once; a mistake names its source, the value and what would do. */
+import { LAST_FIXED_NETWORK_ID } from '../allocators/ids.ts';
 import { parseDocument } from 'yaml';
 import { familyOf } from '../allocators/addresses.ts';
 import { isPlainObject } from '../api/plain-object.ts';
@@ -233,7 +234,7 @@ export function resolveConfiguration(sources: ConfigurationSources): Configurati
         ),
         preallocated: read(
           'preallocated-networks',
-          integer(0, MAX_NETWORKS),
+          integer(0, LAST_FIXED_NETWORK_ID),
           DEFAULT_LIMITS.preallocated,
         ),
       },

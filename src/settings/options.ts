@@ -332,7 +332,7 @@ export const OPTIONS = [
     'how often a leader renews; less than the deadline',
     '2',
   ),
-  option('max-networks', 'cluster', 'COUNT', 'user-defined networks in all', '4095'),
+  option('max-networks', 'cluster', 'COUNT', 'user-defined networks in all', '32767'),
   option(
     'preallocated-networks',
     'cluster',

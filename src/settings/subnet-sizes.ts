@@ -9,8 +9,12 @@ import {
   type Family,
   type Prefix,
 } from '../allocators/addresses.ts';
-import { FIRST_NODE_ID } from '../allocators/ids.ts';
-import { MASQUERADE_OFFSETS, networkMasqueradeOffsets } from '../allocators/node-addresses.ts';
+import { FIRST_NODE_ID, LAST_FIXED_NETWORK_ID } from '../allocators/ids.ts';
+import {
+  LAST_NODE_MASQUERADE,
+  MASQUERADE_OFFSETS,
+  networkMasqueradeOffsets,
+} from '../allocators/node-addresses.ts';
 import type { ClusterSettings } from '../model/model.ts';
 import type { OptionName } from './options.ts';
 
@@ -76,9 +80,14 @@ function masqueradeNeeds(maxNetworks: number | undefined): Pick<SizedSetting, 'n
   const reserved = networkMasqueradeOffsets(1).gatewayRouter;
   const networks =
     maxNetworks === undefined ? 'network' : `of the ${maxNetworks} networks of --max-networks`;
+  // Beyond those ids networks have a number on each node that uses them.
+  const isBeyond = maxNetworks !== undefined && maxNetworks > LAST_FIXED_NETWORK_ID;
+  const last = isBeyond ? LAST_NODE_MASQUERADE : (maxNetworks ?? 1);
   return {
-    needed: networkMasqueradeOffsets(maxNetworks ?? 1).managementPort + 1,
-    why: `${reserved} for the node and 2 for each ${networks}`,
+    needed: networkMasqueradeOffsets(last).managementPort + 1,
+    why: isBeyond
+      ? `${reserved} for the node and 2 for each of ${last} networks on a node`
+      : `${reserved} for the node and 2 for each ${networks}`,
   };
 }
 

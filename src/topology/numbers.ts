@@ -3,10 +3,6 @@
 /** Offset of the distributed router in the join subnet; gateway routers have that of their node's id. */
 export const JOIN_CLUSTER_ROUTER = 1;
 
-/** Tunnel key of a network's transit switch, or of its one switch on Layer2: base and network id, the same on every zone. */
-const TRANSIT_SWITCH_KEY = 16711683;
-export const transitSwitchKey = (networkId: number): number => TRANSIT_SWITCH_KEY + networkId;
-
 /** Tunnel keys of a transit router's ports, the same on every zone: to the switch, and to the gateway router of a node. */
 export const TRANSIT_ROUTER_SWITCH_PORT = 1;
 export const transitRouterGatewayPort = (nodeId: number): number => 10 + nodeId;

@@ -3,7 +3,11 @@ import { overlaps, parsePrefix, type Prefix } from '../allocators/addresses.ts';
 import type { NetworkTopology } from '../api/nad/network-config.ts';
 import { nadOfKey } from '../api/nad/nad-key.ts';
 import { annotationOf } from '../api/annotations/annotations.ts';
-import { networkId, SECONDARY_GATEWAY } from '../api/annotations/network-annotations.ts';
+import {
+  isOnDemand,
+  networkId,
+  SECONDARY_GATEWAY,
+} from '../api/annotations/network-annotations.ts';
 import { nodeId, nodeSubnets } from '../api/annotations/node-annotations.ts';
 import { objectKey, type Condition, type KubeObject } from '../api/objects.ts';
 import { nodeOfLease, type Lease } from '../api/node-lease.ts';
@@ -167,7 +171,9 @@ export function overviewOf(
       conditions: conditionsOf(object),
       ...(object?.metadata.deletionTimestamp === undefined ? {} : { isDeleting: true }),
       nads: ofNetwork.map(({ key }) => key),
-      nodes: objects.nodes.map((node) => onNode(node, name, zones, daemons)),
+      nodes: objects.nodes.map((node) =>
+        onNode(node, { name, isOnDemand: ofNetwork.some((nad) => nad.isOnDemand) }, zones, daemons),
+      ),
       pods: [...new Set(keys.flatMap((key) => pods.get(key) ?? []))].sort(),
     };
   });
@@ -291,6 +297,7 @@ function nadsByNetwork(
         config: result.config,
         id: networkId(nad).value,
         secondaryGateway: annotationOf(nad, SECONDARY_GATEWAY),
+        isOnDemand: isOnDemand(nad),
       },
     ];
   });
@@ -305,6 +312,7 @@ interface NetworkNad {
   readonly config: Extract<ReturnType<typeof parseNad>, { kind: 'network' }>['config'];
   readonly id: number | undefined;
   readonly secondaryGateway: string | undefined;
+  readonly isOnDemand: boolean;
 }
 
 function podsByNad(pods: readonly Pod[]): ReadonlyMap<string, readonly string[]> {
@@ -320,20 +328,25 @@ function podsByNad(pods: readonly Pod[]): ReadonlyMap<string, readonly string[]>
   return byNad;
 }
 
+const UNUSED = { state: 'Unused' } as const;
+
 type Zones = ReadonlyMap<string, ZoneStatusContent | undefined>;
 
 function onNode(
   node: Node,
-  network: string,
+  network: { readonly name: string; readonly isOnDemand: boolean },
   zones: Zones,
   daemons: ReadonlyMap<string, DaemonOverview>,
 ): NetworkOnNode {
   const { name } = node.metadata;
-  const { networks = [] } = zones.get(name) ?? {};
-  const found = networks.find((candidate) => candidate.name === network);
+  const { networks } = zones.get(name) ?? {};
+  const found =
+    networks?.find((candidate) => candidate.name === network.name) ??
+    // A node reports those that it uses.
+    (network.isOnDemand && networks !== undefined ? UNUSED : undefined);
   return {
     node: name,
-    subnets: nodeSubnets(node).value?.get(network) ?? [],
+    subnets: nodeSubnets(node).value?.get(network.name) ?? [],
     ...stateNow(found, daemons.get(name)),
   };
 }

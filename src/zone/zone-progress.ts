@@ -1,4 +1,5 @@
 /** How far networks and connections are in the zone: what of them is wrong or waited for, what is committed, and what the data plane has. */
+import { MASQUERADE_NUMBERS } from '../api/annotations/node-annotations.ts';
 import type { NetworkState, ZoneConnectStatus, ZoneNetworkStatus } from '../api/zone-status.ts';
 import type { Engine } from '../desired/engine.ts';
 import type { PlanProblem } from '../desired/ovsdb/changes.ts';
@@ -41,6 +42,9 @@ export interface ZoneProgressOptions {
 }
 
 const ENTERING = 'waits until OVN has taken in the networks that came before it';
+
+const awaitedNumber = (node: string): string =>
+  `waits for a masquerade number of the network on node ${node} (annotation ${MASQUERADE_NUMBERS} of the Node)`;
 
 /** Reasons by what units count for: the name of a network, or a connection. */
 interface Causes {
@@ -192,7 +196,10 @@ export class ZoneProgress {
       if (admission?.kind === 'pending')
         return { name, state: 'Pending', message: admission.waitsFor };
       if (facts.usage.entering.has(name)) return { name, state: 'Pending', message: ENTERING };
-      if (facts.rendered.peek(name) === undefined) return { name, state: 'Unused' };
+      if (facts.rendered.peek(name) === undefined)
+        return facts.isAwaitingNumber(name)
+          ? { name, state: 'Pending', message: awaitedNumber(facts.nodeName) }
+          : { name, state: 'Unused' };
       return { name, ...this.#progress(name, causes, reached) };
     });
   }

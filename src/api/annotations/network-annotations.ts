@@ -19,6 +19,7 @@ import {
 import type { FamilyCidrs } from '../nad/network-config.ts';
 import { errorText } from '../error-text.ts';
 import { own } from '../plain-object.ts';
+import { MAX_NETWORK_ID } from '../../allocators/ids.ts';
 import { formatValue } from '../validation/field-errors.ts';
 
 export const NETWORK_NAME = 'k8s.ovn.org/network-name';
@@ -106,7 +107,7 @@ export const accessLabelProblem = wishProblem(ACCESS_WISH);
 
 const BY_MANAGER = 'remove the annotation: the cluster manager writes it again';
 
-const MOST_NETWORK_ID = 4095;
+const MOST_NETWORK_ID = MAX_NETWORK_ID;
 /** Largest tunnel key of an OVN datapath: 2^24 − 1. */
 const MOST_TUNNEL_KEY = 16777215;
 
@@ -205,7 +206,7 @@ export const connectSubnets = (connect: Annotated): Reading<ReadonlyMap<string, 
   const key =
     annotationOf(connect, CONNECT_SUBNETS) === undefined ? CONNECT_SUBNETS_OLD : CONNECT_SUBNETS;
   return readEntries(connect, key, BY_MANAGER, (value, owner) =>
-    /^(layer2|layer3)_(0|[1-9][0-9]{0,3})$/.test(owner)
+    /^(layer2|layer3)_(0|[1-9][0-9]{0,4})$/.test(owner)
       ? asFamilyCidrs(value)
       : problem('must be layer2_<network id> or layer3_<network id>'),
   );

@@ -19,6 +19,7 @@ import {
   v4First,
 } from './annotations.ts';
 import { canonicalCidr } from '../../allocators/addresses.ts';
+import { FIRST_NODE_MASQUERADE, LAST_NODE_MASQUERADE } from '../../allocators/node-addresses.ts';
 import { formatValue } from '../validation/field-errors.ts';
 import type { FamilyCidrs } from '../nad/network-config.ts';
 import type { PlainObject } from '../plain-object.ts';
@@ -26,6 +27,8 @@ import { own } from '../plain-object.ts';
 import { errorText } from '../error-text.ts';
 
 export const NODE_SUBNETS = 'k8s.ovn.org/node-subnets'; // cluster manager
+/** Masquerade numbers of networks on the node that have none by their ids. */
+export const MASQUERADE_NUMBERS = 'k8s.ovn.org/masquerade-numbers'; // cluster manager
 export const NODE_ID = 'k8s.ovn.org/node-id'; // cluster manager
 export const NODE_TRANSIT_ADDRESSES = 'k8s.ovn.org/node-transit-switch-port-ifaddr'; // cluster manager
 export const GATEWAY_CONFIG = 'k8s.ovn.org/l3-gateway-config'; // node
@@ -84,6 +87,19 @@ export const formatNodeSubnetEntry = (network: string, subnets: readonly string[
 /** The annotation of such entries, which are sorted; undefined for none, which is removed. */
 export const formatNodeSubnetEntries = (sorted: readonly string[]): string | undefined =>
   sorted.length === 0 ? undefined : `{${sorted.join(',')}}`;
+
+/** Masquerade numbers by network name (docs/decisions/networks-on-demand.md). */
+export const masqueradeNumbers = (node: Annotated): Reading<ReadonlyMap<string, number>> =>
+  readEntries(node, MASQUERADE_NUMBERS, BY_MANAGER, (value) =>
+    typeof value === 'number'
+      ? asInteger(value, FIRST_NODE_MASQUERADE, LAST_NODE_MASQUERADE)
+      : problem(`must be a number from ${FIRST_NODE_MASQUERADE} to ${LAST_NODE_MASQUERADE}`),
+  );
+
+export const formatMasqueradeNumbers = (numbers: ReadonlyMap<string, number>): string =>
+  JSON.stringify(
+    Object.fromEntries([...numbers].toSorted(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0))),
+  );
 
 export const nodeId = (node: Annotated): Reading<number> =>
   readAnnotation(node, NODE_ID, BY_MANAGER, (text) => asInteger(text, LEAST_NODE_ID, MOST_NODE_ID));

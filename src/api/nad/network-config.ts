@@ -1,4 +1,5 @@
 /** The configuration of a network, whichever kind of object declares it, and the settings of the cluster that it is read with. */
+import { LAST_FIXED_NETWORK_ID } from '../../allocators/ids.ts';
 
 export type NetworkTopology = 'layer3' | 'layer2' | 'localnet';
 
@@ -56,6 +57,15 @@ export const isRoutedLayer2 = ({
   hasRouter,
 }: Pick<NetworkConfig, 'topology' | 'role' | 'hasRouter'>): boolean =>
   topology === 'layer2' && (role === 'primary' || hasRouter === true);
+
+/** Keys that are stored for a network: where the key of its switch follows from the id, that of a Layer2 network's router alone comes with it (reference/api.md §6.7). */
+export function tunnelKeyCount(
+  config: Pick<NetworkConfig, 'topology' | 'role' | 'hasRouter'>,
+  id: number,
+): number {
+  if (isRoutedLayer2(config)) return 2;
+  return id > LAST_FIXED_NETWORK_ID && config.topology !== 'localnet' ? 1 : 0;
+}
 
 /** Settings of the cluster that networks are checked against (reference/api.md §12). */
 export interface ClusterAddressing {

@@ -1,10 +1,14 @@
 /** Ids, tunnel keys and OVN prefixes of networks: adopted from NADs, given anew, given back. In memory. */
 import { formatPrefix, parsePrefix, type Prefix } from '../../allocators/addresses.ts';
 import { AllocationError } from '../../allocators/allocation-error.ts';
-import { IdAllocator, MAX_NETWORK_ID } from '../../allocators/ids.ts';
-import { masqueradeAddresses, maxMasqueradeNetworkId } from '../../allocators/node-addresses.ts';
+import { IdAllocator, LAST_FIXED_NETWORK_ID, MAX_NETWORK_ID } from '../../allocators/ids.ts';
+import {
+  LAST_NODE_MASQUERADE,
+  masqueradeAddresses,
+  maxMasqueradeNetworkId,
+} from '../../allocators/node-addresses.ts';
 import { TunnelKeyAllocator } from '../../allocators/tunnel-keys.ts';
-import { isRoutedLayer2, type NetworkConfig } from '../../api/nad/network-config.ts';
+import { tunnelKeyCount, type NetworkConfig } from '../../api/nad/network-config.ts';
 import { ovnName } from '../../api/nad/network-name.ts';
 import type { ClusterSettings } from '../../model/model.ts';
 import type { RegisteredNad } from '../../api/nad/registered-nad.ts';
@@ -43,7 +47,7 @@ export class NetworkIdentities {
     const id = this.#ids.idOf(name);
     return id === undefined
       ? undefined
-      : { id, tunnelKeys: this.tunnelKeys.keysOf(name), isOnDemand: this.#onDemand.has(name) };
+      : { id, tunnelKeys: this.tunnelKeys.keysOf(name), isOnDemand: this.#isOnDemand(name, id) };
   }
 
   /** Takes over the id and keys that a NAD carries. Returns why that can't be. */
@@ -55,7 +59,7 @@ export class NetworkIdentities {
       this.#ids.reserve(name, networkId);
       this.#prefixes.set(ovnName(name), name);
       if (isOnDemand) this.#onDemand.add(name);
-      const wanted = (tunnelKeys ?? []).slice(0, tunnelKeyCount(config));
+      const wanted = (tunnelKeys ?? []).slice(0, tunnelKeyCount(config, networkId));
       if (wanted.length > 0 && this.tunnelKeys.keysOf(name).length === 0)
         this.tunnelKeys.reserve(name, wanted);
       return undefined;
@@ -75,10 +79,10 @@ export class NetworkIdentities {
     const isFull = this.#ids.size >= this.#options.preallocated;
     const id = this.#allocateId(name, config);
     try {
-      const tunnelKeys = this.tunnelKeys.allocateForNetwork(name, id, tunnelKeyCount(config));
+      const tunnelKeys = this.tunnelKeys.allocateForNetwork(name, id, tunnelKeyCount(config, id));
       this.#prefixes.set(ovnName(name), name);
       if (known === undefined && isFull) this.#onDemand.add(name);
-      return { id, tunnelKeys, isOnDemand: this.#onDemand.has(name) };
+      return { id, tunnelKeys, isOnDemand: this.#isOnDemand(name, id) };
     } catch (error) {
       if (known === undefined) this.#ids.release(name);
       throw error;
@@ -91,6 +95,11 @@ export class NetworkIdentities {
     this.tunnelKeys.release(name);
     this.#onDemand.delete(name);
     return this.#ids.release(name) !== undefined;
+  }
+
+  /** What a network of such an id has on a node the node has to be given. */
+  #isOnDemand(name: string, id: number): boolean {
+    return id > LAST_FIXED_NETWORK_ID || this.#onDemand.has(name);
   }
 
   #checkPrefix(name: string): void {
@@ -112,8 +121,8 @@ export class NetworkIdentities {
   }
 
   /**
-   * Primary networks get ids that the masquerade subnets have room for: a subnet that is too small is found here, when the
-   * network comes, and not later on the nodes.
+   * Ids by which a network has addresses in the masquerade subnets come first, and primary networks get others only where nodes have room for what
+   * they are given instead: a subnet that is too small is found here, when the network comes, and not later on the nodes.
    */
   #allocateId(name: string, config: NetworkConfig): number {
     const subnets = config.role === 'primary' ? this.#masqueradeSubnets(config) : [];
@@ -121,9 +130,10 @@ export class NetworkIdentities {
       .map((subnet) => ({ subnet, room: maxMasqueradeNetworkId(subnet) }))
       .toSorted((a, b) => a.room - b.room);
     try {
-      const id = this.#ids.allocate(name, tightest?.room);
+      const id = this.#takeId(name, tightest?.room ?? MAX_NETWORK_ID);
       // An id that the network has brought along may be too large too.
-      for (const subnet of subnets) masqueradeAddresses(subnet, id);
+      const number = id > LAST_FIXED_NETWORK_ID ? LAST_NODE_MASQUERADE : id;
+      for (const subnet of subnets) masqueradeAddresses(subnet, number);
       return id;
     } catch (error) {
       if (!(error instanceof AllocationError)) throw error;
@@ -135,6 +145,15 @@ export class NetworkIdentities {
           : `${messageOfRoom(tightest.subnet, tightest.room)}: masquerade subnet ${formatPrefix(tightest.subnet)} has room for network ids up to ${tightest.room}, configure a larger one`,
         { cause: error },
       );
+    }
+  }
+
+  #takeId(name: string, room: number): number {
+    try {
+      return this.#ids.allocate(name, Math.min(room, LAST_FIXED_NETWORK_ID));
+    } catch (error) {
+      if (!(error instanceof AllocationError) || room < LAST_NODE_MASQUERADE) throw error;
+      return this.#ids.allocate(name);
     }
   }
 
@@ -158,7 +177,3 @@ function messageOfRoom(subnet: Prefix, room: number): string {
   }
   return `network id ${room + 1} has no masquerade addresses`;
 }
-
-/** Keys that are stored for a network: the transit switch's follows from the id (reference/api.md §6.7). */
-const tunnelKeyCount = (config: Pick<NetworkConfig, 'topology' | 'role' | 'hasRouter'>): number =>
-  isRoutedLayer2(config) ? 2 : 0;

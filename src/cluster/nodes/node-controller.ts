@@ -5,11 +5,19 @@ import {
   parseInterfaceAddress,
   parsePrefix,
 } from '../../allocators/addresses.ts';
-import { FIRST_NODE_ID, IdAllocator, MAX_NODE_ID } from '../../allocators/ids.ts';
+import {
+  FIRST_NODE_ID,
+  IdAllocator,
+  LAST_FIXED_NETWORK_ID,
+  MAX_NODE_ID,
+} from '../../allocators/ids.ts';
 import { nodeAddress, nodeIdOfAddress } from '../../allocators/node-addresses.ts';
 import { familyCidrsJson, type AnnotationError } from '../../api/annotations/annotations.ts';
 import {
+  formatMasqueradeNumbers,
   HOST_CIDRS,
+  MASQUERADE_NUMBERS,
+  masqueradeNumbers,
   NODE_ID,
   NODE_SUBNETS,
   NODE_TRANSIT_ADDRESSES,
@@ -33,6 +41,7 @@ import { familiesOf } from '../networks/nads.ts';
 import type { NetworkRegistry } from '../networks/network-registry.ts';
 import type { ClusterManagerSettings } from '../settings.ts';
 import { hostNetworksOf } from './host-networks.ts';
+import { MasqueradeNumbers } from './masquerade-numbers.ts';
 import { NodeRecord } from './node-record.ts';
 import type { NetworkOnNode, NetworkUses } from './network-uses.ts';
 import { NodeSubnets, type SubnetFailures } from './node-subnets.ts';
@@ -58,12 +67,13 @@ export interface NodeControllerOptions {
 const BATCH = { minDelay: 20, maxDelay: 1000 };
 
 /** Annotations of a Node that the manager reads and writes. */
-const OURS = [NODE_ID, NODE_TRANSIT_ADDRESSES, NODE_SUBNETS];
+const OURS = [NODE_ID, NODE_TRANSIT_ADDRESSES, NODE_SUBNETS, MASQUERADE_NUMBERS];
 
 export class NodeController {
   readonly queue: WorkQueue;
   readonly subnets = new NodeSubnets();
   readonly batch: Batch;
+  readonly #numbers = new MasqueradeNumbers();
   readonly #options: NodeControllerOptions;
   readonly #ids = new IdAllocator(FIRST_NODE_ID, MAX_NODE_ID);
   readonly #records = new Map<string, NodeRecord>();
@@ -106,9 +116,10 @@ export class NodeController {
     return new Map([...this.#records].map(([node, { usage }]) => [node, usage]));
   }
 
-  /** What is wrong with what nodes say of themselves, by node. */
-  problems(): ReadonlyMap<string, string> {
-    return this.#hostProblems;
+  /** What is wrong with what nodes say of themselves, and which networks find no masquerade number there, by node. */
+  *problems(): Iterable<readonly [node: string, message: string]> {
+    yield* this.#hostProblems;
+    yield* this.#numbers.problems();
   }
 
   /** Adopts what the nodes carry, then allocates what is missing, before anything is written. */
@@ -125,6 +136,7 @@ export class NodeController {
       record.read(node);
       this.#noteTaken(name, { subnets: this.subnets.adopt(name, record.carried) });
       this.#keepUnreadable(record);
+      this.#settleNumbersOf(node);
     }
     for (const network of this.subnets.networks()) this.#allocateAll(network);
   }
@@ -151,6 +163,8 @@ export class NodeController {
 
   /** A network came, grew, went, or can be read again. */
   networkChanged(name: string): void {
+    for (const node of this.#options.uses.nodesOf(name).union(new Set(this.#numbers.nodesOf(name))))
+      if (this.#settleNumber(node, name)) this.batch.add([node]);
     const isNew = this.#setNetwork(name);
     if (!this.subnets.has(name)) {
       this.#forgetNetwork(name);
@@ -171,7 +185,9 @@ export class NodeController {
     let isFreed = false;
     for (const [name, network] of changes) {
       const node = nodes.get(name);
-      if (node === undefined || !this.#isServed(node) || !this.subnets.has(network)) continue;
+      if (node === undefined || !this.#isServed(node)) continue;
+      if (this.#settleNumber(name, network)) this.batch.add([name]);
+      if (!this.subnets.has(network)) continue;
       const held = this.subnets.subnetsOf(name, network).length;
       if (this.#settle(name, network)) this.batch.add([name]);
       this.#report(network);
@@ -182,16 +198,56 @@ export class NodeController {
 
   /** It is known now what nodes use: what they have of networks that nothing uses there goes. */
   usesKnown(nodes: Iterable<string> = this.#records.keys()): void {
-    for (const node of nodes)
-      this.usesChanged(
-        [...(this.#records.get(node)?.networks() ?? [])].map((network) => [node, network]),
-      );
+    for (const node of nodes) {
+      const networks = new Set([
+        ...(this.#records.get(node)?.networks() ?? []),
+        ...(this.#numbers.numbersOf(node)?.keys() ?? []),
+      ]);
+      this.usesChanged([...networks].map((network) => [node, network]));
+    }
   }
 
   /** True where the node is to have a subnet of the network. */
   #isWanted(node: string, network: string): boolean {
     const { registry, uses } = this.#options;
     return registry.identityOf(network)?.isOnDemand !== true || uses.has(node, network);
+  }
+
+  /** True for a network that has no addresses of its own on a node by its id, and needs some there. */
+  #needsNumber(name: string): boolean {
+    const { registry } = this.#options;
+    const network = registry.network(name);
+    return (
+      (registry.identityOf(name)?.id ?? 0) > LAST_FIXED_NETWORK_ID &&
+      (network?.config.role === 'primary' ||
+        network?.nads.some((nad) => nad.secondaryGateway !== undefined) === true)
+    );
+  }
+
+  /** The same as `settle`, of masquerade numbers. */
+  #settleNumber(node: string, network: string): boolean {
+    const { registry, uses } = this.#options;
+    if (registry.isUnreadable(network)) return false;
+    if (!this.#needsNumber(network)) return this.#numbers.take(node, network);
+    if (uses.has(node, network)) return this.#numbers.give(node, network);
+    return uses.isUnused(node, network) && this.#numbers.take(node, network);
+  }
+
+  /** Adopts what the node carries, and gives what is missing. */
+  #settleNumbersOf(node: Node): void {
+    const { name } = node.metadata;
+    const carried = masqueradeNumbers(node).value ?? new Map<string, number>();
+    if (carried.size > 0) this.#numbers.adopt(name, carried);
+    for (const network of this.#options.uses.networksOf(name).union(carried))
+      this.#settleNumber(name, network);
+  }
+
+  /** An empty one stays where there was one: a node that finds none keeps what it had. */
+  #numbersText({ metadata: { name, annotations = {} } }: Node): string | null {
+    const numbers = this.#numbers.numbersOf(name) ?? new Map<string, number>();
+    return numbers.size === 0 && annotations[MASQUERADE_NUMBERS] === undefined
+      ? null
+      : formatMasqueradeNumbers(numbers);
   }
 
   /** Gives a node what it is to have of the network, or takes back what nothing there uses; true when the node has to be written. */
@@ -323,6 +379,7 @@ export class NodeController {
     const record = isServed ? this.#recordOf(name) : new NodeRecord();
     if (isServed) {
       if (record.read(node)) this.#takeOver(name, record);
+      this.#settleNumbersOf(node);
       const missing = [...record.missing];
       for (const network of missing) {
         this.#settle(name, network);
@@ -361,6 +418,7 @@ export class NodeController {
       [NODE_TRANSIT_ADDRESSES]:
         transit === undefined ? null : JSON.stringify(familyCidrsJson(transit)),
       [NODE_SUBNETS]: record.text() ?? null,
+      [MASQUERADE_NUMBERS]: this.#numbersText(node),
     };
     const before = node.metadata.annotations ?? {};
     const changed = Object.entries(wanted).filter(
@@ -393,6 +451,7 @@ export class NodeController {
     if (record === undefined) return;
     this.#records.delete(name);
     this.#nearlyFull.delete(name);
+    this.#numbers.forgetNode(name);
     this.subnets.releaseNode(name);
     for (const network of this.subnets.networks()) this.#report(network);
     this.#retryMissing();

@@ -34,6 +34,7 @@ import {
 import { secondaryGatewayAccepted } from '../networks/network-gateways.ts';
 import { servicePoolAccepted } from '../networks/network-pools.ts';
 import type { NetworkRegistry } from '../networks/network-registry.ts';
+import type { NetworkUses } from '../nodes/network-uses.ts';
 import type { SubnetFailures } from '../nodes/node-subnets.ts';
 import { reportOf, type AbsentDaemon } from '../nodes/node-heartbeats.ts';
 import { hasChassis, nodesWithZone } from '../nodes/zones.ts';
@@ -42,6 +43,8 @@ export interface StatusControllerOptions {
   readonly store: Pick<Store, 'patchStatus' | 'event'>;
   readonly informers: ClusterInformers;
   readonly registry: NetworkRegistry;
+  /** Which nodes use which networks. */
+  readonly uses: Pick<NetworkUses, 'has'>;
   readonly settings: Pick<ClusterManagerSettings, 'cluster'>;
   readonly clock: Clock;
   readonly outcomeOf: (key: string) => NetworkOutcome | undefined;
@@ -337,10 +340,17 @@ export class StatusController {
 
   /** What the nodes that have a zone report of the network, and which of them have not yet reported. */
   #reportsOf(network: string): readonly ZoneReport[] {
-    const { zones, nodes } = this.#options.informers;
+    const { informers, registry, uses } = this.#options;
+    const { zones, nodes } = informers;
+    const isOnDemand = registry.identityOf(network)?.isOnDemand === true;
     return nodesWithZone(nodes.list(), zones).map((node) => {
       const zone = zones.get(node);
-      const { state, message, violations } = (zone && reportsIn(zone).get(network)) ?? {};
+      const found = zone && reportsIn(zone).get(network);
+      // A node reports those on demand that it uses; of one with a pod on it there will be a report.
+      const isReporting = zone?.status?.networks !== undefined;
+      if (found === undefined && isOnDemand && isReporting && !uses.has(node, network))
+        return { node, state: 'Unused' };
+      const { state, message, violations } = found ?? {};
       const absent = isUsed(state) ? this.#options.absentDaemon(node) : undefined;
       if (absent !== undefined)
         return {

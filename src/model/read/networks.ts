@@ -164,17 +164,24 @@ export const defaultNetwork = (settings: ClusterSettings): Network => ({
   object: 'cluster',
 });
 
-/** The network that its NADs describe together; `isOptedIn`: they ask for a gateway of a secondary one. */
+/**
+ * The network that its NADs describe together; `isOptedIn`: they ask for a gateway of a secondary one; `number`: its masquerade number on this
+ * node, if it has one.
+ */
 export const assembleNetwork = (
   { config, id, tunnelKeys: keys, nads, object }: NetworkRegistration,
   settings: ClusterSettings,
-  isOptedIn: boolean,
+  { isOptedIn, number }: { readonly isOptedIn: boolean; readonly number: number | undefined },
 ): Network => ({
   ...config,
   name: config.name as NetworkName,
   id,
+  ...(number === undefined ? {} : { masqueradeNumber: number }),
   joinSubnets: forFamiliesOf(config.subnets, config.joinSubnets),
-  masquerade: config.role === 'primary' || isOptedIn ? masqueradePairs(config, id, settings) : {},
+  masquerade:
+    number !== undefined && (config.role === 'primary' || isOptedIn)
+      ? masqueradePairs(config, number, settings)
+      : {},
   ...(isOptedIn ? { isOptedIn } : {}),
   nads,
   tunnelKeys: keys,
@@ -199,14 +206,14 @@ function forFamiliesOf(
 /** None for a family whose masquerade subnet has no room for the network: it is not admitted then. */
 function masqueradePairs(
   config: NetworkConfig,
-  id: number,
+  number: number,
   settings: ClusterSettings,
 ): PerFamily<MasqueradePair> {
   const subnets = forFamiliesOf(config.subnets, settings.masqueradeSubnets);
   const pair = (subnet: string | undefined): MasqueradePair | undefined => {
     const prefix = subnet === undefined ? undefined : parsePrefix(subnet);
-    if (prefix === undefined || id > maxMasqueradeNetworkId(prefix)) return undefined;
-    const { gatewayRouter, managementPort } = masqueradeAddresses(prefix, id);
+    if (prefix === undefined || number > maxMasqueradeNetworkId(prefix)) return undefined;
+    const { gatewayRouter, managementPort } = masqueradeAddresses(prefix, number);
     return {
       gatewayRouter: formatAddress(gatewayRouter),
       managementPort: formatAddress(managementPort),

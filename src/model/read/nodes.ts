@@ -22,6 +22,7 @@ import { DEFAULT_NETWORK } from '../../api/nad/network-name.ts';
 import { nodes } from '../../api/kinds.ts';
 import type { Node } from '../../api/types.ts';
 import type { LocalNode, NodeAddresses, NodeFacts, NodeGateway, PerFamily } from '../model.ts';
+import { masqueradeNumbersPart } from './masquerade-numbers.ts';
 import { readNodeSubnets, subnetTexts, type SubnetsOfNode } from './node-subnets.ts';
 import type { ObjectKind, ObjectPart } from './object-kind.ts';
 import { awaited, optional, type ObjectReading, reading, required } from './reading.ts';
@@ -164,7 +165,7 @@ export const nodeKind = {
     node.metadata.name === nodeName ? readLocalNode(node) : readNodeFacts(node),
   onUnreadable: 'keep',
   isTorn,
-  also: [labelsPart, addressesPart, gatewayMacsPart, subnetsPart],
+  also: [labelsPart, addressesPart, gatewayMacsPart, subnetsPart, masqueradeNumbersPart],
   checks: [
     unheeded({
       'k8s.ovn.org/hybrid-overlay-node-subnet':

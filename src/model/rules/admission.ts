@@ -3,9 +3,10 @@
  * are too small for the addresses that rows need. Pure; of two that clash the one of the lower id wins.
  */
 import { familyOf, hasAddress } from '../../allocators/addresses.ts';
+import { LAST_FIXED_NETWORK_ID } from '../../allocators/ids.ts';
 import { isDynamicTunnelKey, switchTunnelKey } from '../../allocators/tunnel-keys.ts';
 import { NETWORK_ID, TUNNEL_KEYS } from '../../api/annotations/network-annotations.ts';
-import { familyCidrs, isRoutedLayer2 } from '../../api/nad/network-config.ts';
+import { familyCidrs, isRoutedLayer2, tunnelKeyCount } from '../../api/nad/network-config.ts';
 import { ovnPrefix } from '../../api/nad/network-name.ts';
 import { networkMasqueradeOffsets, POD_SUBNET_OFFSETS } from '../../allocators/node-addresses.ts';
 import type { ClusterSettings, Network, NodeFacts } from '../model.ts';
@@ -49,7 +50,11 @@ export type KeyedNetwork = Pick<NetworkRegistration, 'id' | 'tunnelKeys' | 'sinc
 
 /** Keys of a network's datapaths, those that follow from its id included: packets between nodes are told apart by nothing else. */
 export const tunnelKeysOf = ({ id, tunnelKeys }: KeyedNetwork): readonly string[] => [
-  ...new Set([...tunnelKeys.toReversed(), switchTunnelKey(id)].map(String)),
+  ...new Set(
+    [...tunnelKeys.toReversed(), ...(id > LAST_FIXED_NETWORK_ID ? [] : [switchTunnelKey(id)])].map(
+      String,
+    ),
+  ),
 ];
 
 /** As for nodes; of networks of a start the older one comes first. */
@@ -100,6 +105,13 @@ interface NetworkIdentity {
 export const transitRouterKey = (
   network: Pick<Network, 'topology' | 'role' | 'hasRouter' | 'tunnelKeys'>,
 ): number | undefined => (isRoutedLayer2(network) ? network.tunnelKeys[1] : undefined);
+
+/** Key of the switch of a network that spans zones: its transit switch, or its one switch on Layer2. Throws for a network that was not admitted. */
+export function switchKey({ name, id, tunnelKeys }: Network): number {
+  const key = id > LAST_FIXED_NETWORK_ID ? tunnelKeys[0] : switchTunnelKey(id);
+  if (key === undefined) throw new Error(`network ${name} has no tunnel key`);
+  return key;
+}
 
 const ANOTHER_KEY = `remove the annotation ${TUNNEL_KEYS} from its NADs: the cluster manager gives another one`;
 
@@ -159,16 +171,19 @@ export function admitNetwork(network: Network, context: AdmissionContext): Netwo
 
 /** A router that spans zones has one key in all of them, or packets of one network would arrive in another. */
 const missingKeys = (network: Network): string | undefined =>
-  isRoutedLayer2(network) && network.tunnelKeys.length < 2
+  network.tunnelKeys.length < tunnelKeyCount(network, network.id)
     ? `waits for tunnel keys of its switch and router (annotation ${TUNNEL_KEYS} of its NADs)`
     : undefined;
 
 /** Keys of other ranges are those of switches, and those that ovn-northd gives. */
 function wrongKey(network: Network): string | undefined {
-  const key = transitRouterKey(network);
-  return key === undefined || isDynamicTunnelKey(key)
+  const router = transitRouterKey(network);
+  if (router !== undefined && !isDynamicTunnelKey(router))
+    return `the tunnel key ${router} of its router is none that routers have; ${ANOTHER_KEY}`;
+  const [own] = network.id > LAST_FIXED_NETWORK_ID ? network.tunnelKeys : [];
+  return own === undefined || isDynamicTunnelKey(own)
     ? undefined
-    : `the tunnel key ${key} of its router is none that routers have; ${ANOTHER_KEY}`;
+    : `the tunnel key ${own} of its switch is none that networks of its id have; ${ANOTHER_KEY}`;
 }
 
 /**
@@ -217,7 +232,8 @@ function smallSubnet(
   if (join !== undefined)
     return `join subnet ${join} has no address for node "${node.name}" with id ${node.id}; give the network a larger one`;
   if (!hasGateway(network) || isDefault(network)) return undefined;
-  const offset = networkMasqueradeOffsets(network.id).managementPort;
+  if (network.masqueradeNumber === undefined) return undefined;
+  const offset = networkMasqueradeOffsets(network.masqueradeNumber).managementPort;
   const families = new Set([
     ...clusterFamilies(settings),
     ...network.subnets.map(({ cidr }) => familyOf(cidr)),

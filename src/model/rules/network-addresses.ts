@@ -26,6 +26,10 @@ export function clusterFamilies(settings: ClusterSettings): Family[] {
 export const hasGateway = (network: Pick<Network, 'name' | 'role' | 'isOptedIn'>): boolean =>
   isDefault(network) || network.role === 'primary' || network.isOptedIn === true;
 
+/** True for a network that needs addresses of its own in the masquerade subnet, and has none by its id or by the node. */
+export const isNumberMissing = (network: Network): boolean =>
+  hasGateway(network) && !isDefault(network) && network.masqueradeNumber === undefined;
+
 /** Join subnet of a network: its own, else the cluster's for user-defined networks. */
 export function joinSubnet(
   settings: ClusterSettings,

@@ -1,4 +1,5 @@
 /** Networks: what NADs ask for, and which of it may be here. */
+import { LAST_FIXED_NETWORK_ID } from '../../allocators/ids.ts';
 import { switchTunnelKey } from '../../allocators/tunnel-keys.ts';
 import {
   DEFAULT_ACCESS_LABEL,
@@ -48,7 +49,7 @@ const withDefault = (source: KeySource<[network: string]>): KeySource<[network: 
 });
 
 export function networkTables(known: ZoneBasis & NodeTables) {
-  const { nodeName, settings, graph, recorder, self, nodeSubnets, own } = known;
+  const { nodeName, settings, graph, recorder, self, nodeSubnets, masqueradeNumbers, own } = known;
   /** NADs that count for their networks. */
   const definitions = new FactTable<
     [nad: string],
@@ -100,7 +101,13 @@ export function networkTables(known: ZoneBasis & NodeTables) {
     if (registration === undefined) return undefined;
     const { config, nads } = registration;
     const texts = nads.map((nad) => definitions.part(nad, 'secondaryGateway'));
-    return assembleNetwork(registration, settings, isOptedIn(texts, config, settings));
+    return assembleNetwork(registration, settings, {
+      isOptedIn: isOptedIn(texts, config, settings),
+      number:
+        registration.id <= LAST_FIXED_NETWORK_ID
+          ? registration.id
+          : masqueradeNumbers.get(name)?.number,
+    });
   }
 
   function admit(name: string): NetworkAdmission | undefined {

@@ -30,6 +30,11 @@ export function nodeTables({ nodeName, graph, recorder }: ZoneBasis) {
     'nodeSubnets',
     recorder,
   );
+  /** Masquerade numbers that this node was given for networks. */
+  const masqueradeNumbers = new FactTable<[network: string], { readonly number: number }>(
+    'masqueradeNumbers',
+    recorder,
+  );
   /** Nodes of which it is not known which subnets they have, and why. */
   const nodesWithoutSubnets = new FactTable<[node: string], { readonly reason: string }>(
     'nodesWithoutSubnets',
@@ -84,6 +89,7 @@ export function nodeTables({ nodeName, graph, recorder }: ZoneBasis) {
     self,
     nodes,
     nodeSubnets,
+    masqueradeNumbers,
     nodesWithoutSubnets,
     nodeAddresses,
     nodeLabels,

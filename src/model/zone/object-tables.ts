@@ -12,6 +12,7 @@ import type { QosKey } from './qos.ts';
 import type { NodeFacts, PodInterface } from '../model.ts';
 import { registrationOf } from '../read/networks.ts';
 import { NO_SUBNETS, type SubnetsOfNode } from '../read/node-subnets.ts';
+import type { NumbersOnNode } from '../read/masquerade-numbers.ts';
 import { isLocalNode } from '../read/nodes.ts';
 import type { ObjectFacts } from '../read/object-kinds.ts';
 import { identitiesOf } from '../rules/admission.ts';
@@ -66,6 +67,7 @@ export function tablesOf(facts: ZoneFacts, registry = new NadRegistry()): Object
     nodeAddresses: plain(facts.nodeAddresses, byKey),
     gatewayMacs: plain(facts.gatewayMacs, byKey),
     nodeSubnets: new SubnetTable(facts),
+    masqueradeNumbers: new NumberTable(facts),
     definitions: new DefinitionTable(facts, registry),
     connects: plain(facts.connects, byKey),
     declaredServices: serviceTable(facts),
@@ -154,6 +156,37 @@ class SubnetTable implements ObjectTable<SubnetsOfNode> {
       if (!byNetwork.has(network)) nodeSubnets.delete([network, name]);
     for (const [network, subnet] of byNetwork)
       if (before?.byNetwork.get(network) !== subnet) nodeSubnets.put([network, name], subnet);
+  }
+}
+
+/** Masquerade numbers of this node; they outlive even its object. */
+class NumberTable implements ObjectTable<NumbersOnNode> {
+  readonly #facts: ZoneFacts;
+  #numbers: NumbersOnNode | undefined;
+
+  constructor(facts: ZoneFacts) {
+    this.#facts = facts;
+  }
+
+  peek({ key }: ObjectId): NumbersOnNode | undefined {
+    return key === this.#facts.nodeName ? this.#numbers : undefined;
+  }
+
+  put({ key }: ObjectId, after: NumbersOnNode | undefined): void {
+    const { nodeName, problems, masqueradeNumbers } = this.#facts;
+    if (key !== nodeName || after === undefined) return;
+    const before = this.#numbers?.byNetwork;
+    this.#numbers = after;
+    const { problem, byNetwork } = after;
+    problems.note(
+      `Node ${key}`,
+      'masquerade numbers',
+      problem === undefined ? undefined : { kind: 'problem', message: problem },
+    );
+    for (const network of before?.keys() ?? [])
+      if (!byNetwork.has(network)) masqueradeNumbers.delete(network);
+    for (const [network, number] of byNetwork)
+      if (before?.get(network) !== number) masqueradeNumbers.put(network, { number });
   }
 }
 

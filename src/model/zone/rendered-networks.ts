@@ -5,7 +5,7 @@ import type { KeySource } from '../../facts/keys.ts';
 import type { Network, Topology } from '../model.ts';
 import { DEFAULT_NETWORK } from '../read/networks.ts';
 import { valueOf } from '../read/reading.ts';
-import { hasGateway } from '../rules/network-addresses.ts';
+import { hasGateway, isNumberMissing } from '../rules/network-addresses.ts';
 import type { AttachmentTables } from './attachments.ts';
 import type { ConnectTables } from './connects.ts';
 import type { DefaultAccessTables } from './default-access.ts';
@@ -38,6 +38,10 @@ const DEFAULT_ACCESS = 'access from the default network';
 const EGRESS_IPS = 'EgressIPs';
 const EGRESS_SERVICES = 'EgressServices';
 const HOST_PODS = "pods on the host's network";
+
+/** A network with a gateway has addresses of its own on the node, or it has to be given some first. */
+const withNumber = (network: Network | undefined): Network | undefined =>
+  network === undefined || isNumberMissing(network) ? undefined : network;
 
 /** Buckets of a network: its topology, and, with a gateway, `<topology> with gateway`. */
 const topologiesOf = (network: Network): readonly string[] =>
@@ -74,7 +78,7 @@ export function renderedTables(
     [network: string],
     Network,
     { topology: [string]; role: [string] }
-  >('rendered', graph, usage.table, (name) => valueOf(admissions.get(name)), {
+  >('rendered', graph, usage.table, (name) => withNumber(valueOf(admissions.get(name))), {
     object: (network) => `network ${network}`,
     indexes: { topology: topologiesOf, role: ({ role }) => [role] },
   });
@@ -163,6 +167,14 @@ export function renderedTables(
   return {
     usage,
     rendered,
+
+    /** True for a network that is in use, and that only a masquerade number keeps from being rendered. */
+    isAwaitingNumber: (name: string): boolean => {
+      const network = valueOf(admissions.peek(name));
+      return (
+        usage.table.peek(name) !== undefined && network !== undefined && isNumberMissing(network)
+      );
+    },
 
     /** Rendered networks of a topology. */
     renderedOf: (topology: Topology) => rendered.bucket('topology', topology),

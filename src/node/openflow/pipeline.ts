@@ -3,6 +3,7 @@
  * reads it. Flows are built from these, and docs/reference/openflow.md is written from them (`npm run generate`): what `ovs-ofctl dump-flows` shows can
  * be read beside it. Numbers are those of reference/node.md §4.
  */
+import { MAX_NETWORK_ID } from '../../allocators/ids.ts';
 import { FIRST_EGRESS_MARK, LAST_EGRESS_MARK } from '../../api/annotations/network-annotations.ts';
 import { SERVICE_MARK_BIT } from '../../model/rules/egress-service-mark.ts';
 import { SETTINGS } from '../../desired/rows.ts';
@@ -370,10 +371,9 @@ const isEgressMark = (value: string): boolean =>
 /** Marks of EgressServices have this bit, and no others do. */
 export const ALL_SERVICE_MARKS = `0x${SERVICE_MARK_BIT.toString(16)}/0x${SERVICE_MARK_BIT.toString(16)}`;
 
-const LAST_NETWORK_ID = 4095;
 const is = (value: string) => (other: string) => other === value;
 const isFrom = (lowest: string) => (other: string) =>
-  Number(other) > Number(lowest) && Number(other) <= Number(lowest) + LAST_NETWORK_ID;
+  Number(other) > Number(lowest) && Number(other) <= Number(lowest) + MAX_NETWORK_ID;
 
 export const FLOW_FIELDS: readonly FlowField[] = [
   {

@@ -69,7 +69,11 @@ export const siblingNetworks = feature({
       networks.every((network) => subnetsIn(network, family).length > 0),
     ).flatMap((family) => {
       const subnet = parsePrefix(facts.settings.masqueradeSubnets[family] ?? '');
-      const pair = subnet && siblingLink(subnet, lower.id, higher.id);
+      const [one, other] = [lower.masqueradeNumber, higher.masqueradeNumber];
+      const pair =
+        subnet && one !== undefined && other !== undefined
+          ? siblingLink(subnet, one, other)
+          : undefined;
       if (pair === undefined)
         out.problem(
           lower.object,

@@ -3,7 +3,7 @@
 import { RowReference } from '../../desired/rows.ts';
 import { SWITCH_COPP } from '../database/protection.ts';
 import type { NetworkPart } from './part.ts';
-import { transitSwitchKey } from '../numbers.ts';
+import { switchKey } from '../../model/rules/admission.ts';
 import { sharedSwitchConfig, subnetConfig, SWITCH_CLAIM } from '../rows/switch-rows.ts';
 
 export const layer2Switch: NetworkPart = {
@@ -18,7 +18,7 @@ export const layer2Switch: NetworkPart = {
     rows.by('layer2-switch').named('Logical_Switch', names.nodeSwitch, {
       copp: new RowReference('Copp', SWITCH_COPP),
       other_config: {
-        ...sharedSwitchConfig(names.nodeSwitch, transitSwitchKey(network.id)),
+        ...sharedSwitchConfig(names.nodeSwitch, switchKey(network)),
         ...subnetConfig(network.subnets.map(({ cidr }) => cidr)),
       },
       external_ids: networkRoleIds,

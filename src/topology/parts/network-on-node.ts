@@ -147,26 +147,27 @@ export function masqueradeAddresses(onNode: NetworkOnNode, offset: number): stri
 
 /** Addresses by which the host knows the network's gateway router; none for the default network. */
 export function gatewayMasquerade(onNode: NetworkOnNode): string[] {
-  if (onNode.isDefault) return [];
-  return onNode.clusterFamilies.flatMap((family) => {
-    const subnet = onNode.settings.masqueradeSubnets[family];
-    const own = onNode.network.masquerade[family]?.gatewayRouter;
-    if (own !== undefined) return [own];
-    return subnet === undefined
-      ? []
-      : [nthAddress(subnet, networkMasqueradeOffsets(onNode.network.id).gatewayRouter)];
-  });
+  return onNode.clusterFamilies.flatMap(
+    (family) => ownMasquerade(onNode, family, 'gatewayRouter') ?? [],
+  );
 }
 
 /** Address that pods of a family have on their way through the management port; none for the default network. */
-export function managementMasquerade(onNode: NetworkOnNode, family: Family): string | undefined {
-  if (onNode.isDefault) return undefined;
-  const subnet = onNode.settings.masqueradeSubnets[family];
+export const managementMasquerade = (onNode: NetworkOnNode, family: Family): string | undefined =>
+  ownMasquerade(onNode, family, 'managementPort');
+
+/** Links to the outside have all families of the cluster, whatever those of the network. */
+function ownMasquerade(
+  { isDefault: isDefaultNetwork, network, settings }: NetworkOnNode,
+  family: Family,
+  end: 'gatewayRouter' | 'managementPort',
+): string | undefined {
+  const { masqueradeNumber: number, masquerade } = network;
+  const subnet = settings.masqueradeSubnets[family];
+  if (isDefaultNetwork || number === undefined) return undefined;
   return (
-    onNode.network.masquerade[family]?.managementPort ??
-    (subnet === undefined
-      ? undefined
-      : nthAddress(subnet, networkMasqueradeOffsets(onNode.network.id).managementPort))
+    masquerade[family]?.[end] ??
+    (subnet === undefined ? undefined : nthAddress(subnet, networkMasqueradeOffsets(number)[end]))
   );
 }
 

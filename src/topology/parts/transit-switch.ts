@@ -2,7 +2,7 @@
 
 import { transitPort, type Layer3Names } from '../../model/rules/names.ts';
 import type { NetworkPart } from './part.ts';
-import { transitSwitchKey } from '../numbers.ts';
+import { switchKey } from '../../model/rules/admission.ts';
 import { ROUTER_PORT_CLAIM } from '../rows/router-rows.ts';
 import { holds } from '../rows/unit-rows.ts';
 import {
@@ -25,7 +25,7 @@ export const transitSwitch: NetworkPart<Layer3Names> = {
     const rows = all.by('transit-switch');
     const { names, node, network } = onNode;
     rows.named('Logical_Switch', names.transitSwitch, {
-      other_config: sharedSwitchConfig(names.transitSwitch, transitSwitchKey(network.id)),
+      other_config: sharedSwitchConfig(names.transitSwitch, switchKey(network)),
       external_ids: onNode.networkRoleIds,
     });
     const end = transitEnd(node.transitAddresses);

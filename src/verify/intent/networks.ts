@@ -2,6 +2,7 @@
 import { nthAddress, parsePrefix, type Prefix } from '../../allocators/addresses.ts';
 import { annotationOf } from '../../api/annotations/annotations.ts';
 import { SECONDARY_GATEWAY, tunnelKeys } from '../../api/annotations/network-annotations.ts';
+import { MASQUERADE_NUMBERS, masqueradeNumbers } from '../../api/annotations/node-annotations.ts';
 import { DEFAULT_NETWORK, ovnPrefix, parseNetworkName } from '../../api/nad/network-name.ts';
 import { familyCidrs, type NetworkConfig } from '../../api/nad/network-config.ts';
 import { isOptedIn } from '../../api/nad/secondary-gateway.ts';
@@ -15,6 +16,8 @@ import type { Snapshot } from '../snapshot.ts';
 const FIRST_SWITCH_KEY = 16_711_683;
 /** Own addresses of networks in the masquerade subnet begin there (reference/node.md §1.1). */
 const FIRST_OWN_ADDRESS = 10;
+/** The last id that tunnel keys and own addresses follow from. */
+const LAST_FIXED_ID = 4095;
 const FIRST_CONNECTION_MARK = 3;
 export const FIRST_PACKET_MARK = 4096;
 const DEFAULT_MARK = 1;
@@ -67,12 +70,14 @@ type Numbers = Pick<
   'gatewayAddresses' | 'hostAddresses' | 'connectionMark' | 'packetMark' | 'table' | 'hostPort'
 >;
 
-function numbersOf(id: number, { settings }: Settings): Numbers {
+/** `given`: the number that the node says the network has there, which one of a large id has none without (reference/api.md §6.8). */
+function numbersOf(id: number, given: number | undefined, { settings }: Settings): Numbers {
+  const number = id > LAST_FIXED_ID ? given : id;
   const own = (offset: number): string[] =>
-    id === 0
+    number === undefined || number === 0
       ? []
       : familyCidrs(settings.masqueradeSubnets).map((cidr) =>
-          nthAddress(cidr, FIRST_OWN_ADDRESS + 2 * id + offset),
+          nthAddress(cidr, FIRST_OWN_ADDRESS + 2 * number + offset),
         );
   return {
     gatewayAddresses: own(-1),
@@ -85,7 +90,8 @@ function numbersOf(id: number, { settings }: Settings): Numbers {
 }
 
 /** Key of the switch that all zones share. */
-export const sharedSwitchKey = ({ id }: VerifiedNetwork): number => FIRST_SWITCH_KEY + id;
+export const sharedSwitchKey = ({ id, tunnelKeys: keys }: VerifiedNetwork): number | undefined =>
+  id > LAST_FIXED_ID ? keys[0] : FIRST_SWITCH_KEY + id;
 
 function defaultNetwork(snapshot: Settings): VerifiedNetwork {
   const { clusterSubnets, joinSubnets, transitSubnets } = snapshot.settings;
@@ -105,7 +111,7 @@ function defaultNetwork(snapshot: Settings): VerifiedNetwork {
     physical: undefined,
     vlan: undefined,
     tunnelKeys: [],
-    ...numbersOf(0, snapshot),
+    ...numbersOf(0, undefined, snapshot),
   };
 }
 
@@ -120,7 +126,10 @@ interface ReadNad {
 /** What was read before of NADs that have not changed since: those are the same values. */
 export class NetworkMemory {
   readonly #readings = new WeakMap<NetworkAttachmentDefinition, ReadNad | 'none'>();
-  readonly #networks = new Map<string, { nads: readonly ReadNad[]; network: VerifiedNetwork }>();
+  readonly #networks = new Map<
+    string,
+    { nads: readonly ReadNad[]; number: number | undefined; network: VerifiedNetwork }
+  >();
   #defaultNetwork: VerifiedNetwork | undefined;
 
   read(nad: NetworkAttachmentDefinition, { settings }: Settings): ReadNad | undefined {
@@ -141,12 +150,21 @@ export class NetworkMemory {
     return known === 'none' ? undefined : known;
   }
 
-  network(name: string, nads: readonly [ReadNad, ...ReadNad[]], of: Settings): VerifiedNetwork {
+  network(
+    name: string,
+    nads: readonly [ReadNad, ...ReadNad[]],
+    number: number | undefined,
+    of: Settings,
+  ): VerifiedNetwork {
     const known = this.#networks.get(name);
-    if (known?.nads.length === nads.length && nads.every((one, i) => one === known.nads[i]))
+    if (
+      known?.number === number &&
+      known?.nads.length === nads.length &&
+      nads.every((one, i) => one === known.nads[i])
+    )
       return known.network;
-    const network = networkOf(nads, of);
-    this.#networks.set(name, { nads, network });
+    const network = networkOf(nads, number, of);
+    this.#networks.set(name, { nads, number, network });
     return network;
   }
 
@@ -155,7 +173,11 @@ export class NetworkMemory {
   }
 }
 
-function networkOf(nads: readonly [ReadNad, ...ReadNad[]], of: Settings): VerifiedNetwork {
+function networkOf(
+  nads: readonly [ReadNad, ...ReadNad[]],
+  number: number | undefined,
+  of: Settings,
+): VerifiedNetwork {
   const [{ config, id, key, nad }] = nads;
   return {
     name: config.name,
@@ -181,7 +203,7 @@ function networkOf(nads: readonly [ReadNad, ...ReadNad[]], of: Settings): Verifi
       config.topology === 'localnet' ? (config.physicalNetworkName ?? config.name) : undefined,
     vlan: config.vlan,
     tunnelKeys: tunnelKeys(nad).value ?? [],
-    ...numbersOf(id, of),
+    ...numbersOf(id, number, of),
     nads: nads.map((one) => one.key),
     namespaces: nads.map((one) => one.nad.metadata.namespace ?? ''),
   };
@@ -191,7 +213,7 @@ function networkOf(nads: readonly [ReadNad, ...ReadNad[]], of: Settings): Verifi
  * Every network that has an id, the default one first; findings name ids that two networks have, and NADs of one network that do not agree.
  */
 export function networksOf(
-  snapshot: Settings & Pick<Snapshot, 'objects'>,
+  snapshot: Settings & Pick<Snapshot, 'node' | 'objects'>,
   findings: Findings,
   memory = new NetworkMemory(),
 ): readonly VerifiedNetwork[] {
@@ -216,9 +238,11 @@ export function networksOf(
           objectOf(name, first.key),
           [name],
         );
+  const self = snapshot.objects.nodes.find(({ metadata }) => metadata.name === snapshot.node);
+  const numbers = (self && masqueradeNumbers(self).value) ?? new Map<string, number>();
   const networks = [
     memory.defaultNetwork(snapshot),
-    ...sorted.map(([name, nads]) => memory.network(name, nads, snapshot)),
+    ...sorted.map(([name, nads]) => memory.network(name, nads, numbers.get(name), snapshot)),
   ];
   const byId = new Map<number, VerifiedNetwork>();
   for (const network of networks) {
@@ -233,5 +257,19 @@ export function networksOf(
       );
     byId.set(network.id, network);
   }
+  const byAddress = new Map<string, VerifiedNetwork>();
+  for (const network of networks)
+    for (const address of network.gatewayAddresses) {
+      const other = byAddress.get(address);
+      if (other !== undefined && other.id !== network.id)
+        findings.wrong(
+          'identities',
+          `masquerade address ${address}`,
+          `is of ${other.name} and of ${network.name}, as annotation ${MASQUERADE_NUMBERS} of Node ${snapshot.node} has it`,
+          network.object,
+          [other.name, network.name],
+        );
+      byAddress.set(address, network);
+    }
   return networks;
 }

@@ -80,6 +80,14 @@ describe('tunnel keys', () => {
     expect(keys.allocateDynamic('connect', 1)).toEqual([16_715_780]);
   });
 
+  test('all keys of a network of a larger id than keys follow from are dynamic', () => {
+    const keys = new TunnelKeyAllocator();
+    expect(keys.allocateForNetwork('far', 4096, 2)).toEqual([16_715_779, 16_715_780]);
+    expect(keys.allocateForNetwork('far', 4096, 2)).toEqual([16_715_779, 16_715_780]);
+    expect(keys.allocateForNetwork('last', 4095, 2)).toEqual([16_715_778, 16_715_781]);
+    expect(() => switchTunnelKey(4096)).toThrow('network id 4096 has no switch tunnel key');
+  });
+
   test('there are 61437 dynamic keys', () => {
     const keys = new TunnelKeyAllocator();
     expect(keys.allocateDynamic('all', 61_437).at(-1)).toBe(16_777_215);

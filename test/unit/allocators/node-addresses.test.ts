@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
   formatAddress,
@@ -13,7 +14,9 @@ import {
   gatewayAddress,
   managementAddress,
   masqueradeAddresses,
+  LAST_NODE_MASQUERADE,
   maxMasqueradeNetworkId,
+  siblingLink,
   nodeAddress,
   nodeIdOfAddress,
 } from '../../../src/allocators/node-addresses.ts';
@@ -113,5 +116,28 @@ describe('masquerade addresses', () => {
     expect(maxMasqueradeNetworkId(prefix(subnet))).toBe(id);
     if (id > 0) expect(() => masqueradeAddresses(prefix(subnet), id)).not.toThrow();
     expect(() => masqueradeAddresses(prefix(subnet), id + 1)).toThrow('out of range');
+  });
+});
+
+describe('links between networks of a node', () => {
+  const numbers = fc.integer({ min: 1, max: LAST_NODE_MASQUERADE });
+
+  test('of one router have different addresses, whatever numbers the networks have, in a subnet of /17', () => {
+    fc.assert(
+      fc.property(numbers, numbers, numbers, (own, one, other) => {
+        fc.pre(one !== other);
+        const [first, second] = [one, other].map((number) =>
+          siblingLink(prefix('169.254.0.0/17'), own, number),
+        );
+        expect(first).toBeDefined();
+        expect(first?.first).not.toEqual(second?.first);
+      }),
+    );
+  });
+
+  test('are the same from both sides', () => {
+    expect(siblingLink(prefix('169.254.0.0/17'), 7, 4990)).toEqual(
+      siblingLink(prefix('169.254.0.0/17'), 4990, 7),
+    );
   });
 });

@@ -372,7 +372,7 @@ describe('annotations of networks', () => {
 
   test.each([
     ['k8s.ovn.org/network-id', 'x', 'failed to parse annotated network ID: '],
-    ['k8s.ovn.org/network-id', '4096', 'failed to parse annotated network ID: '],
+    ['k8s.ovn.org/network-id', '32768', 'failed to parse annotated network ID: '],
     ['k8s.ovn.org/tunnel-keys', '["1"]', 'failed to parse annotated tunnel keys: '],
     ['k8s.ovn.org/tunnel-keys', '{', 'failed to parse annotated tunnel keys: '],
   ])('%s %j is reported', (key, text, message) => {

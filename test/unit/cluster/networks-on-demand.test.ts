@@ -2,8 +2,10 @@
 import { describe, expect, test } from 'vitest';
 import { nodeSubnets } from '../../../src/api/annotations/node-annotations.ts';
 import { nodes, pods, zoneStatuses } from '../../../src/api/kinds.ts';
+import type { KubeObject } from '../../../src/api/objects.ts';
 import type { Pod } from '../../../src/api/types.ts';
 import type { ZoneStatus, ZoneNetworkStatus } from '../../../src/api/zone-status.ts';
+import { MasqueradeNumbers } from '../../../src/cluster/nodes/masquerade-numbers.ts';
 import { DEFAULT_LIMITS } from '../../../src/cluster/settings.ts';
 import {
   ALLOCATED,
@@ -11,6 +13,7 @@ import {
   conditions,
   CREATED,
   layer3,
+  nadLines,
   namespace,
   node,
   pod,
@@ -68,6 +71,9 @@ async function cluster(): Promise<MemoryStore> {
   return store;
 }
 
+const UNUSED =
+  'NetworkReady=True NetworkInDataPlane: No node uses the network yet: a node gets its rows with the first pod on it.';
+
 const ended = (one: Pod): Pod => ({ ...one, status: { phase: 'Succeeded' } });
 
 describe('a network that comes when there are as many as nodes know beforehand', () => {
@@ -105,6 +111,28 @@ describe('a network that comes when there are as many as nodes know beforehand',
     await report(store, 'n3', { name: 'b_later', state: 'Unused' });
     await running.settled();
     expect(await given(store)).toEqual({});
+  });
+
+  test('is ready where nothing uses it, and not where a pod does and its node has not reported it', async () => {
+    const store = await cluster();
+    await using running = start(store);
+    await apply(
+      store,
+      ...['n1', 'n2'].map((name) => node(`${name}x`, { 'k8s.ovn.org/node-chassis-id': name })),
+    );
+    for (const name of ['n1x', 'n2x']) await report(store, name);
+    await running.settled();
+    expect(await conditions(store, 'b/later')).toContain(UNUSED);
+    await apply(store, pod('b/web', 'n2x'));
+    await running.settled();
+    expect(await conditions(store, 'b/later')).toContain(
+      'NetworkReady=False NetworkNotInDataPlane: n2x: no report yet',
+    );
+    await report(store, 'n2x', { name: 'b_later', state: 'Programmed' });
+    await running.settled();
+    expect(await conditions(store, 'b/later')).toContain(
+      'NetworkReady=True NetworkInDataPlane: Network is in the data plane of every node that uses it: [n2x]',
+    );
   });
 
   test('keeps it until its last pod is gone and the node says that nothing uses it', async () => {
@@ -178,7 +206,7 @@ describe('a network that comes when there are as many as nodes know beforehand',
     await report(store, 'n1');
     await running.settled();
     expect(await given(store)).toEqual({ n2: '10.2.1.0/24', n3: '10.2.0.0/24' });
-    expect(await conditions(store, 'b/later')).toEqual([ALLOCATED, CREATED]);
+    expect(await conditions(store, 'b/later')).toEqual([ALLOCATED, CREATED, UNUSED]);
   });
 
   test('what somebody writes into the annotation of a node that does not use it goes', async () => {
@@ -197,4 +225,115 @@ describe('a network that comes when there are as many as nodes know beforehand',
     await running.settled();
     expect(await given(store)).toEqual({});
   });
+});
+
+describe('a network of a larger id than addresses follow from', () => {
+  const NUMBERS = 'k8s.ovn.org/masquerade-numbers';
+  const numbers = async (store: MemoryStore): Promise<Record<string, string>> =>
+    Object.fromEntries(
+      (await store.list(nodes)).flatMap(({ metadata: { name, annotations = {} } }) =>
+        annotations[NUMBERS] === undefined ? [] : [[name, annotations[NUMBERS]]],
+      ),
+    );
+  /** A NAD of somebody's own that carries such an id already. */
+  const far = (key: string, id: number, topology = 'layer2'): KubeObject => {
+    const [of = '', name = ''] = key.split('/');
+    return {
+      apiVersion: 'k8s.cni.cncf.io/v1',
+      kind: 'NetworkAttachmentDefinition',
+      metadata: {
+        namespace: of,
+        name,
+        annotations: { 'k8s.ovn.org/network-id': String(id) },
+      },
+      spec: {
+        config: JSON.stringify({
+          cniVersion: '1.0.0',
+          type: 'ovn-k8s-cni-overlay',
+          name: `far-${of}`,
+          netAttachDefName: key,
+          topology,
+          role: 'primary',
+          subnets: topology === 'layer2' ? '10.9.0.0/16' : '10.9.0.0/16/24',
+          joinSubnet: '100.65.0.0/16',
+        }),
+      },
+    } as KubeObject;
+  };
+
+  async function farCluster(): Promise<MemoryStore> {
+    const store = new MemoryStore();
+    await apply(store, node('n1'), node('n2'), namespace('a'), namespace('b'));
+    await apply(store, far('a/net', 5000), far('b/net', 6000, 'layer3'));
+    return store;
+  }
+
+  test('has keys of its own, and a number on each node of its pods', async () => {
+    const store = await farCluster();
+    await using running = start(store);
+    await running.settled();
+    expect(await nadLines(store)).toEqual([
+      'a/net name=far-a id=5000 keys=[16715779,16715780]',
+      'b/net name=far-b id=6000 keys=[16715781]',
+    ]);
+    expect(await numbers(store)).toEqual({});
+    await apply(store, pod('a/web', 'n1'), pod('b/web', 'n1'), pod('b/db', 'n2'));
+    await running.settled();
+    expect(await numbers(store)).toEqual({
+      n1: '{"far-a":4096,"far-b":4097}',
+      n2: '{"far-b":4096}',
+    });
+    await remove.pod(store, 'a/web');
+    await report(store, 'n1');
+    await running.settled();
+    expect(await numbers(store)).toMatchObject({ n1: '{"far-b":4097}' });
+  });
+
+  test('keeps its number over a restart of the manager, and when somebody tears or takes away the annotation', async () => {
+    const store = await farCluster();
+    const pods = [pod('a/web', 'n1'), pod('b/web', 'n1')];
+    {
+      await using running = start(store);
+      await apply(store, ...pods);
+      await running.settled();
+      await remove.pod(store, 'a/web');
+      await report(store, 'n1');
+      await running.settled();
+      expect(await numbers(store)).toEqual({ n1: '{"far-b":4097}' });
+    }
+    await using running = start(store);
+    await running.settled();
+    expect(await numbers(store)).toEqual({ n1: '{"far-b":4097}' });
+    for (const text of ['{', null, '{"far-b":4099}', '{"far-a":4097}']) {
+      await store.patchStatus(
+        nodes,
+        'n1',
+        { metadata: { annotations: { [NUMBERS]: text } } },
+        USER,
+      );
+      await running.settled();
+      expect(await numbers(store)).toEqual({ n1: '{"far-b":4097}' });
+    }
+  });
+
+  test('leaves an empty annotation when it goes', async () => {
+    const store = await farCluster();
+    await using running = start(store);
+    await apply(store, pod('a/web', 'n1'));
+    await running.settled();
+    await remove.pod(store, 'a/web');
+    await remove.nad(store, 'a/net');
+    await running.settled();
+    expect(await numbers(store)).toEqual({ n1: '{}' });
+  });
+});
+
+test('a node has 895 masquerade numbers; who finds none is told, and gets the next one', () => {
+  const numbers = new MasqueradeNumbers();
+  for (let index = 0; index < 895; index += 1) expect(numbers.give('n1', `net${index}`)).toBe(true);
+  expect([numbers.give('n1', 'late'), numbers.give('n2', 'late')]).toEqual([false, true]);
+  expect([...numbers.problems()]).toEqual([['n1', expect.stringContaining('network late has no')]]);
+  expect(numbers.take('n1', 'net7')).toBe(true);
+  expect([...numbers.problems()]).toEqual([]);
+  expect(numbers.numbersOf('n1')?.get('late')).toBe(4103);
 });

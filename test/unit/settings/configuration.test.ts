@@ -72,7 +72,7 @@ nodes: { n1: { nb: "unix:/n1.sock", timeout: 5 }, n2: {} }`;
 
   test('limits of networks, and nodes without subnets', () => {
     expect(resolve().manager).toEqual({
-      limits: { networks: 4095, networksPerNamespace: 50, preallocated: 256 },
+      limits: { networks: 32_767, networksPerNamespace: 50, preallocated: 256 },
       noHostSubnetNodes: undefined,
     });
     expect(
@@ -225,7 +225,11 @@ nodes: { n1: { nb: "unix:/n1.sock", timeout: 5 }, n2: {} }`;
       { mtu: '1279', 'cluster-subnets': '10.244.0.0/16/24,fd00:10:244::/48' },
       '--mtu: 1279 is less than 1280, which IPv6 needs: raise it, or take the IPv6 ranges out of --cluster-subnets',
     ],
-    [{ 'max-networks': '5000' }, '--max-networks: "5000" is not a whole number from 0 to 4095'],
+    [{ 'max-networks': '32768' }, '--max-networks: "32768" is not a whole number from 0 to 32767'],
+    [
+      { 'preallocated-networks': '4096' },
+      '--preallocated-networks: "4096" is not a whole number from 0 to 4095',
+    ],
     [
       { 'traces-endpoint': 'collector:4318' },
       '--traces-endpoint: "collector:4318" is no address of HTTP or HTTPS such as http://collector.observability:4318',

@@ -1,3 +1,4 @@
+import { switchTunnelKey } from '../../../src/allocators/tunnel-keys.ts';
 import { describe, expect, test } from 'vitest';
 import {
   ACL_ADMIN_POLICY,
@@ -21,7 +22,6 @@ import {
   TIER_ISOLATION,
   TIER_POLICY,
   transitRouterGatewayPort,
-  transitSwitchKey,
 } from '../../../src/topology/numbers.ts';
 
 /** Highest key of a port that a row can ask for, and the keys that pods are given (reference/topology.md §2). */
@@ -30,7 +30,7 @@ const POD_KEYS = { first: 1, firstOnPrimary: 10, last: 32766 };
 
 describe('tunnel keys', () => {
   test('of switches are the same in every zone: base and network id', () => {
-    expect(transitSwitchKey(1)).toBe(16711684);
+    expect(switchTunnelKey(1)).toBe(16711684);
   });
 
   test("of a Layer2 switch's own ports are none that a pod gets", () => {

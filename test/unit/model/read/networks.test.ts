@@ -103,7 +103,7 @@ describe('a network', () => {
         object: 'x',
       } as unknown as NetworkRegistration,
       settings,
-      false,
+      { isOptedIn: false, number: 1 },
     );
 
   test('has the masquerade addresses of its id, of the families that it has; a secondary one has none', () => {

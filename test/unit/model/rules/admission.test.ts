@@ -7,6 +7,7 @@ import {
   nameProblem,
   nodeComesBefore,
   transitRouterKey,
+  switchKey,
   tunnelKeysOf,
   type AdmissionContext,
 } from '../../../../src/model/rules/admission.ts';
@@ -106,6 +107,17 @@ describe('a network', () => {
     expect(tunnelKeysOf({ ...yellow, since: 0, created: '' })).toEqual(['16715780', '16711686']);
   });
 
+  test('of a larger id than keys follow from has a key of its own, and no other', () => {
+    const far = { ...blue, id: 5000, masqueradeNumber: 4096, tunnelKeys: [16715790] };
+    expect(messageOf(far)).toBe('admitted');
+    expect([switchKey(far), switchKey(blue)]).toEqual([16715790, 16711684]);
+    expect(tunnelKeysOf({ ...far, since: 0, created: '' })).toEqual(['16715790']);
+    expect(messageOf({ ...far, tunnelKeys: [] })).toMatch(/^waits: .*tunnel keys/);
+    expect(messageOf({ ...far, tunnelKeys: [16711686] })).toContain(
+      'the tunnel key 16711686 of its switch is none that networks of its id have',
+    );
+  });
+
   test('is refused with the name of something that another one has', () => {
     expect(
       messageOf(blue, { ownerOf: (id) => (id === 'prefix blue_blue_' ? 'red' : undefined) }),
@@ -120,6 +132,6 @@ describe('a network', () => {
     expect(messageOf(blue, { node: { name: 'n1', id: 70_000 } })).toContain('join subnet');
     expect(messageOf(yellow, { node: { name: 'n1', id: 40_000 } })).toContain('transit subnet');
     const settings = { ...ipv4Settings, masqueradeSubnets: { v4: '169.254.0.0/29' } };
-    expect(messageOf(blue, { settings })).toContain('masquerade subnet 169.254.0.0/29');
+    expect(messageOf({ ...blue, masqueradeNumber: 1 }, { settings })).toContain('masquerade subnet 169.254.0.0/29');
   });
 });

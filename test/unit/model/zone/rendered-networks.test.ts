@@ -39,6 +39,24 @@ describe('a network has rows here', () => {
     expect(rendered(factsOf(both, LAZY))).toEqual([blue.name, more.name, 'default'].toSorted());
   });
 
+  test('when it has addresses of its own there: by its id, or by the number that the node was given for it', () => {
+    const far = { ...blue, id: 5000, tunnelKeys: [16715790] };
+    const facts: ZoneFacts = zoneFacts('ovn-worker', exampleZone.settings, LAZY);
+    putZone(facts, undefined, withPod({ ...exampleZone, networks: [far] }));
+    facts.refresh(0);
+    expect([rendered(facts), facts.isAwaitingNumber(far.name)]).toEqual([['default'], true]);
+    facts.masqueradeNumbers.put(far.name, { number: 4096 });
+    facts.refresh(1);
+    expect([rendered(facts), facts.isAwaitingNumber(far.name)]).toEqual([
+      [far.name, 'default'],
+      false,
+    ]);
+    expect(facts.rendered.peek(far.name)?.masquerade.v4).toEqual({
+      gatewayRouter: '169.254.32.9',
+      managementPort: '169.254.32.10',
+    });
+  });
+
   test('for a while after its last pod, and not longer', () => {
     const facts: ZoneFacts = zoneFacts('ovn-worker', exampleZone.settings, LAZY);
     putZone(facts, undefined, withPod(exampleZone));

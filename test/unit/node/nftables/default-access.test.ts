@@ -65,7 +65,7 @@ describe.each([
     expect(found.join('\n')).not.toContain('default-access');
     for (const way of ['iifname', 'oifname'])
       expect(found).toContain(
-        `${way} "ovn-k8s-mp0" ct reply ip daddr 169.254.0.11-169.254.32.8 drop`,
+        `${way} "ovn-k8s-mp0" ct reply ip daddr 169.254.0.11-169.254.39.6 drop`,
       );
   });
 });

@@ -176,8 +176,8 @@ describe("the host's ports on networks", () => {
   const FROM_DEFAULT_AND_BACK = ['iifname "ovn-k8s-mp0"', 'oifname "ovn-k8s-mp0"'].flatMap(
     (way) => [
       ...[...ACCESS, ...NODE_PORTS].map((connection) => `${way} ${connection} accept`),
-      `${way} ct reply ip daddr 169.254.0.11-169.254.32.8 drop`,
-      `${way} ct reply ip6 daddr fd69::b-fd69::2008 drop`,
+      `${way} ct reply ip daddr 169.254.0.11-169.254.39.6 drop`,
+      `${way} ct reply ip6 daddr fd69::b-fd69::2706 drop`,
     ],
   );
   const EGRESS_SERVICES = [
@@ -405,8 +405,8 @@ test('what is for a primary network is marked for it before that (reference/node
     'ip6 daddr . meta l4proto . th dport vmap @udn-mark-external-ips-v6',
   ]);
   expect(chain('mgmtport-snat').filter((text) => text.includes('ct status dnat'))).toEqual([
-    'oifname "breth0" meta mark 0 ct status dnat ct original ip daddr @local-node-ips-v4 ct protocol . ct original proto-dst @default-node-ports ip saddr 169.254.0.11-169.254.32.8 ip daddr 10.96.0.0/16 snat ip to 169.254.0.2',
-    'oifname "breth0" meta mark 0 ct status dnat ct original ip6 daddr @local-node-ips-v6 ct protocol . ct original proto-dst @default-node-ports ip6 saddr fd69::b-fd69::2008 ip6 daddr fd00:10:96::/112 snat ip6 to fd69::2',
+    'oifname "breth0" meta mark 0 ct status dnat ct original ip daddr @local-node-ips-v4 ct protocol . ct original proto-dst @default-node-ports ip saddr 169.254.0.11-169.254.39.6 ip daddr 10.96.0.0/16 snat ip to 169.254.0.2',
+    'oifname "breth0" meta mark 0 ct status dnat ct original ip6 daddr @local-node-ips-v6 ct protocol . ct original proto-dst @default-node-ports ip6 saddr fd69::b-fd69::2706 ip6 daddr fd00:10:96::/112 snat ip6 to fd69::2',
   ]);
   const marked = elements('udn-mark-nodeports');
   expect(marked).toContain('tcp . 30080 : jump udn-mark-0x1001');

@@ -88,13 +88,20 @@ export const formatNodeSubnetEntry = (network: string, subnets: readonly string[
 export const formatNodeSubnetEntries = (sorted: readonly string[]): string | undefined =>
   sorted.length === 0 ? undefined : `{${sorted.join(',')}}`;
 
-/** Masquerade numbers by network name (docs/decisions/networks-on-demand.md). */
-export const masqueradeNumbers = (node: Annotated): Reading<ReadonlyMap<string, number>> =>
-  readEntries(node, MASQUERADE_NUMBERS, BY_MANAGER, (value) =>
-    typeof value === 'number'
-      ? asInteger(value, FIRST_NODE_MASQUERADE, LAST_NODE_MASQUERADE)
-      : problem(`must be a number from ${FIRST_NODE_MASQUERADE} to ${LAST_NODE_MASQUERADE}`),
-  );
+/** Masquerade numbers by network name, none of them twice (docs/decisions/networks-on-demand.md). */
+export const masqueradeNumbers = (node: Annotated): Reading<ReadonlyMap<string, number>> => {
+  const owners = new Map<number, string>();
+  return readEntries(node, MASQUERADE_NUMBERS, BY_MANAGER, (value, network) => {
+    const number =
+      typeof value === 'number'
+        ? asInteger(value, FIRST_NODE_MASQUERADE, LAST_NODE_MASQUERADE)
+        : problem(`must be a number from ${FIRST_NODE_MASQUERADE} to ${LAST_NODE_MASQUERADE}`);
+    const owner = owners.get(number);
+    if (owner !== undefined) problem(`${number} is the number of ${formatValue(owner)}, too`);
+    owners.set(number, network);
+    return number;
+  });
+};
 
 export const formatMasqueradeNumbers = (numbers: ReadonlyMap<string, number>): string =>
   JSON.stringify(

@@ -215,14 +215,16 @@ export class IdentityController {
 
   async #annotate(
     key: string,
-    wanted: Readonly<Record<string, string>>,
+    wanted: Readonly<Record<string, string | null>>,
     signal: AbortSignal,
   ): Promise<void> {
     const current = this.#options.informers.nads.get(key);
     // A NAD that we have just created carries its identity; the informer will show it.
     if (current === undefined) return;
     const before = current.metadata.annotations ?? {};
-    const changed = Object.entries(wanted).filter(([name, value]) => before[name] !== value);
+    const changed = Object.entries(wanted).filter(
+      ([name, value]) => (before[name] ?? null) !== value,
+    );
     if (changed.length > 0) await this.#patch(key, Object.fromEntries(changed), signal);
   }
 

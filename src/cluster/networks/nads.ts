@@ -18,16 +18,19 @@ const OUR_ANNOTATIONS = 'k8s.ovn.org';
 /** Of ours, those that NADs have from their objects. */
 const OF_OBJECTS: readonly string[] = [SERVICE_POOL, SECONDARY_GATEWAY];
 
-/** Annotations that tell a network's identity, on every NAD of it. */
+/** Annotations that tell a network's identity, on every NAD of it; null for one that is not to be there. */
 export const identityAnnotations = (
   network: string,
   { id, tunnelKeys: keys, isOnDemand }: NetworkIdentity,
-): Readonly<Record<string, string>> => ({
+): Readonly<Record<string, string | null>> => ({
   [NETWORK_NAME]: network,
   [NETWORK_ID]: String(id),
   [TUNNEL_KEYS]: formatTunnelKeys(keys),
-  ...(isOnDemand ? { [ON_DEMAND]: 'true' } : {}),
+  [ON_DEMAND]: isOnDemand ? 'true' : null,
 });
+
+const isPresent = (entry: readonly [string, string | null]): entry is [string, string] =>
+  entry[1] !== null;
 
 /** A NAD to create, with its network's identity from the start. */
 export const withIdentity = (
@@ -38,7 +41,12 @@ export const withIdentity = (
   ...nad,
   metadata: {
     ...nad.metadata,
-    annotations: { ...nad.metadata.annotations, ...identityAnnotations(network, identity) },
+    annotations: {
+      ...nad.metadata.annotations,
+      ...Object.fromEntries(
+        Object.entries(identityAnnotations(network, identity)).filter(isPresent),
+      ),
+    },
   },
 });
 

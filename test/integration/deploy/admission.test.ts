@@ -59,6 +59,7 @@ const GIVEN = {
   'node-subnets': '{"default":["10.128.0.0/23"]}',
   'node-id': '2',
   'node-transit-switch-port-ifaddr': '{"ipv4":"100.88.0.2/16"}',
+  'masquerade-numbers': '{}',
 };
 const ATTACHED = {
   'pod-networks': '{}',

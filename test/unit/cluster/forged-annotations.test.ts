@@ -35,6 +35,7 @@ test.each([
   ['network-id', '2'],
   ['network-name', 'red_net'],
   ['tunnel-keys', '[16711685]'],
+  ['network-on-demand', 'true'],
 ])('%s of a NAD that says it has another one’s', async (key, forged) => {
   const store = new MemoryStore();
   await using running = startManager(store);

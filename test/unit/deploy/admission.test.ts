@@ -313,6 +313,7 @@ describe('admission policies', () => {
     ['heddle-node-allocations', 'nodes', 'node-subnets', [MANAGER]],
     ['heddle-node-allocations', 'nodes', 'node-id', [MANAGER]],
     ['heddle-node-allocations', 'nodes', 'node-transit-switch-port-ifaddr', [MANAGER]],
+    ['heddle-node-allocations', 'nodes', 'masquerade-numbers', [MANAGER]],
     ['heddle-node-allocations', 'nodes', 'network-ids', [MANAGER]],
     ['heddle-node-facts', 'nodes', 'node-chassis-id', [NODE, ADMIN]],
     ['heddle-node-facts', 'nodes', 'node-encap-ips', [NODE, ADMIN]],
@@ -328,6 +329,12 @@ describe('admission policies', () => {
     ['heddle-network-definitions', 'network-attachment-definitions', 'network-id', [MANAGER]],
     ['heddle-network-definitions', 'network-attachment-definitions', 'network-name', [MANAGER]],
     ['heddle-network-definitions', 'network-attachment-definitions', 'tunnel-keys', [MANAGER]],
+    [
+      'heddle-network-definitions',
+      'network-attachment-definitions',
+      'network-on-demand',
+      [MANAGER],
+    ],
   ])('%s: of %s, %s', (policy, resource, key, expected) => {
     expect(writers(policy, `k8s.ovn.org/${key}`, resource)).toEqual(expected);
   });
@@ -520,7 +527,12 @@ describe('admission policies', () => {
       expect(write('nodes', node('n1', {}, { phase: 'x' }), node('n1'))).toEqual([
         'the Heddle daemon writes annotations of nodes and pods, not their status',
       ]);
-      for (const key of ['node-subnets', 'node-id', 'node-transit-switch-port-ifaddr']) {
+      for (const key of [
+        'node-subnets',
+        'node-id',
+        'node-transit-switch-port-ifaddr',
+        'masquerade-numbers',
+      ]) {
         const given = { [`k8s.ovn.org/${key}`]: '7' };
         for (const [before, after] of [
           [{}, given],

@@ -20,11 +20,13 @@ describe('masquerade numbers of a node', () => {
   test.each([
     ['{', 'is not valid JSON'],
     ['{"red_net":"4096"}', 'must be a number from 4096 to 4990'],
-    ['{"red_net":4095}', 'out of range'],
-    ['{"red_net":4991}', 'out of range'],
-  ])('%s is told, and they stay as they were', (text) => {
+    ['{"red_net":4095}', 'must be a whole number from 4096 to 4990'],
+    ['{"red_net":4991}', 'must be a whole number from 4096 to 4990'],
+    ['{"red_net":4100,"green_net":4100}', '4100 is the number of "red_net", too'],
+  ])('%s is told, and they stay as they were', (text, why) => {
     const { byNetwork, problem } = read(text);
     expect(byNetwork).toEqual(before.byNetwork);
     expect(problem).toContain(`annotation ${NUMBERS}`);
+    expect(problem).toContain(why);
   });
 });

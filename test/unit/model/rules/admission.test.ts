@@ -132,6 +132,8 @@ describe('a network', () => {
     expect(messageOf(blue, { node: { name: 'n1', id: 70_000 } })).toContain('join subnet');
     expect(messageOf(yellow, { node: { name: 'n1', id: 40_000 } })).toContain('transit subnet');
     const settings = { ...ipv4Settings, masqueradeSubnets: { v4: '169.254.0.0/29' } };
-    expect(messageOf({ ...blue, masqueradeNumber: 1 }, { settings })).toContain('masquerade subnet 169.254.0.0/29');
+    expect(messageOf({ ...blue, masqueradeNumber: 1 }, { settings })).toContain(
+      'masquerade subnet 169.254.0.0/29',
+    );
   });
 });

@@ -363,10 +363,14 @@ export class ClusterManager {
       this.#usesChanged(this.#uses.setReport(key, networksInReport(after)));
       if (isFirst) this.#nodes.usesKnown([key]);
     });
-    void this.#pods.queue.idle().then(() => {
-      this.#uses.podsKnown();
-      this.#nodes.usesKnown();
-    });
+    void this.#lookAtPods();
+  }
+
+  /** What no pod uses is taken back once all of them have been looked at. */
+  async #lookAtPods(): Promise<void> {
+    await this.#pods.queue.idle();
+    this.#uses.podsKnown();
+    this.#nodes.usesKnown();
   }
 
   async #work(signal: AbortSignal): Promise<void> {

@@ -5,19 +5,12 @@ import {
   parseInterfaceAddress,
   parsePrefix,
 } from '../../allocators/addresses.ts';
-import {
-  FIRST_NODE_ID,
-  IdAllocator,
-  LAST_FIXED_NETWORK_ID,
-  MAX_NODE_ID,
-} from '../../allocators/ids.ts';
+import { FIRST_NODE_ID, IdAllocator, MAX_NODE_ID } from '../../allocators/ids.ts';
 import { nodeAddress, nodeIdOfAddress } from '../../allocators/node-addresses.ts';
 import { familyCidrsJson, type AnnotationError } from '../../api/annotations/annotations.ts';
 import {
-  formatMasqueradeNumbers,
   HOST_CIDRS,
   MASQUERADE_NUMBERS,
-  masqueradeNumbers,
   NODE_ID,
   NODE_SUBNETS,
   NODE_TRANSIT_ADDRESSES,
@@ -41,7 +34,7 @@ import { familiesOf } from '../networks/nads.ts';
 import type { NetworkRegistry } from '../networks/network-registry.ts';
 import type { ClusterManagerSettings } from '../settings.ts';
 import { hostNetworksOf } from './host-networks.ts';
-import { MasqueradeNumbers } from './masquerade-numbers.ts';
+import { NodeNumbers } from './node-numbers.ts';
 import { NodeRecord } from './node-record.ts';
 import type { NetworkOnNode, NetworkUses } from './network-uses.ts';
 import { NodeSubnets, type SubnetFailures } from './node-subnets.ts';
@@ -73,7 +66,7 @@ export class NodeController {
   readonly queue: WorkQueue;
   readonly subnets = new NodeSubnets();
   readonly batch: Batch;
-  readonly #numbers = new MasqueradeNumbers();
+  readonly #numbers: NodeNumbers;
   readonly #options: NodeControllerOptions;
   readonly #ids = new IdAllocator(FIRST_NODE_ID, MAX_NODE_ID);
   readonly #records = new Map<string, NodeRecord>();
@@ -93,6 +86,7 @@ export class NodeController {
 
   constructor(options: NodeControllerOptions) {
     this.#options = options;
+    this.#numbers = new NodeNumbers(options);
     const { clock, whenIdle, settings, onFailure } = options;
     this.queue = new WorkQueue({
       reconcile: (name, signal) => this.#reconcile(name, signal),
@@ -136,7 +130,7 @@ export class NodeController {
       record.read(node);
       this.#noteTaken(name, { subnets: this.subnets.adopt(name, record.carried) });
       this.#keepUnreadable(record);
-      this.#settleNumbersOf(node);
+      this.#numbers.settleAll(node);
     }
     for (const network of this.subnets.networks()) this.#allocateAll(network);
   }
@@ -163,8 +157,7 @@ export class NodeController {
 
   /** A network came, grew, went, or can be read again. */
   networkChanged(name: string): void {
-    for (const node of this.#options.uses.nodesOf(name).union(new Set(this.#numbers.nodesOf(name))))
-      if (this.#settleNumber(node, name)) this.batch.add([node]);
+    this.batch.add(this.#numbers.settleOnNodes(name));
     const isNew = this.#setNetwork(name);
     if (!this.subnets.has(name)) {
       this.#forgetNetwork(name);
@@ -186,7 +179,7 @@ export class NodeController {
     for (const [name, network] of changes) {
       const node = nodes.get(name);
       if (node === undefined || !this.#isServed(node)) continue;
-      if (this.#settleNumber(name, network)) this.batch.add([name]);
+      if (this.#numbers.settle(name, network)) this.batch.add([name]);
       if (!this.subnets.has(network)) continue;
       const held = this.subnets.subnetsOf(name, network).length;
       if (this.#settle(name, network)) this.batch.add([name]);
@@ -201,7 +194,7 @@ export class NodeController {
     for (const node of nodes) {
       const networks = new Set([
         ...(this.#records.get(node)?.networks() ?? []),
-        ...(this.#numbers.numbersOf(node)?.keys() ?? []),
+        ...this.#numbers.networksOf(node),
       ]);
       this.usesChanged([...networks].map((network) => [node, network]));
     }
@@ -211,43 +204,6 @@ export class NodeController {
   #isWanted(node: string, network: string): boolean {
     const { registry, uses } = this.#options;
     return registry.identityOf(network)?.isOnDemand !== true || uses.has(node, network);
-  }
-
-  /** True for a network that has no addresses of its own on a node by its id, and needs some there. */
-  #needsNumber(name: string): boolean {
-    const { registry } = this.#options;
-    const network = registry.network(name);
-    return (
-      (registry.identityOf(name)?.id ?? 0) > LAST_FIXED_NETWORK_ID &&
-      (network?.config.role === 'primary' ||
-        network?.nads.some((nad) => nad.secondaryGateway !== undefined) === true)
-    );
-  }
-
-  /** The same as `settle`, of masquerade numbers. */
-  #settleNumber(node: string, network: string): boolean {
-    const { registry, uses } = this.#options;
-    if (registry.isUnreadable(network)) return false;
-    if (!this.#needsNumber(network)) return this.#numbers.take(node, network);
-    if (uses.has(node, network)) return this.#numbers.give(node, network);
-    return uses.isUnused(node, network) && this.#numbers.take(node, network);
-  }
-
-  /** Adopts what the node carries, and gives what is missing. */
-  #settleNumbersOf(node: Node): void {
-    const { name } = node.metadata;
-    const carried = masqueradeNumbers(node).value ?? new Map<string, number>();
-    if (carried.size > 0) this.#numbers.adopt(name, carried);
-    for (const network of this.#options.uses.networksOf(name).union(carried))
-      this.#settleNumber(name, network);
-  }
-
-  /** An empty one stays where there was one: a node that finds none keeps what it had. */
-  #numbersText({ metadata: { name, annotations = {} } }: Node): string | null {
-    const numbers = this.#numbers.numbersOf(name) ?? new Map<string, number>();
-    return numbers.size === 0 && annotations[MASQUERADE_NUMBERS] === undefined
-      ? null
-      : formatMasqueradeNumbers(numbers);
   }
 
   /** Gives a node what it is to have of the network, or takes back what nothing there uses; true when the node has to be written. */
@@ -379,7 +335,7 @@ export class NodeController {
     const record = isServed ? this.#recordOf(name) : new NodeRecord();
     if (isServed) {
       if (record.read(node)) this.#takeOver(name, record);
-      this.#settleNumbersOf(node);
+      this.#numbers.settleAll(node);
       const missing = [...record.missing];
       for (const network of missing) {
         this.#settle(name, network);
@@ -418,7 +374,7 @@ export class NodeController {
       [NODE_TRANSIT_ADDRESSES]:
         transit === undefined ? null : JSON.stringify(familyCidrsJson(transit)),
       [NODE_SUBNETS]: record.text() ?? null,
-      [MASQUERADE_NUMBERS]: this.#numbersText(node),
+      [MASQUERADE_NUMBERS]: this.#numbers.text(node),
     };
     const before = node.metadata.annotations ?? {};
     const changed = Object.entries(wanted).filter(

@@ -258,7 +258,7 @@ describe('a network of a larger id than addresses follow from', () => {
           joinSubnet: '100.65.0.0/16',
         }),
       },
-    } as KubeObject;
+    };
   };
 
   async function farCluster(): Promise<MemoryStore> {

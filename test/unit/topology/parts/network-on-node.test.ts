@@ -63,11 +63,16 @@ describe('a network as the node of the zone sees it', () => {
     expect(seen(blue, withoutGateway(exampleZone)).mode).toBe('shared');
   });
 
-  test('has its own masquerade addresses, by its id where it was given none; the default one has none', () => {
-    expect(gatewayMasquerade(seen())).toEqual(['169.254.0.11']);
-    expect(managementMasquerade(seen(), 'v4')).toBe('169.254.0.12');
-    const { masquerade: _given, ...rest } = blue;
-    expect(gatewayMasquerade(seen({ ...rest, masquerade: {} }))).toEqual(['169.254.0.11']);
+  test('has its own masquerade addresses by its number on the node, of families too that it has not; the default one has none', () => {
+    const numbered = { ...blue, masqueradeNumber: 1 };
+    expect(gatewayMasquerade(seen(numbered))).toEqual(['169.254.0.11']);
+    expect(managementMasquerade(seen(numbered), 'v4')).toBe('169.254.0.12');
+    expect(gatewayMasquerade(seen({ ...numbered, masquerade: {} }))).toEqual(['169.254.0.11']);
+    expect(gatewayMasquerade(seen({ ...numbered, masqueradeNumber: 4096 }, dualZone))).toContain(
+      'fd69::2009',
+    );
+    const { masqueradeNumber: _none, ...bare } = numbered;
+    expect(gatewayMasquerade(seen({ ...bare, masquerade: {} }))).toEqual([]);
     expect(gatewayMasquerade(seen(defaultNetwork))).toEqual([]);
     expect(managementMasquerade(seen(defaultNetwork), 'v4')).toBeUndefined();
   });

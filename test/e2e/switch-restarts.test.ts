@@ -2,14 +2,14 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { probe, type Endpoint } from '../../src/lab/connectivity.ts';
 import { startDaemon } from '../../src/lab/daemons.ts';
 import { outputInside } from '../../src/lab/exec.ts';
 import { OUTSIDE } from '../../src/lab/node-facts.ts';
 import { serveOutward } from '../../src/lab/outward.ts';
 import { SERVER_PORT } from '../../src/lab/pods.ts';
-import { labelNodes } from '../support/lab/egress-nodes.ts';
+import { labelNodes, statusText } from '../support/lab/egress-nodes.ts';
 import { stopDaemon } from '../support/lab/lab-daemons.ts';
 import { testLab, whyNoLab, type TestLab } from '../support/lab/lab.ts';
 import { nodeAddresses } from '../support/lab/matrix-tenants.ts';
@@ -134,6 +134,9 @@ describe.skipIf(whyNoLab !== undefined).each(CASES)(
       labelNodes(lab.record, { 'k8s.ovn.org/egress-assignable': '' }, [NODE, 'n2']);
       labelNodes(lab.record, { 'k8s.ovn.org/egress-assignable': '' }, [NODE]);
     }, 120_000);
+    beforeEach(async () => {
+      await expect.poll(seen, SOON).toEqual(expected);
+    });
     afterAll(async () => {
       rmSync(folder, { recursive: true });
       await lab[Symbol.asyncDispose]();
@@ -142,7 +145,6 @@ describe.skipIf(whyNoLab !== undefined).each(CASES)(
     test.each(['kill', 'stop'])(
       'ovs-vswitchd that ends (%s) and starts again beside the daemon',
       async (how) => {
-        await expect.poll(seen, SOON).toEqual(expected);
         await during(`ovs-vswitchd: ${how}, start`, async () => {
           await service(how, 'vswitchd');
           await service('start', 'vswitchd');
@@ -187,6 +189,22 @@ describe.skipIf(whyNoLab !== undefined).each(CASES)(
           SOON,
         )
         .toEqual(words(before));
+    });
+
+    test('somebody deletes the external bridge while it can’t be made again: that is told until it is back', async () => {
+      // Once it was tried in vain, why.
+      const told = async (): Promise<boolean> =>
+        /external bridge breth0 was deleted|Open vSwitch has not taken eth0 into breth0/.test(
+          await statusText(lab.record),
+        );
+      await expect.poll(told, SOON).toBe(false);
+      await during('bridge deleted beside an ovs-vswitchd that is away', async () => {
+        await service('kill', 'vswitchd');
+        await on('ovs-vsctl', '--no-wait', 'del-br', 'breth0');
+        await expect.poll(told, SOON).toBe(true);
+        await service('start', 'vswitchd');
+      });
+      await expect.poll(told, SOON).toBe(false);
     });
 
     test('somebody deletes the external bridge while there is no daemon, and makes it again', async () => {

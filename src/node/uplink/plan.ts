@@ -68,13 +68,15 @@ export interface UplinkRequest {
   /** VLAN of the gateway; 0 for none. */
   readonly vlan?: number;
   readonly lost?: Lost | undefined;
+  /** Number of the bridge's device, as it was last: it may outlive a bridge that was deleted while ovs-vswitchd was away. */
+  readonly ownDevice?: number | undefined;
 }
 
 /** What makes `name` the uplink of the external bridge, or the external bridge, if it is a bridge of Open vSwitch. */
 export function uplinkPlan(
   name: string,
   state: UplinkState,
-  { vlan = 0, lost }: UplinkRequest = {},
+  { vlan = 0, lost, ownDevice }: UplinkRequest = {},
 ): UplinkPlan {
   const { bridges, mappings } = state.switch;
   const mapped = gatewayBridgeOf(mappings);
@@ -88,7 +90,7 @@ export function uplinkPlan(
   const bridge = mapped ?? `br${name}`;
   const uplink = state.devices.get(name);
   if (uplink === undefined) return stopped(`${FLAG}: there is no device ${name}`);
-  const why = unusable(uplink, bridge, state);
+  const why = unusable(uplink, bridge, state, ownDevice);
   if (why !== undefined) return stopped(why);
   const known = bridges.get(bridge);
   const device = state.devices.get(bridge);
@@ -115,6 +117,7 @@ function unusable(
   { name, master, mac }: UplinkDevice,
   bridge: string,
   { switch: { bridges }, devices }: UplinkState,
+  ownDevice: number | undefined,
 ): string | undefined {
   if (bridge.length > LONGEST_NAME)
     return `${FLAG}: the bridge of ${name} would be ${bridge}, which is longer than ${LONGEST_NAME} characters: name a bridge in external_ids:ovn-bridge-mappings of the local Open_vSwitch database, as "${GATEWAY_NETWORK}:br-ex"`;
@@ -124,7 +127,8 @@ function unusable(
   if (master !== undefined && master !== SWITCH_DEVICE)
     return `${FLAG}: ${name} is part of ${master}; name ${master}, or take it off there`;
   if (mac === undefined) return `${FLAG}: ${name} has no MAC address`;
-  if (!bridges.has(bridge) && devices.has(bridge))
+  const device = devices.get(bridge);
+  if (!bridges.has(bridge) && device !== undefined && device.index !== ownDevice)
     return `${FLAG}: the bridge of ${name} is ${bridge}, and there is a device of that name that is not Open vSwitch's; remove it, or name another bridge in external_ids:ovn-bridge-mappings`;
   const named = bridges.get(bridge)?.uplink;
   return named === undefined || named === name

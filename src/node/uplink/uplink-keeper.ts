@@ -301,7 +301,7 @@ export class UplinkKeeper {
     const bridge = (this.#seen = this.#bridge());
     const state = readState(this.#options, [name, bridge]);
     const lost = this.#lost(state, bridge);
-    const plan = uplinkPlan(name, state, { vlan, lost });
+    const plan = uplinkPlan(name, state, { vlan, lost, ownDevice: this.#kept?.index });
     // Its device may outlive an ovs-vswitchd that is away.
     const isGone = this.#kept !== undefined && !state.switch.bridges.has(bridge);
     // What is wrong is told until it is mended.

@@ -223,6 +223,20 @@ describe.skipIf(whyNoNamespace !== undefined)(
       ]);
     });
 
+    test('deleted while Open vSwitch is away it comes back with it, on the device that is left', async () => {
+      await isMoved();
+      await expect.poll(problem, SOON).toBe('none');
+      const before = addresses('breth0');
+      await vswitchd.kill();
+      await vswitchd.vsctl('--no-wait', 'del-br', 'breth0');
+      await expect.poll(problem, SOON).toMatch(/^external bridge breth0 was deleted/);
+      expect(addresses('breth0')).toEqual(before);
+      await vswitchd.launch();
+      await expect.poll(problem, { ...SOON, timeout: 60_000 }).toBe('none');
+      expect(host.uplink.read().bridges.get('breth0')?.hasUplink).toBe(true);
+      expect(addresses('breth0')).toEqual(before);
+    });
+
     test('with a VLAN of the gateway the host is in it, for as long as it is wanted', async () => {
       await isMoved();
       outside.ip('address flush dev wire');

@@ -25,3 +25,8 @@ export function fitsIntoTurn(): boolean {
   steps += 1;
   return true;
 }
+
+/** Resolves at once while a step fits into this turn, else in one in which it does. */
+export async function ownTurn(): Promise<void> {
+  while (!fitsIntoTurn()) await new Promise<void>((resolve) => setImmediate(resolve));
+}

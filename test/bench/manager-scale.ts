@@ -1,10 +1,11 @@
-import { namespaces, nodes, userDefinedNetworks, zoneStatuses } from '../../src/api/kinds.ts';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { namespaces, nodes, pods, userDefinedNetworks, zoneStatuses } from '../../src/api/kinds.ts';
 import type { KubeObject } from '../../src/api/objects.ts';
 import type { ZoneStatus } from '../../src/api/zone-status.ts';
 import { ClusterManager } from '../../src/cluster/manager.ts';
 import { Informers } from '../../src/store/informers.ts';
 import type { Store } from '../../src/store/store.ts';
-import { layer3, namespace, node, silent, testSettings } from '../support/cluster/cluster.ts';
+import { layer3, namespace, node, pod, silent, testSettings } from '../support/cluster/cluster.ts';
 import { MemoryStore } from '../support/cluster/memory-store.ts';
 import { median, processorTime, type Benchmark, type Figure } from './benchmark.ts';
 
@@ -19,6 +20,8 @@ interface Cluster extends AsyncDisposable {
   /** Resolves when all that was written is dealt with. */
   settled(): Promise<void>;
   addNetworks(from: number, to: number): Promise<void>;
+  /** How often the manager and the users have written. */
+  writes(): number;
 }
 
 const nodeName = (index: number): string => `node${String(index).padStart(3, '0')}`;
@@ -62,6 +65,7 @@ async function clusterOf(networks: number, nodeCount: number): Promise<Cluster> 
     store: write,
     settled,
     addNetworks,
+    writes: () => store.writes.length,
     async [Symbol.asyncDispose]() {
       stop.abort();
       await running;
@@ -130,13 +134,69 @@ async function measure(
   return costs;
 }
 
+/** The first pods of a network on so many nodes. */
+const USING = 3;
+
+/** What a network on demand costs in a large cluster, and its first pods: in processor time and in writes. */
+async function onDemand(
+  networks: number,
+  nodeCount: number,
+  progress: (text: string) => void,
+): Promise<readonly Figure[]> {
+  progress(`${networks} networks on ${nodeCount} nodes`);
+  const stalls = monitorEventLoopDelay({ resolution: 5 });
+  stalls.enable();
+  await using cluster = await clusterOf(networks, nodeCount);
+  stalls.disable();
+  const where = `${networks} networks, ${nodeCount} nodes`;
+  const writes: number[] = [];
+  const counted =
+    (change: Change): Change =>
+    async (of, repetition) => {
+      const before = of.writes();
+      await change(of, repetition);
+      await of.settled();
+      writes.push(of.writes() - before);
+    };
+  const first = 100_000;
+  const one = await cost(
+    cluster,
+    counted(async (of, repetition) => of.addNetworks(first + repetition, first + repetition + 1)),
+  );
+  const ofNetwork = median(writes.splice(0));
+  const used = await cost(
+    cluster,
+    counted(async ({ store }, repetition) => {
+      for (let index = 0; index < USING; index += 1)
+        await store.create(
+          pods,
+          pod(`tenant${first + repetition}/pod${index}`, nodeName(index)),
+          USER,
+        );
+    }),
+  );
+  return [
+    { name: `a network on demand: ${where}`, value: one, unit: 'ms' },
+    { name: `… writes, those of its user among them`, value: ofNetwork, unit: 'operations' },
+    { name: `… its first pods on ${USING} nodes`, value: used, unit: 'ms' },
+    { name: `… writes, those of the user among them`, value: median(writes), unit: 'operations' },
+    {
+      name: `… the longest stall while all of these came, by the clock`,
+      value: stalls.max / 1e6,
+      unit: 'ms',
+      goal: 100,
+    },
+  ];
+}
+
 async function run(progress: (text: string) => void): Promise<readonly Figure[]> {
   // The first one warms up.
   await measure(10, 100, progress);
   const firsts = await measure(0, 100, progress);
   const smalls = await measure(10, 10, progress);
   const larges = await measure(500, 100, progress);
-  return CHANGES.flatMap(([name, base], index): Figure[] => {
+  const demanded = await onDemand(500, 1000, progress);
+  const changes = CHANGES.flatMap(([name, base], index): Figure[] => {
     const [first, small, large] = [firsts[index] ?? 0, smalls[index] ?? 0, larges[index] ?? 0];
     // Below a tenth of a millisecond a ratio says nothing.
     const least = Math.max(0.1, base === 'first' ? first : small);
@@ -152,6 +212,7 @@ async function run(progress: (text: string) => void): Promise<readonly Figure[]>
       },
     ];
   });
+  return [...changes, ...demanded];
 }
 
 export const benchmarks: readonly Benchmark[] = [

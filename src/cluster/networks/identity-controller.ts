@@ -16,6 +16,7 @@ import { StoreError, type Store } from '../../store/store.ts';
 import { oldestFirst } from '../../api/order.ts';
 import { objectKey } from '../../api/objects.ts';
 import { inParallel } from '../../store/in-parallel.ts';
+import { ownTurn } from '../../store/turn.ts';
 import { WorkQueue, type Failure } from '../../store/work-queue.ts';
 import type { ClusterInformers } from '../informers.ts';
 import { readNad } from '../../api/nad/registered-nad.ts';
@@ -192,6 +193,8 @@ export class IdentityController {
         : await inParallel(WRITERS, network.nads, ({ key }) =>
             this.#annotate(key, identityAnnotations(name, identity), signal),
           );
+    // Writes of many networks may be answered at once, and each of these means work for all nodes.
+    await ownTurn();
     onNetwork(name);
     if (failures[0] !== undefined) throw failures[0].error;
   }

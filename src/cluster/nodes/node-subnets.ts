@@ -16,6 +16,8 @@ interface NetworkInUse {
   readonly ranges: Set<string | undefined>;
   /** Why a node has no or not all of its subnets. */
   readonly failures: Map<string, string>;
+  /** What nodes gave back, as long as nobody was given it: a pod that came meanwhile may have an address of it. */
+  readonly last: Map<string, readonly Prefix[]>;
 }
 
 /** Networks by the reason why a node has no subnet of it. */
@@ -63,6 +65,7 @@ export class NodeSubnets {
       subnets: new SubnetAllocator(),
       ranges: new Set(),
       failures: new Map(),
+      last: new Map(),
     };
     const before = inUse.ranges.size;
     for (const range of ranges) {
@@ -110,6 +113,7 @@ export class NodeSubnets {
   allocate(node: string, network: string): void {
     const inUse = this.#networks.get(network);
     if (inUse === undefined) return;
+    this.#giveAgain(inUse, node);
     try {
       inUse.subnets.allocateAll(node);
       inUse.failures.delete(node);
@@ -120,16 +124,18 @@ export class NodeSubnets {
   }
 
   releaseNode(node: string): void {
-    for (const { subnets, failures } of this.#networks.values()) {
+    for (const { subnets, failures, last } of this.#networks.values()) {
       subnets.release(node);
       failures.delete(node);
+      last.delete(node);
     }
   }
 
   /** The node needs no subnet of the network any more. */
   releaseFrom(node: string, network: string): void {
     const inUse = this.#networks.get(network);
-    inUse?.subnets.release(node);
+    const held = inUse?.subnets.release(node) ?? [];
+    if (held.length > 0) inUse?.last.set(node, held);
     inUse?.failures.delete(node);
   }
 
@@ -166,6 +172,17 @@ export class NodeSubnets {
       capacity: inUse?.subnets.capacity(family) ?? 0,
       used: inUse?.subnets.used(family) ?? 0,
     }));
+  }
+
+  /** A node that uses the network again gets what it gave back, unless another one has it now. */
+  #giveAgain({ subnets, last }: NetworkInUse, node: string): void {
+    for (const subnet of last.get(node) ?? [])
+      try {
+        subnets.reserve(node, subnet);
+      } catch (error) {
+        if (!(error instanceof AllocationError)) throw error;
+      }
+    last.delete(node);
   }
 
   #holds({ subnets }: NetworkInUse, node: string, prefix: Prefix): boolean {

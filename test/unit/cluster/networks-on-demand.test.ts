@@ -209,6 +209,21 @@ describe('a network that comes when there are as many as nodes know beforehand',
     expect(await conditions(store, 'b/later')).toEqual([ALLOCATED, CREATED, UNUSED]);
   });
 
+  test('a node that uses it again has the subnet that it had, so that a pod which came meanwhile keeps its address', async () => {
+    const store = await cluster();
+    await using running = start(store);
+    await apply(store, pod('b/on-n1', 'n1'), pod('b/on-n2', 'n2'));
+    await running.settled();
+    const before = await given(store);
+    await remove.pod(store, 'b/on-n1');
+    await report(store, 'n1');
+    await running.settled();
+    expect(await given(store)).toEqual({ n2: before['n2'] });
+    await apply(store, pod('b/on-n3', 'n3'), pod('b/again', 'n1'));
+    await running.settled();
+    expect(await given(store)).toMatchObject(before);
+  });
+
   test('what somebody writes into the annotation of a node that does not use it goes', async () => {
     const store = await cluster();
     await using running = start(store);

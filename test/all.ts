@@ -51,6 +51,7 @@ const ON_OLDER_OVN = 'test/integration/zone/converted-databases.test.ts';
  * upstream's), of next hops outside, of random packets that are explained, of floods and random requests of tenants, and of an image that is built twice.
  */
 const OF_RELEASE = [
+  'e2e/connect-egress',
   'e2e/egress-drain',
   'e2e/egress-failover',
   'e2e/egress-fence',
@@ -61,6 +62,8 @@ const OF_RELEASE = [
   'e2e/hostile/floods',
   'e2e/hostile/tenant-requests',
   'e2e/kubernetes-faults',
+  'e2e/machine-localnet',
+  'e2e/machine-node-loss',
   'e2e/matrix-local-gateway',
   'e2e/policy-cases',
   'e2e/service-cases',

@@ -183,7 +183,8 @@ export class EgressServiceController {
   #decideAnew(): void {
     this.#isStale = true;
     for (const key of this.#options.informers.egressServices.keys()) this.queue.add(key);
-    for (const node of this.#nodes.keys()) this.labels.add(node);
+    // Those that get a label are looked at once that is decided.
+    for (const [node, { hosted }] of this.#nodes) if (hosted.length > 0) this.labels.add(node);
   }
 
   /** Traffic from outside goes to endpoints of the node that it comes to: pods leave where there are any. */
@@ -232,6 +233,7 @@ export class EgressServiceController {
       });
     }
     this.#decisions = decisions;
+    for (const { host } of decisions.values()) if (this.#nodes.has(host)) this.labels.add(host);
   }
 
   #problemsOf(egressService: EgressService, host: string | undefined): readonly EgressProblem[] {
@@ -310,12 +312,11 @@ export class EgressServiceController {
     const wanted = [...this.#decisions]
       .filter(([, { host }]) => host === name)
       .map(([key]) => hostLabel(key));
-    const others = new Set(
-      [...this.#nodes].flatMap(([other, { hosted }]) => (other === name ? [] : hosted)),
-    );
     const gone = node.hosted.filter((label) => !wanted.includes(label));
     // As soon as nobody else has it: then nodes are looked at anew.
-    const come = wanted.filter((label) => !node.hosted.includes(label) && !others.has(label));
+    const come = wanted.filter(
+      (label) => !node.hosted.includes(label) && !this.#isElsewhere(label, name),
+    );
     if (gone.length + come.length === 0) return undefined;
     const labels = Object.fromEntries<string | null>([
       ...gone.map((label) => [label, null] as const),
@@ -329,6 +330,13 @@ export class EgressServiceController {
         { fieldManager: FIELD_MANAGER, signal },
       ),
     );
+  }
+
+  /** True for a label that another node has. */
+  #isElsewhere(label: string, name: string): boolean {
+    for (const [other, { hosted }] of this.#nodes)
+      if (other !== name && hosted.includes(label)) return true;
+    return false;
   }
 
   async #written(write: Promise<unknown>): Promise<Again | undefined> {

@@ -177,6 +177,7 @@ export class NodeController {
     const { nodes } = this.#options;
     let isFreed = false;
     for (const [name, network] of changes) {
+      if (!this.#isOnDemand(network)) continue;
       const node = nodes.get(name);
       if (node === undefined || !this.#isServed(node)) continue;
       if (this.#numbers.settle(name, network)) this.batch.add([name]);
@@ -202,8 +203,11 @@ export class NodeController {
 
   /** True where the node is to have a subnet of the network. */
   #isWanted(node: string, network: string): boolean {
-    const { registry, uses } = this.#options;
-    return registry.identityOf(network)?.isOnDemand !== true || uses.has(node, network);
+    return !this.#isOnDemand(network) || this.#options.uses.has(node, network);
+  }
+
+  #isOnDemand(network: string): boolean {
+    return this.#options.registry.identityOf(network)?.isOnDemand === true;
   }
 
   /** Gives a node what it is to have of the network, or takes back what nothing there uses; true when the node has to be written. */
@@ -255,8 +259,7 @@ export class NodeController {
   }
 
   #allocateAll(network: string): void {
-    const isOnDemand = this.#options.registry.identityOf(network)?.isOnDemand === true;
-    const concerned = isOnDemand
+    const concerned = this.#isOnDemand(network)
       ? this.#options.uses.nodesOf(network).union(new Set(this.subnets.holdersOf(network)))
       : undefined;
     const changed = this.#servedNodes().filter(

@@ -6,12 +6,11 @@ import { checkout } from '../../src/lab/paths.ts';
 import type { Violation } from '../../src/verify/findings.ts';
 import { testLab, whyNoLab, type TestLab } from '../support/lab/lab.ts';
 import {
-  FAULT_GROUPS,
   numbersOf,
-  type FaultGroup,
   type FaultNumbers,
   type PlantedFault,
-} from '../support/lab/planted-faults.ts';
+} from '../support/lab/planted-faults/fault.ts';
+import { FAULT_GROUPS, type FaultGroup } from '../support/lab/planted-faults/groups.ts';
 import { LiveConnection } from '../support/lab/live-connection.ts';
 import { haltDaemon, proofArguments, proofOf } from '../support/lab/proof.ts';
 import { Tenants } from '../support/lab/tenants.ts';

@@ -278,7 +278,7 @@ export function openHost({
     uplink,
     chassis,
     removalsText: () => removalsText(bridgeRemovals({ openVswitch: uplink, namespace })),
-    removeBridges: () => removeBridges({ openVswitch: uplink, namespace, sysctls }),
+    removeBridges: () => removeBridges({ openVswitch: uplink, ofctl, namespace, sysctls }),
     uplinkGuardText: () => guardRemovalText(nftProgram),
     removeUplinkGuard: () => removeGuard(nftProgram),
     chassisRemovals: () => chassisRemovals(chassis),

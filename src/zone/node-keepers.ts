@@ -93,6 +93,7 @@ export class NodeKeepers {
         vlan: gateway.vlan,
         node,
         openVswitch: host.uplink,
+        ofctl: host.ofctl,
         namespace: host.namespace,
         monitor: host.monitor,
         sysctls: host.sysctls,

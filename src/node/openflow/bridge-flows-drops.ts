@@ -1,6 +1,7 @@
 /** What must not leave a network, and what nobody else decides on. */
 import type { BridgePart } from './bridge-network.ts';
 import { familyOf } from '../../allocators/addresses.ts';
+import { firstFlows } from './first-flows.ts';
 import { DROP, NORMAL } from './flow-actions.ts';
 import {
   ALL_EGRESS_MARKS,
@@ -41,12 +42,18 @@ export const dropFlows: BridgePart = {
       text: 'What no flow lets a network send is dropped.',
       source: 'reference/node.md §4.3, 9 and 60',
     },
+    'as-the-node': {
+      text: 'With the MAC address of the node the host sends, and a network what its own flows let out: a port of OVN without flows sends nothing.',
+      source: 'reference/node.md §4.3, 1 and 2',
+    },
     normal: {
       text: 'What concerns no network is switched as on any bridge.',
       source: 'reference/node.md §4.3, 0',
     },
   },
-  common(rows) {
+  common(rows, { mac }) {
+    for (const { place, fields, actions } of firstFlows(mac))
+      rows.by('as-the-node').flow(place, fields, actions);
     rows.by('normal').flow(classify.at.normal, [], [NORMAL], NO_COOKIE);
   },
   network(rows, { on, port, network, isDefault }) {

@@ -106,7 +106,8 @@ export function unfloodedPorts(text: string): ReadonlySet<string> {
 const flowText = ({ table, priority, match, actions }: Omit<FlowColumns, 'bridge'>): string =>
   `${flowKey({ table, priority, match, actions, cookie: '' })} actions=${actions}`;
 
-const addLine = (flow: Omit<FlowColumns, 'bridge'>): string => {
+/** Line of a bundle that writes a flow, whatever was in its place. */
+export const addLine = (flow: Omit<FlowColumns, 'bridge'>): string => {
   const { table, priority, cookie, match, actions } = flow;
   return `add ${[`table=${table}`, `priority=${priority}`, `cookie=${cookie}`, match].filter((word) => word !== '').join(',')},actions=${actions}`;
 };

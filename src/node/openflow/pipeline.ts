@@ -210,6 +210,12 @@ export const PIPELINE = {
         'default-network',
       ],
       nothingElseOfDefault: [9, 'nothing else of the default network', 'nothing-else'],
+      restOfHost: [2, 'what else the host sends: as on any switch', 'as-the-node'],
+      asTheNode: [
+        1,
+        "what else has the bridge's MAC address: a port of OVN that has no flows of its own yet",
+        'as-the-node',
+      ],
       normal: [0, 'a switch; unmanaged: cookie 0, left when Heddle goes', 'normal'],
     },
   ),

@@ -29,6 +29,8 @@ export type Step =
     }
   /** Waits until there is such a device. */
   | { readonly kind: 'device'; readonly name: string; readonly mac: string | undefined }
+  /** Writes the flows that the bridge has before its uplink. */
+  | { readonly kind: 'first-flows'; readonly bridge: string }
   /** Waits until ovs-vswitchd has the uplink. */
   | { readonly kind: 'uplink'; readonly bridge: string; readonly uplink: string }
   /** Without a value: what it was before the steps. */
@@ -214,11 +216,14 @@ function moveToBridge(
       .map((address) => withoutAddress(address, bridge)),
   });
   if (known?.ports.has(name) !== true)
-    steps.push({
-      kind: 'switch',
-      change: { kind: 'add-uplink', bridge, uplink: name },
-      undo: { kind: 'remove-uplink', bridge, uplink: name },
-    });
+    steps.push(
+      { kind: 'first-flows', bridge },
+      {
+        kind: 'switch',
+        change: { kind: 'add-uplink', bridge, uplink: name },
+        undo: { kind: 'remove-uplink', bridge, uplink: name },
+      },
+    );
   steps.push(
     { kind: 'uplink', bridge, uplink: name },
     { kind: 'devices', changes: moveAddresses, undo: before },
@@ -299,6 +304,8 @@ export function stepText(step: Step): string {
       return step.changes.map(deviceChangeText).join('\n');
     case 'device':
       return `wait for device ${step.name}`;
+    case 'first-flows':
+      return `add flows to ${step.bridge} that let the host alone send with its MAC address`;
     case 'uplink':
       return `wait until Open vSwitch has ${step.uplink} on ${step.bridge}`;
     case 'sysctl':

@@ -18,6 +18,8 @@ import {
 } from './plan.ts';
 import { gatewayBridgeOf, type SwitchState, type UplinkState } from './state.ts';
 import type { UplinkSwitch } from './uplink-switch.ts';
+import { firstFlowLines } from '../openflow/first-flows.ts';
+import { OfctlError, type OfctlProgram } from '../openflow/ofctl-program.ts';
 import { deviceChangeText, deviceRequest, type DeviceChange } from './device-changes.ts';
 import { carryOut } from '../linux/network-socket.ts';
 import type { NetworkMonitor } from '../linux/network-monitor.ts';
@@ -33,6 +35,7 @@ export interface UplinkKeeperOptions {
   readonly vlan: number;
   readonly node: string;
   readonly openVswitch: UplinkSwitch;
+  readonly ofctl: Pick<OfctlProgram, 'bundle'>;
   /** Path of the network namespace; that of the process, if none is named. */
   readonly namespace?: string | undefined;
   /** Of the same namespace. */
@@ -49,7 +52,7 @@ export interface UplinkKeeperOptions {
 /** Whoever sets up a device does more than one thing with it. */
 const DEBOUNCE = 100;
 const RESYNC = 60_000;
-/** For a device of Open vSwitch to be there (reference/node.md §5). */
+/** For Open vSwitch to have made a device, or to take flows (reference/node.md §5). */
 const DEVICE_LIMIT = 10_000;
 const DEVICE_POLL = 20;
 /** Of an address that somebody took off meanwhile, or that went with another one or its device. */
@@ -60,7 +63,10 @@ class UplinkError extends Error {
   readonly code = 'UPLINK_FAILED';
 }
 
-type Means = Pick<UplinkKeeperOptions, 'openVswitch' | 'namespace' | 'sysctls' | 'clock'> & {
+type Means = Pick<
+  UplinkKeeperOptions,
+  'openVswitch' | 'ofctl' | 'namespace' | 'sysctls' | 'clock'
+> & {
   /** Ends waiting, as a failure. */
   readonly signal?: AbortSignal;
 };
@@ -104,6 +110,27 @@ async function awaited(
   }
 }
 
+/** A bridge takes flows some time after its device is there. */
+async function writeFirstFlows(means: Means, bridge: string): Promise<void> {
+  const { namespace, ofctl, clock = systemClock, signal = NEVER } = means;
+  const end = performance.now() + DEVICE_LIMIT;
+  for (;;)
+    try {
+      const mac = readUplinkDevices(namespace, [bridge]).get(bridge)?.mac;
+      if (mac === undefined) throw new UplinkError(`device ${bridge} is gone`);
+      await orAborted(ofctl.bundle(bridge, firstFlowLines(mac)), signal);
+      return;
+    } catch (error) {
+      if (!(error instanceof OfctlError)) throw error;
+      if (performance.now() > end)
+        throw new UplinkError(
+          `Open vSwitch has not taken flows of ${bridge} after ${DEVICE_LIMIT / 1000} s: ${error.message}`,
+          { cause: error },
+        );
+      await pause(clock, DEVICE_POLL, signal);
+    }
+}
+
 /** Takes steps. When one fails those before it are undone, last first, and it throws. */
 async function take(steps: readonly Step[], means: Means): Promise<void> {
   const { namespace, openVswitch, sysctls } = means;
@@ -132,6 +159,9 @@ async function take(steps: readonly Step[], means: Means): Promise<void> {
             const found = readUplinkDevices(namespace, [step.name]).get(step.name);
             return found !== undefined && (step.mac === undefined || found.mac === step.mac);
           });
+          break;
+        case 'first-flows':
+          await writeFirstFlows(means, step.bridge);
           break;
         case 'uplink':
           await awaited(

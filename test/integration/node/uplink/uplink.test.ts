@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { setTimeout as pause } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { openHost, type OpenHost } from '../../../../src/zone/host.ts';
 import { createLogger } from '../../../../src/process/logger.ts';
@@ -8,6 +9,7 @@ import {
   UplinkKeeper,
   uplinkSteps,
 } from '../../../../src/node/uplink/uplink-keeper.ts';
+import { sendFrameBy } from '../../../../src/node/linux/network-socket.ts';
 import type { SwitchChange } from '../../../../src/node/uplink/state.ts';
 import { HOST_SETTINGS } from '../../../support/host/host-units.ts';
 import { NetworkNamespace, whyNoNamespace } from '../../../support/host/network-namespace.ts';
@@ -15,6 +17,11 @@ import { ovsProgram } from '../../../support/host/ovs-programs.ts';
 import { Vswitchd } from '../../../support/host/vswitchd.ts';
 
 const SOON = { timeout: 20_000, interval: 50 };
+/** Of the card. */
+const MAC = '02:42:ac:12:00:03';
+const CLAIMED = '172.18.0.60';
+/** By ARP, to everybody, that the address is at the card (RFC 5227 §2.3). */
+const CLAIM = `ffffffffffff0242ac120003080600010800060400020242ac120003ac12003c0242ac120003ac12003c`;
 
 /** A node with a network card, a host at the other end of the wire, and a real ovs-vswitchd with the userspace datapath. */
 describe.skipIf(whyNoNamespace !== undefined)(
@@ -44,6 +51,7 @@ describe.skipIf(whyNoNamespace !== undefined)(
             return host.uplink.apply(change);
           },
         },
+        ofctl: vswitchd.ofctl,
         namespace: host.namespace,
         monitor: host.monitor,
         sysctls: node.sysctls,
@@ -81,13 +89,21 @@ describe.skipIf(whyNoNamespace !== undefined)(
       }
     };
 
+    /** Whether the host reaches the outside. */
+    const reaches = async (): Promise<boolean> => {
+      const ping = ovsProgram('ping');
+      const [command = '', ...inside] = node.inside;
+      const target = ['-c', '1', '-W', '1', '172.18.0.1'];
+      const pinging = spawn(command, [...inside, ping.command, ...ping.args, ...target]);
+      const [code] = (await once(pinging, 'close')) as [number | null];
+      return code === 0;
+    };
+
     beforeEach(async () => {
       sabotage = () => undefined;
       [node, outside] = await Promise.all([NetworkNamespace.create(), NetworkNamespace.create()]);
       const peer = outside.inside[1]?.replace('--net=/proc/', '').replace('/ns/net', '') ?? '';
-      node.ip(
-        `link add name eth0 address 02:42:ac:12:00:03 type veth peer name wire netns ${peer}`,
-      );
+      node.ip(`link add name eth0 address ${MAC} type veth peer name wire netns ${peer}`);
       for (const line of [
         'link set dev wire up',
         'address add 172.18.0.1/16 dev wire',
@@ -173,7 +189,7 @@ describe.skipIf(whyNoNamespace !== undefined)(
       expect(node.ip('address show dev breth0')).toMatch(
         /172\.18\.0\.4\/16 metric 7 scope global secondary breth0:1\n/,
       );
-      expect(node.ip('link show dev breth0')).toContain('02:42:ac:12:00:03');
+      expect(node.ip('link show dev breth0')).toContain(MAC);
       await expect
         .poll(
           () => vswitchd.vsctl('get', 'Open_vSwitch', '.', 'external_ids:ovn-bridge-mappings'),
@@ -237,6 +253,39 @@ describe.skipIf(whyNoNamespace !== undefined)(
       expect(addresses('breth0')).toEqual(before);
     });
 
+    test('a port of OVN says nothing as the node before it has flows, and the host goes on', async () => {
+      await isMoved();
+      await end();
+      // As a machine starts: without flows, with ports of before, and the uplink away.
+      await vswitchd.vsctl('del-port', 'breth0', 'eth0');
+      await vswitchd.kill();
+      await vswitchd.launch();
+      const gateway = ['add-port', 'breth0', 'ovn', '--', 'set', 'Interface', 'ovn'];
+      await vswitchd.vsctl(...gateway, 'type=internal', `mac="${MAC}"`);
+      node.ip('link set dev ovn up');
+      outside.sysctls.write('net/ipv4/conf/wire/arp_accept', '1');
+      const claim = (): void => sendFrameBy(node.path, 'ovn', CLAIM);
+      const claimant = (): string => outside.ip(`neighbour show ${CLAIMED}`);
+      const claiming = setInterval(claim, 5);
+      try {
+        start();
+        await expect
+          .poll(() => host.uplink.read().bridges.get('breth0')?.hasUplink, SOON)
+          .toBe(true);
+        await keeper.caughtUp(AbortSignal.timeout(20_000));
+        expect(await reaches()).toBe(true);
+        await pause(500);
+      } finally {
+        clearInterval(claiming);
+      }
+      expect(claimant()).toBe('');
+      // Its own flow lets it.
+      const number = (await vswitchd.vsctl('get', 'Interface', 'ovn', 'ofport')).trim();
+      await vswitchd.ofctl.bundle('breth0', [`add priority=10,in_port=${number},actions=NORMAL`]);
+      claim();
+      await expect.poll(claimant, SOON).toContain(MAC);
+    });
+
     test('with a VLAN of the gateway the host is in it, for as long as it is wanted', async () => {
       await isMoved();
       outside.ip('address flush dev wire');
@@ -246,14 +295,6 @@ describe.skipIf(whyNoNamespace !== undefined)(
       await lan.vsctl('add-br', 'lan', ...words.split(' '));
       for (const line of ['link set dev lan up', 'address add 172.18.0.1/16 dev lan'])
         outside.ip(line);
-      const ping = ovsProgram('ping');
-      const [command = '', ...inside] = node.inside;
-      const reaches = async (): Promise<boolean> => {
-        const target = ['-c', '1', '-W', '1', '172.18.0.1'];
-        const pinging = spawn(command, [...inside, ping.command, ...ping.args, ...target]);
-        const [code] = (await once(pinging, 'close')) as [number | null];
-        return code === 0;
-      };
       const hostPort = (): Promise<string> =>
         vswitchd.vsctl('get', 'Port', 'breth0', 'tag', 'vlan_mode');
       expect(await reaches()).toBe(false);
@@ -279,6 +320,7 @@ describe.skipIf(whyNoNamespace !== undefined)(
         await end();
         await removeBridges({
           openVswitch: host.uplink,
+          ofctl: vswitchd.ofctl,
           namespace: host.namespace,
           sysctls: node.sysctls,
         });
@@ -302,6 +344,7 @@ describe.skipIf(whyNoNamespace !== undefined)(
       await end();
       await removeBridges({
         openVswitch: host.uplink,
+        ofctl: vswitchd.ofctl,
         namespace: host.namespace,
         sysctls: node.sysctls,
       });
@@ -327,6 +370,7 @@ describe.skipIf(whyNoNamespace !== undefined)(
       expect(host.removalsText()).toContain('remove bridge breth0');
       await removeBridges({
         openVswitch: host.uplink,
+        ofctl: vswitchd.ofctl,
         namespace: host.namespace,
         sysctls: node.sysctls,
       });

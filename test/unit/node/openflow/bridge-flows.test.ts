@@ -136,6 +136,9 @@ const ADDED = [
   ...intoTunnels,
   'table=0 600 ct_nw_proto=17,ct_state=-inv+trk,ct_tp_dst=6081,nw_frag=yes,udp → drop',
   'table=6 10 tp_dst=6081,udp → drop',
+  // A port of OVN without flows says nothing as the node.
+  'table=0 2 in_port=LOCAL → NORMAL',
+  `table=0 1 dl_src=${MAC} → drop`,
   `table=0 205 dl_dst=${MAC},in_port=1,nw_src=172.18.0.2,tp_dst=6081,udp → LOCAL`,
   `table=0 204 dl_dst=${MAC},in_port=1,tp_dst=6081,udp → drop`,
   `table=2 100  → ${INTO_OVN},set_field:${MAC}->eth_dst,output:2`,
@@ -588,8 +591,8 @@ describe('a gateway with a VLAN (reference/node.md §4.1)', () => {
       const table = Number(number);
       if (actions === 'drop') continue;
       const isFromHost = match.includes('in_port=LOCAL');
-      // What matches nothing of ours is switched.
-      if (table === 0 && match !== '')
+      // What matches nothing else of ours is switched.
+      if (table === 0 && !['', 'in_port=LOCAL'].includes(match))
         expect(match).toContain(isFromHost ? 'vlan_tci=0x0000' : 'dl_vlan=5');
       let hasTag = !isFromHost && !WITHOUT_TAG.has(table);
       for (const word of actions.split(/,(?![^()]*\))/)) {
@@ -608,7 +611,7 @@ describe('a gateway with a VLAN (reference/node.md §4.1)', () => {
   test('switches nothing of the host as long as its port is not in the VLAN', () => {
     const rows = flowsOf(bridgeRows(inVlan(dualBridgeZone)));
     const switched = rows.filter(
-      ({ match, actions }) => /in_port=(LOCAL|{:host)/.test(match) && actions.endsWith('NORMAL'),
+      ({ match, actions }) => /in_port=(LOCAL,|{:host)/.test(match) && actions.endsWith('NORMAL'),
     );
     expect(switched.length).toBeGreaterThan(2);
     for (const { match } of switched) expect(match).toContain('in_port={:host-in-vlan-5}');

@@ -96,6 +96,7 @@ describe('a network card becomes the uplink of the external bridge', () => {
       'ip address replace 172.18.0.3/16 broadcast 172.18.255.255 dev breth0 label breth0',
       'ip address replace 172.18.0.4/16 dev breth0 label breth0:second noprefixroute',
       'ip address replace fd00::3/64 dev breth0 nodad valid_lft 600 preferred_lft 300',
+      'add flows to breth0 that let the host alone send with its MAC address',
       'add port eth0 to breth0',
       'wait until Open vSwitch has eth0 on breth0',
       'ip route replace 172.20.0.0/16 dev breth0 table 254 proto 3',

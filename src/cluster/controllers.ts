@@ -6,6 +6,7 @@ import type { Informers } from '../store/informers.ts';
 import type { Store } from '../store/store.ts';
 import type { Failure, WorkQueue } from '../store/work-queue.ts';
 import type { Batch } from '../store/batch.ts';
+import { ownTurn } from '../store/turn.ts';
 import { ConnectController } from './connect/connect-controller.ts';
 import { TenantConnectController } from './connect/tenant-connect-controller.ts';
 import { EgressIpController } from './egress/egress-ip-controller.ts';
@@ -122,8 +123,8 @@ export class Controllers {
     });
     this.identities = new IdentityController({
       ...common,
-      onNetwork: (name) => {
-        this.nodes.networks.networkChanged(name);
+      onNetwork: async (name) => {
+        await this.nodes.networks.networkChanged(name);
         this.statuses.networkChanged(name);
         this.connects.networksChanged();
         this.tenantConnects.networksChanged();
@@ -235,18 +236,18 @@ export class Controllers {
     ];
   }
 
-  /** Reads back what was allocated before anything is decided. */
-  adopt(): void {
+  /**
+   * Reads back what was allocated, then follows the objects until `signal` aborts. What changes meanwhile waits in the queues, which run
+   * once this resolves: nothing is decided before all is read.
+   */
+  async start(signal: AbortSignal): Promise<void> {
+    await this.identities.readAhead();
+    if (signal.aborted) return;
     this.connects.adopt();
     this.identities.adopt();
     for (const zone of this.views.zones.list())
       this.#uses.setReport(zone.metadata.name, networksInReport(zone));
-    this.nodes.adopt();
     this.egressIps.adopt();
-  }
-
-  /** Follows the objects until `signal` aborts; the queues run already. */
-  follow(signal: AbortSignal): void {
     // Networks that go ask which pods count on them.
     this.pods.follow();
     this.networks.follow();
@@ -262,6 +263,14 @@ export class Controllers {
     this.objectStates.follow();
     this.heartbeats.follow(signal);
     this.#followUses();
+    await this.nodes.adopt(signal);
+  }
+
+  /** Runs the queues until `signal` aborts. */
+  async run(signal: AbortSignal): Promise<void> {
+    const running = [...this.queues.keys()].map((queue) => queue.run(signal));
+    void this.#lookAtPods();
+    await Promise.all(running);
   }
 
   #isOnDemand(network: string): boolean {
@@ -280,15 +289,17 @@ export class Controllers {
     this.views.zones.onChange(({ key, after }) => {
       const isFirst = !this.#uses.hasReport(key);
       this.#usesChanged(this.#uses.setReport(key, networksInReport(after)));
-      if (isFirst) this.nodes.networks.usesKnown([key]);
+      if (isFirst) this.nodes.networks.usesKnown(key);
     });
-    void this.#lookAtPods();
   }
 
   /** What no pod uses is taken back once all of them have been looked at. */
   async #lookAtPods(): Promise<void> {
     await this.pods.queue.idle();
     this.#uses.podsKnown();
-    this.nodes.networks.usesKnown();
+    for (const { metadata } of this.views.nodes.list()) {
+      await ownTurn();
+      this.nodes.networks.usesKnown(metadata.name);
+    }
   }
 }

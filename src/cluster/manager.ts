@@ -186,21 +186,20 @@ export class ClusterManager {
     await Promise.race([reading, isShared ? reading : following]).catch((error: unknown) => {
       if (!signal.aborted) throw error;
     });
+    const stopBatches = (): void => {
+      for (const batch of this.#controllers.batches) batch.clear();
+    };
+    signal.addEventListener('abort', stopBatches, { once: true });
+    if (!signal.aborted) await this.#controllers.start(signal);
     if (signal.aborted) {
       this.#started.reject(signal.reason);
       await following;
       return;
     }
-    this.#controllers.adopt();
-    const queues = [...this.#controllers.queues.keys()].map((queue) => queue.run(signal));
-    this.#controllers.follow(signal);
-    const stopBatches = (): void => {
-      for (const batch of this.#controllers.batches) batch.clear();
-    };
-    signal.addEventListener('abort', stopBatches, { once: true });
+    const working = this.#controllers.run(signal);
     this.#hasStarted = true;
     this.#started.resolve();
-    await Promise.all([following, ...queues]);
+    await Promise.all([following, working]);
   }
 
   /** Resolves when this manager leads and works; rejects when it can't. */

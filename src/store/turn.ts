@@ -26,7 +26,10 @@ export function fitsIntoTurn(): boolean {
   return true;
 }
 
+/** Resolves in the next turn: after a step that is a whole turn's work. */
+export const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
 /** Resolves at once while a step fits into this turn, else in one in which it does. */
 export async function ownTurn(): Promise<void> {
-  while (!fitsIntoTurn()) await new Promise<void>((resolve) => setImmediate(resolve));
+  while (!fitsIntoTurn()) await nextTurn();
 }

@@ -60,6 +60,8 @@ export class WorkQueue {
   #idleWaiters: (() => void)[] = [];
   readonly #drains = new Set<Drain>();
   #signal: AbortSignal | undefined;
+  /** A signal that follows others costs more to ask, and is asked for each key. */
+  #hasStopped = false;
   /** True while the next keys wait for the event loop to come round. */
   #givesWay = false;
   #stopped: (() => void) | undefined;
@@ -81,7 +83,7 @@ export class WorkQueue {
 
   /** Reconcile `key` as soon as a worker is free, even if it is waiting for a retry. Nothing after the queue was stopped. */
   add(key: string): void {
-    if (this.#signal?.aborted === true) return;
+    if (this.#hasStopped) return;
     this.#cancelDelayed(key);
     if (this.#running.has(key)) this.#dirty.add(key);
     else {
@@ -97,7 +99,7 @@ export class WorkQueue {
 
   /** Reconcile `key` in `milliseconds`, or earlier if that is already arranged. */
   addAfter(key: string, milliseconds: number): void {
-    if (this.#signal?.aborted === true) return;
+    if (this.#hasStopped) return;
     const due = this.#clock.monotonic() + milliseconds;
     const existing = this.#delayed.get(key);
     if ((existing !== undefined && existing.due <= due) || this.#ready.has(key)) return;
@@ -144,6 +146,7 @@ export class WorkQueue {
   }
 
   #stop(): void {
+    this.#hasStopped = true;
     for (const key of this.#delayed.keys()) this.#cancelDelayed(key);
     this.#ready.clear();
     this.#dirty.clear();
@@ -158,9 +161,10 @@ export class WorkQueue {
   }
 
   #next(): void {
-    if (this.#signal === undefined || this.#signal.aborted) return;
+    if (this.#signal === undefined || this.#hasStopped) return;
     for (const key of this.#ready) {
       if (this.#givesWay || this.#running.size >= (this.#options.parallelism ?? 1)) return;
+      if (this.#signal.aborted) return;
       if (!fitsIntoTurn()) {
         this.#giveWay();
         return;
@@ -230,6 +234,6 @@ export class WorkQueue {
       this.#idleWaiters = [];
       for (const resolve of waiters) resolve();
     }
-    if (this.#signal?.aborted === true && this.#running.size === 0) this.#stopped?.();
+    if (this.#hasStopped && this.#running.size === 0) this.#stopped?.();
   }
 }

@@ -1,77 +1,14 @@
-import { monitorEventLoopDelay } from 'node:perf_hooks';
-import { namespaces, nodes, pods, userDefinedNetworks, zoneStatuses } from '../../src/api/kinds.ts';
+import { nodes, pods, zoneStatuses } from '../../src/api/kinds.ts';
 import type { KubeObject } from '../../src/api/objects.ts';
 import type { ZoneStatus } from '../../src/api/zone-status.ts';
-import { ClusterManager } from '../../src/cluster/manager.ts';
-import { Informers } from '../../src/store/informers.ts';
-import type { Store } from '../../src/store/store.ts';
-import { layer3, namespace, node, pod, silent, testSettings } from '../support/cluster/cluster.ts';
-import { MemoryStore } from '../support/cluster/memory-store.ts';
+import { pod } from '../support/cluster/cluster.ts';
 import { median, processorTime, type Benchmark, type Figure } from './benchmark.ts';
+import { worstStall } from './stall.ts';
+import { clusterOf, nodeName, USER, type Cluster } from './large-cluster.ts';
 
 /** What one change costs the cluster manager, from the object's event to its last write, through a store in memory. */
 
-const USER = { fieldManager: 'user' };
 const REPETITIONS = 5;
-
-interface Cluster extends AsyncDisposable {
-  /** What is written through it is read back before things are settled. */
-  readonly store: Store;
-  /** Resolves when all that was written is dealt with. */
-  settled(): Promise<void>;
-  addNetworks(from: number, to: number): Promise<void>;
-  /** How often the manager and the users have written. */
-  writes(): number;
-}
-
-const nodeName = (index: number): string => `node${String(index).padStart(3, '0')}`;
-
-async function clusterOf(networks: number, nodeCount: number): Promise<Cluster> {
-  const store = new MemoryStore();
-  const informers = new Informers({ store, log: silent });
-  const stop = new AbortController();
-  const { signal } = stop;
-  const cluster = {
-    ...testSettings.cluster,
-    clusterSubnets: [{ cidr: '10.128.0.0/9', hostLength: 24 }],
-  };
-  const settings = { ...testSettings, cluster };
-  const manager = new ClusterManager({ store, informers, settings, log: silent, signal });
-  const running = Promise.all([informers.run(signal), manager.run()]);
-  await manager.started;
-  const write = informers.store;
-  const settled = async (): Promise<void> => {
-    await informers.readBack(signal);
-    await manager.caughtUp();
-  };
-  const addNetworks = async (from: number, to: number): Promise<void> => {
-    for (let index = from; index < to; index += 1) {
-      await write.create(namespaces, namespace(`tenant${index}`), USER);
-      await write.create(
-        userDefinedNetworks,
-        layer3(`tenant${index}/net`, '100.96.0.0/12/24'),
-        USER,
-      );
-    }
-    await settled();
-  };
-  for (let index = 0; index < nodeCount; index += 1) {
-    const name = nodeName(index);
-    await write.create(nodes, node(name, { 'k8s.ovn.org/node-chassis-id': name }), USER);
-  }
-  await settled();
-  await addNetworks(0, networks);
-  return {
-    store: write,
-    settled,
-    addNetworks,
-    writes: () => store.writes.length,
-    async [Symbol.asyncDispose]() {
-      stop.abort();
-      await running;
-    },
-  };
-}
 
 type Change = (cluster: Cluster, repetition: number) => Promise<unknown>;
 
@@ -134,6 +71,9 @@ async function measure(
   return costs;
 }
 
+/** Milliseconds of processor time after which timers and sockets are to have had their turn. */
+const LONGEST_STRETCH = 100;
+
 /** The first pods of a network on so many nodes. */
 const USING = 3;
 
@@ -144,10 +84,18 @@ async function onDemand(
   progress: (text: string) => void,
 ): Promise<readonly Figure[]> {
   progress(`${networks} networks on ${nodeCount} nodes`);
-  const stalls = monitorEventLoopDelay({ resolution: 5 });
-  stalls.enable();
-  await using cluster = await clusterOf(networks, nodeCount);
-  stalls.disable();
+  await using cluster = await clusterOf(0, nodeCount);
+  const stalls = new Map<string, number>();
+  const stall = async (what: string, action: () => Promise<void>): Promise<void> => {
+    const { processor } = await worstStall(action);
+    stalls.set(what, processor);
+  };
+  await stall(`${networks} networks come at once`, () => cluster.addNetworks(0, networks));
+  await stall('one network more', () => cluster.addNetworks(networks, networks + 1));
+  await stall('one node more', async () => {
+    await cluster.addNode(nodeCount);
+    await cluster.settled();
+  });
   const where = `${networks} networks, ${nodeCount} nodes`;
   const writes: number[] = [];
   const counted =
@@ -175,17 +123,19 @@ async function onDemand(
         );
     }),
   );
+  progress('the manager is restarted');
+  await stall('the manager starts again', () => cluster.restart());
   return [
     { name: `a network on demand: ${where}`, value: one, unit: 'ms' },
     { name: `… writes, those of its user among them`, value: ofNetwork, unit: 'operations' },
     { name: `… its first pods on ${USING} nodes`, value: used, unit: 'ms' },
     { name: `… writes, those of the user among them`, value: median(writes), unit: 'operations' },
-    {
-      name: `… the longest stall while all of these came, by the clock`,
-      value: stalls.max / 1e6,
+    ...[...stalls].map(([what, value]): Figure => ({
+      name: `the longest stretch without a turn for others, while ${what}`,
+      value,
       unit: 'ms',
-      goal: 100,
-    },
+      goal: LONGEST_STRETCH,
+    })),
   ];
 }
 

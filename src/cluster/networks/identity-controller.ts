@@ -19,7 +19,7 @@ import { inParallel } from '../../store/in-parallel.ts';
 import { ownTurn } from '../../store/turn.ts';
 import { WorkQueue, type Failure } from '../../store/work-queue.ts';
 import type { ClusterInformers } from '../informers.ts';
-import { readNad } from '../../api/nad/registered-nad.ts';
+import { readNad, type NadReading } from '../../api/nad/registered-nad.ts';
 import { identityAnnotations } from './nads.ts';
 import { LIMIT_REACHED, overLimit } from './new-network-rules.ts';
 import type { NetworkRegistry } from './network-registry.ts';
@@ -34,7 +34,7 @@ export interface IdentityControllerOptions {
   readonly clock: Clock;
   readonly log: Log;
   /** A network came, changed or went, and its identity is settled. */
-  readonly onNetwork: (name: string) => void;
+  readonly onNetwork: (name: string) => Promise<void>;
   readonly onFailure: (failure: Failure) => void;
 }
 
@@ -43,6 +43,7 @@ const NAD_FIELD_MANAGER = 'clustermanager-nad-controller';
 export class IdentityController {
   readonly queue: WorkQueue;
   readonly #options: IdentityControllerOptions;
+  readonly #readings = new WeakMap<NetworkAttachmentDefinition, NadReading>();
   /** What was reported of a NAD, by its key; the same problem is reported once. */
   readonly #reported = new Map<string, string>();
   readonly #problems = new Map<string, string>();
@@ -64,6 +65,21 @@ export class IdentityController {
   /** NADs that don't count, with the reason. */
   problems(): ReadonlyMap<string, string> {
     return this.#problems;
+  }
+
+  /** Reads the NADs that are there, in turns: those that are still the same when they are adopted cost nothing then. */
+  async readAhead(): Promise<void> {
+    for (const nad of this.#options.informers.nads.list()) {
+      await ownTurn();
+      this.#read(nad);
+    }
+  }
+
+  /** Objects of an informer are never changed: each is read once. */
+  #read(nad: NetworkAttachmentDefinition): NadReading {
+    const reading = this.#readings.get(nad) ?? readNad(nad, this.#options.settings.cluster);
+    this.#readings.set(nad, reading);
+    return reading;
   }
 
   /** Reads every NAD and adopts what they carry, before anything is allocated. */
@@ -136,7 +152,7 @@ export class IdentityController {
     if (nad === undefined) return [];
     const { name, namespace = '', uid } = nad.metadata;
     const key = `${namespace}/${name}`;
-    const read = after === undefined ? undefined : readNad(after, settings.cluster);
+    const read = after === undefined ? undefined : this.#read(after);
     if (read?.kind === 'invalid') this.#unreadable.set(key, read.error);
     else this.#unreadable.delete(key);
     const stoodFor =
@@ -180,7 +196,7 @@ export class IdentityController {
     }
     if (network === undefined) {
       if (registry.release(name)) this.retryRefused();
-      onNetwork(name);
+      await onNetwork(name);
       return;
     }
     // Its first NAD is about to be created: nobody may count with a network that may yet come to nothing.
@@ -195,7 +211,7 @@ export class IdentityController {
           );
     // Writes of many networks may be answered at once, and each of these means work for all nodes.
     await ownTurn();
-    onNetwork(name);
+    await onNetwork(name);
     if (failures[0] !== undefined) throw failures[0].error;
   }
 

@@ -92,13 +92,13 @@ export class NodeController {
     yield* this.networks.numbers.problems();
   }
 
-  /** Adopts what the nodes carry, then allocates what is missing, before anything is written. */
-  adopt(): void {
+  /** Adopts what the nodes carry, then allocates what is missing, before the queues run. */
+  async adopt(signal: AbortSignal): Promise<void> {
     const all = oldestFirst(this.#options.nodes.list());
     // An id that a node carries counts before one that only follows from its addresses.
     for (const node of all) if (nodeId(node).value !== undefined) this.#adoptId(node);
     for (const node of all) this.#adoptId(node);
-    this.networks.adopt();
+    await this.networks.adopt(signal);
   }
 
   /** Follows the nodes from now on. */
@@ -174,6 +174,7 @@ export class NodeController {
     }
     const given = [...record.unwritten];
     const began = clock.monotonic();
+    record.writing();
     await store.patchStatus(
       nodeKind,
       node.metadata.name,

@@ -6,6 +6,7 @@ import { matchesSelector } from '../../api/selectors.ts';
 import type { Node } from '../../api/types.ts';
 import type { ObjectView } from '../../store/informer.ts';
 import type { Log } from '../../store/log.ts';
+import { nextTurn, ownTurn } from '../../store/turn.ts';
 import type { NetworkRegistry } from '../networks/network-registry.ts';
 import type { ClusterManagerSettings } from '../settings.ts';
 import { NodeNumbers } from './node-numbers.ts';
@@ -28,6 +29,9 @@ export interface NodeNetworksOptions {
   readonly onTaken: (node: string, subnets: readonly string[]) => void;
 }
 
+/** Nodes that are given a subnet of one network in one go. */
+const NODES_AT_ONCE = 50;
+
 export class NodeNetworks {
   readonly subnets = new NodeSubnets();
   readonly numbers: NodeNumbers;
@@ -35,6 +39,8 @@ export class NodeNetworks {
   readonly #records = new Map<string, NodeRecord>();
   /** Failures as they were reported last, by network. */
   readonly #reported = new Map<string, string>();
+  /** Uses that changed before everything was adopted; undefined: it is. */
+  #early: NetworkOnNode[] | undefined = [];
   /** Nodes with subnets, oldest first; undefined = to be listed anew. */
   #served: readonly string[] | undefined;
 
@@ -49,10 +55,15 @@ export class NodeNetworks {
     return new Map([...this.#records].map(([node, { usage }]) => [node, usage]));
   }
 
-  /** Adopts what the nodes carry, then allocates what is missing, before anything is written. */
-  adopt(): void {
+  /**
+   * Adopts what the nodes carry, then allocates what is missing, before anything is written or another network is decided on: what changes
+   * meanwhile waits in queues that do not run yet.
+   */
+  async adopt(signal: AbortSignal): Promise<void> {
     for (const network of this.#options.registry.networks()) this.#setNetwork(network.name);
     for (const name of this.#servedNodes()) {
+      await nextTurn();
+      if (signal.aborted) return;
       const node = this.#options.nodes.get(name);
       if (node === undefined) continue;
       const record = this.#recordOf(name);
@@ -61,7 +72,13 @@ export class NodeNetworks {
       this.#keepUnreadable(record);
       this.numbers.settleAll(node);
     }
-    for (const network of this.subnets.networks()) this.#allocateAll(network);
+    for (const network of this.subnets.networks()) {
+      await this.#allocateAll(network);
+      if (signal.aborted) return;
+    }
+    const early = this.#early ?? [];
+    this.#early = undefined;
+    this.usesChanged(early);
   }
 
   /** True for a node that is to have subnets. */
@@ -76,7 +93,7 @@ export class NodeNetworks {
   }
 
   /** A network came, grew, went, or can be read again. */
-  networkChanged(name: string): void {
+  async networkChanged(name: string): Promise<void> {
     this.#options.onChanged(this.numbers.settleOnNodes(name));
     const isNew = this.#setNetwork(name);
     if (!this.subnets.has(name)) {
@@ -84,16 +101,20 @@ export class NodeNetworks {
       return;
     }
     if (!isNew) return;
-    // Nodes may carry subnets of a network that is only now known.
+    // Nodes may carry subnets of a network that is only now known: all of them count before one is given away.
     for (const node of this.#servedNodes()) {
       const carried = this.#recordOf(node).subnetsOf(name);
       if (carried !== undefined) this.subnets.adopt(node, new Map([[name, carried]]));
     }
-    this.#allocateAll(name);
+    await this.#allocateAll(name);
   }
 
   /** Something on a node uses a network from now on, or nothing does any more. */
   usesChanged(changes: readonly NetworkOnNode[]): void {
+    if (this.#early !== undefined) {
+      this.#early.push(...changes);
+      return;
+    }
     const { nodes } = this.#options;
     let isFreed = false;
     for (const [name, network] of changes) {
@@ -110,15 +131,13 @@ export class NodeNetworks {
     if (isFreed) this.#retryMissing();
   }
 
-  /** It is known now what nodes use: what they have of networks that nothing uses there goes. */
-  usesKnown(nodes: Iterable<string> = this.#records.keys()): void {
-    for (const node of nodes) {
-      const networks = new Set([
-        ...(this.#records.get(node)?.networks() ?? []),
-        ...this.numbers.networksOf(node),
-      ]);
-      this.usesChanged([...networks].map((network) => [node, network]));
-    }
+  /** It is known now what a node uses: what it has of networks that nothing uses there goes. */
+  usesKnown(node: string): void {
+    const networks = new Set([
+      ...(this.#records.get(node)?.networks() ?? []),
+      ...this.numbers.networksOf(node),
+    ]);
+    this.usesChanged([...networks].map((network) => [node, network]));
   }
 
   /** Takes in a served node as it is, and gives what was missing. */
@@ -203,15 +222,20 @@ export class NodeNetworks {
         record.set(network, subnets);
   }
 
-  #allocateAll(network: string): void {
+  /** Each node's part is complete in itself, so that others have their turn in between. */
+  async #allocateAll(network: string): Promise<void> {
     const concerned = this.#isOnDemand(network)
       ? this.#options.uses.nodesOf(network).union(new Set(this.subnets.holdersOf(network)))
       : undefined;
-    const changed = this.#servedNodes().filter(
-      (node) => concerned?.has(node) !== false && this.#settle(node, network),
-    );
+    const nodes = this.#servedNodes().filter((node) => concerned?.has(node) !== false);
+    for (let from = 0; from < nodes.length; from += NODES_AT_ONCE) {
+      await ownTurn();
+      const some = nodes.slice(from, from + NODES_AT_ONCE);
+      this.#options.onChanged(
+        some.filter((node) => this.#isThere(node) && this.#settle(node, network)),
+      );
+    }
     this.#report(network);
-    this.#options.onChanged(changed);
   }
 
   /** Gives the node subnets of the network, if they fit into its annotations; true when the node has to be written. */
@@ -251,6 +275,12 @@ export class NodeNetworks {
       .filter((node) => this.isServed(node))
       .map(({ metadata }) => metadata.name);
     return this.#served;
+  }
+
+  /** False for a node that went, or is not served any more, since somebody listed it. */
+  #isThere(name: string): boolean {
+    const node = this.#options.nodes.get(name);
+    return node !== undefined && this.isServed(node);
   }
 
   #recordOf(node: string): NodeRecord {

@@ -51,6 +51,8 @@ export class NodeRecord {
   #otherBytes = 0;
   #carried: AnnotatedSubnets = NO_SUBNETS;
   #read: string | undefined;
+  /** The annotation as it was written last: more may have been given since, and still nobody else wrote it. */
+  #written: string | undefined;
   /** Undefined = to be put together anew. */
   #text: { readonly text: string | undefined } | undefined;
 
@@ -87,7 +89,8 @@ export class NodeRecord {
       .filter(([key]) => key !== NODE_SUBNETS)
       .reduce((sum, [key, value]) => sum + Buffer.byteLength(key) + Buffer.byteLength(value), 0);
     const text = annotationOf(node, NODE_SUBNETS);
-    if (text === this.#read || (text !== undefined && text === this.text())) {
+    const isOurs = text !== undefined && (text === this.#written || text === this.text());
+    if (text === this.#read || isOurs) {
       this.#read = text;
       return false;
     }
@@ -96,6 +99,11 @@ export class NodeRecord {
     this.#carried = value;
     this.#errors = errors;
     return true;
+  }
+
+  /** The annotation as it should be now is about to be written. */
+  writing(): void {
+    this.#written = this.text();
   }
 
   /** The annotation as it should be; undefined for none. */

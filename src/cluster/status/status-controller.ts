@@ -65,6 +65,9 @@ const READY_GRACE = 30_000;
  */
 const BATCH = { minDelay: 50, maxDelay: 1000 };
 
+/** Stands for all objects in a batch. */
+const ALL = 'all';
+
 export class StatusController {
   readonly queue: WorkQueue;
   readonly #options: StatusControllerOptions;
@@ -76,6 +79,8 @@ export class StatusController {
   readonly #notReady = new Map<string, { readonly since: number; readonly isTold: boolean }>();
   /** What owners were told of networks that are not apart from others, by object. */
   readonly #violated = new Map<string, string>();
+  /** Nodes that have a zone; undefined = to be listed anew. */
+  #withZone: readonly string[] | undefined;
   /** The last event's text for each object that is refused something. */
   readonly #told = new Map<string, string>();
 
@@ -98,7 +103,10 @@ export class StatusController {
       ...BATCH,
       whenIdle: options.whenIdle,
       flush: (keys) => {
-        for (const key of keys) this.queue.add(key);
+        for (const key of keys) if (key !== ALL) this.queue.add(key);
+        if (keys.has(ALL))
+          for (const object of this.#options.informers.networkObjects())
+            this.queue.add(`status/${networkObjectKey(object)}`);
       },
     });
   }
@@ -111,16 +119,27 @@ export class StatusController {
         if (change.after !== undefined) this.wake(networkObjectKey(change.after));
       });
     zones.onChange(({ before, after }) => {
-      const changed = changedReports(before, after);
-      if (changed.size === 0) return;
-      for (const object of this.#options.informers.networkObjects())
-        if (changed.has(networkOf(object))) this.wake(networkObjectKey(object));
+      if (before === undefined || after === undefined) this.#nodesChanged();
+      else this.#networksChanged(changedReports(before, after));
     });
     nodes.onChange(({ before, after }) => {
-      if (hasChassis(before) === hasChassis(after)) return;
-      for (const object of this.#options.informers.networkObjects())
-        this.wake(networkObjectKey(object));
+      if (before === undefined || after === undefined) this.#withZone = undefined;
+      if (hasChassis(before) !== hasChassis(after)) this.#nodesChanged();
     });
+  }
+
+  /** Statuses of all networks count the nodes: however many nodes change, once. */
+  #nodesChanged(): void {
+    this.#withZone = undefined;
+    this.batch.add([ALL]);
+  }
+
+  #networksChanged(networks: ReadonlySet<string>): void {
+    if (networks.size === 0) return;
+    const concerned = this.#options.informers
+      .networkObjects()
+      .filter((object) => networks.has(networkOf(object)));
+    this.batch.add(concerned.map((object) => `status/${networkObjectKey(object)}`));
   }
 
   wake(key: string): void {
@@ -129,7 +148,7 @@ export class StatusController {
 
   /** The NADs of the network, or those that compete with it, have changed. */
   networkChanged(network: string): void {
-    for (const object of this.#objectsOf(network)) this.wake(networkObjectKey(object));
+    this.#networksChanged(new Set([network]));
   }
 
   /** The daemon of a node is gone, or there again: what the node uses is not known to be kept, or is. */
@@ -138,8 +157,8 @@ export class StatusController {
     if (zone === undefined) return;
     const reported = reportsIn(zone);
     this.queue.add(`zone/${node}`);
-    for (const object of this.#options.informers.networkObjects())
-      if (isUsed(reported.get(networkOf(object))?.state)) this.wake(networkObjectKey(object));
+    const used = [...reported.values()].filter(({ state }) => isUsed(state));
+    this.#networksChanged(new Set(used.map(({ name }) => name)));
   }
 
   /** The nodes that lack a subnet of the network have changed. */
@@ -343,7 +362,8 @@ export class StatusController {
     const { informers, registry, uses } = this.#options;
     const { zones, nodes } = informers;
     const isOnDemand = registry.identityOf(network)?.isOnDemand === true;
-    return nodesWithZone(nodes.list(), zones).map((node) => {
+    this.#withZone ??= nodesWithZone(nodes.list(), zones);
+    return this.#withZone.map((node) => {
       const zone = zones.get(node);
       const found = zone && reportsIn(zone).get(network);
       // A node reports those on demand that it uses; of one with a pod on it there will be a report.
@@ -424,12 +444,8 @@ function reportsIn(zone: ZoneStatus): NetworkReports {
   return found;
 }
 
-/** Networks of which a node says something else than before. The first and the last word are about every network. */
-function changedReports(
-  before: ZoneStatus | undefined,
-  after: ZoneStatus | undefined,
-): { readonly size: number; has(name: string): boolean } {
-  if (before === undefined || after === undefined) return { size: Infinity, has: () => true };
+/** Networks of which a node says something else than before. */
+function changedReports(before: ZoneStatus, after: ZoneStatus): ReadonlySet<string> {
   const [old, now] = [reportsIn(before), reportsIn(after)];
   const names = [...old.keys(), ...now.keys()];
   return new Set(

@@ -19,7 +19,7 @@ while not os.path.exists(end):
     time.sleep(0.005)
 `;
 
-/** Takes frames off the wire: what the host outside would not hear for its source counts as well. Gives when each source of each port was seen, in ms. */
+/** Takes frames off the wire: what the host outside would not hear for its source counts as well. A file is there once it has one of each port. Gives when each source of each port was seen, in ms. */
 const LISTENER = `
 import json, os, socket, sys, time
 end, ready, ports = sys.argv[1], sys.argv[2], [int(port) for port in sys.argv[3:]]
@@ -27,7 +27,6 @@ raw = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
 raw.setsockopt(socket.SOL_SOCKET, 33, 8 << 20)
 raw.settimeout(0.2)
 seen, began = {}, time.monotonic()
-open(ready, 'w').close()
 while not os.path.exists(end):
     try:
         frame, where = raw.recvfrom(2048)
@@ -47,6 +46,8 @@ while not os.path.exists(end):
         continue
     port = int.from_bytes(udp[2:4], 'big')
     if port in ports:
+        if port not in seen and len(seen) + 1 == len(ports):
+            open(ready, 'w').close()
         seen.setdefault(port, {}).setdefault(source, []).append(round(1000 * (time.monotonic() - began)))
 print(json.dumps([seen.get(port, {}) for port in ports]))
 `;
@@ -60,7 +61,7 @@ export interface Sending {
 /** Milliseconds at which each source was seen. */
 export type SourcesSeen = Readonly<Record<string, readonly number[]>>;
 
-/** Of each sender, as whom it was seen outside. */
+/** Of each sender, as whom it was seen outside. What happens does so once each of them was seen. */
 export async function whileSendingOut(
   lab: LabRecord,
   sendings: readonly Sending[],
@@ -78,7 +79,7 @@ export async function whileSendingOut(
   const all = Promise.all([listener, ...senders]);
   all.catch(() => undefined);
   try {
-    const wait = `until [ -e ${ready} ]; do sleep 0.05; done; sleep 1`;
+    const wait = `until [ -e ${ready} ]; do sleep 0.05; done`;
     await outputInside(lab, ['timeout', '60', 'sh', '-c', wait]);
     await during();
   } finally {

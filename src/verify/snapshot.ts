@@ -115,6 +115,8 @@ export interface Settings extends ClusterAddressing {
   readonly policies: { readonly passesIcmp: boolean };
   /** EgressFirewalls allow and deny nothing where they are off. */
   readonly features: { readonly egressFirewall: boolean };
+  /** Who may send to nodes' port of tunnels beside nodes. */
+  readonly tunnelSources: readonly string[] | 'any';
   /** The cluster's DNS: a service, or addresses. */
   readonly dnsServers: string | readonly string[];
 }

@@ -93,7 +93,15 @@ export function prove(snapshot: Snapshot): Proof {
     checkIntegrationBridge(host.integrationFlows, openVswitch, bindings, intent, findings);
   const bridge = intent.here?.bridge;
   if (bridge !== undefined && openVswitch !== undefined && host.bridgeFlows !== undefined)
-    checkExternalBridge(bridge, host.bridgeFlows, openVswitch, intent, services, findings);
+    checkExternalBridge(
+      bridge,
+      host.bridgeFlows,
+      openVswitch,
+      snapshot.settings,
+      intent,
+      services,
+      findings,
+    );
   checkHostRouting(host, intent, findings);
   if (host.nftables !== undefined)
     checkNftables(snapshot, nftTables(host.nftables), intent, services, findings);

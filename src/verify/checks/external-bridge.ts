@@ -9,7 +9,8 @@ import type { Intent } from '../intent/intent.ts';
 import { connectionOverBridge } from '../intent/connections.ts';
 import { FIRST_PACKET_MARK, type VerifiedNetwork } from '../intent/networks.ts';
 import type { VerifiedServices } from '../intent/services.ts';
-import type { Flow } from '../snapshot.ts';
+import type { Flow, Settings } from '../snapshot.ts';
+import { checkBridgeTunnels } from './bridge-tunnels.ts';
 
 /** What must not be passed on of a primary network is dropped there (reference/node.md §4.3). */
 const GUARD = 60;
@@ -43,6 +44,7 @@ export function checkExternalBridge(
   bridge: string,
   flows: readonly Flow[],
   openVswitch: Tables,
+  settings: Settings,
   intent: Intent,
   services: VerifiedServices,
   findings: Findings,
@@ -65,6 +67,7 @@ export function checkExternalBridge(
     entering(flow, match, from?.network, context);
     hiddenWays(flow, from, context);
   }
+  checkBridgeTunnels(bridge, flows, patches, settings, intent, findings);
   for (const { network } of patches.values()) {
     if (network === undefined || network.id === 0) continue;
     if (!guarded.has(network))
@@ -112,6 +115,13 @@ function patchesOf(
     ),
   );
   const row = rowsOf(openVswitch, 'Bridge').find((one) => text(one, 'name') === bridge);
+  if (row !== undefined && list(row, 'mirrors').length > 0)
+    findings.wrong(
+      'external bridge',
+      `Open_vSwitch Bridge ${bridge}`,
+      'has a mirror, which copies what networks send to another port: no object wants that',
+      'cluster',
+    );
   const patches = new Map<number, { name: string; network?: VerifiedNetwork }>();
   for (const port of row === undefined ? [] : list(row, 'ports'))
     for (const uuid of list(rows.get(port) ?? {}, 'interfaces')) {
@@ -221,6 +231,10 @@ function leaving(
     );
     if (other !== undefined)
       wrong(`gives network ${network.name} address ${address} of network ${other.name}`, other);
+    const egress = intent.egressAddresses.get(address);
+    const asked = intent.egressMarks.get(Number(match.get('pkt_mark') ?? Number.NaN));
+    if (egress !== undefined && egress !== asked)
+      wrong(`gives network ${network.name} address ${address} of ${egress} without its mark`);
   }
   if (network.id === 0 || flow.table !== 0) return;
   const learns = flow.actions !== actions;

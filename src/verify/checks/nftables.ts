@@ -10,6 +10,7 @@ import { openDefaultPorts } from '../../api/annotations/pod-annotations.ts';
 import { objectKey } from '../../api/objects.ts';
 import type { Findings } from '../findings.ts';
 import { checkDefaultAccess } from './default-access.ts';
+import { checkTunnelRules } from './tunnel-rules.ts';
 import type { Intent } from '../intent/intent.ts';
 import { FIRST_PACKET_MARK, type VerifiedNetwork } from '../intent/networks.ts';
 import type { VerifiedServices } from '../intent/services.ts';
@@ -59,6 +60,7 @@ export function checkNftables(
   const keepers = keepersOf(own);
   for (const rule of own.rules) if (keepers.has(rule.chain)) checkAccept(rule, findings);
   checkForwarding(own, context);
+  checkTunnelRules(own, snapshot.settings, intent, findings);
   checkIsolation(snapshot, own, context);
   checkMaps(own, context);
   checkNodePorts(own, context);

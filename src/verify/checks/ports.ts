@@ -2,6 +2,7 @@
 import {
   containsAddress,
   containsPrefix,
+  nthAddress,
   parseAddress,
   parsePrefix,
 } from '../../allocators/addresses.ts';
@@ -28,7 +29,7 @@ export function isPortOfNetwork(
 ): void {
   const name = text(port, 'name');
   if (partOf(self) === 'pods' && name === `k8s-${network.prefix}${intent.node}`) {
-    hostPort(port, self, network, findings);
+    hostPort(port, self, network, intent, findings);
     return;
   }
   if (partOf(self) === 'transit') {
@@ -198,8 +199,22 @@ function podOptions(
     wrong(`waits for an interface of pod ${uid}, and Pod ${pod.pod} is ${pod.uid}`);
 }
 
+const MAC = /^[0-9a-f]{2}(:[0-9a-f]{2}){5}$/i;
+
+/** Of the host of this node on a network: the second address of each subnet (reference/topology.md §2). */
+const hostAddressesOn = ({ name, topology, subnets }: VerifiedNetwork, intent: Intent) =>
+  topology === 'layer3'
+    ? intent.here?.hostAddresses.get(name)
+    : subnets.map((subnet) => nthAddress(intent.textOf(subnet), 2));
+
 /** The host's port is a way out of the network, to the host of this node. */
-function hostPort(port: Row, self: Datapath, network: VerifiedNetwork, findings: Findings): void {
+function hostPort(
+  port: Row,
+  self: Datapath,
+  network: VerifiedNetwork,
+  intent: Intent,
+  findings: Findings,
+): void {
   const where = rowText(TABLE, text(port, 'name'));
   findings.edge({
     from: network.name,
@@ -208,6 +223,24 @@ function hostPort(port: Row, self: Datapath, network: VerifiedNetwork, findings:
     where,
     object: network.object,
   });
+  const own = hostAddressesOn(network, intent);
+  const isOfHosts = (word: string): boolean => {
+    const address = parseAddress(word);
+    return (
+      address !== undefined && network.hostSubnets.some((one) => containsAddress(one, address))
+    );
+  };
+  const foreign = wordsOf(port, 'addresses').filter(
+    (word) => !MAC.test(word) && own?.includes(word) === false && !isOfHosts(word),
+  );
+  if (foreign.length > 0)
+    findings.wrong(
+      'ports',
+      where,
+      `has addresses ${foreign.join(' ')}, and the host has ${own?.join(' ')} on network ${network.name}`,
+      network.object,
+      [network.name],
+    );
   if (text(port, 'type') !== '')
     findings.wrong('ports', where, `is of type ${text(port, 'type')}`, network.object, [
       network.name,

@@ -12,6 +12,7 @@ import {
   type Datapaths,
 } from '../intent/datapaths.ts';
 import type { Intent } from '../intent/intent.ts';
+import { checkBoundPort, northboundPorts } from './bound-ports.ts';
 import type { Crossings } from './cut.ts';
 
 /** A datapath of Southbound, and the one of Northbound that it is of. */
@@ -50,6 +51,7 @@ export function checkSouthbound(
   const byKey = new Map<number, Binding>();
   for (const binding of byUuid.values()) byKey.set(binding.key, binding);
   const ports = new Map<string, BoundPort>();
+  const wanted = northboundPorts(datapaths);
   const keys = new Map<string, string>();
   for (const row of rowsOf(southbound, 'Port_Binding')) {
     const name = text(row, 'logical_port');
@@ -78,6 +80,7 @@ export function checkSouthbound(
     checkPlace(row, name, type, binding, datapaths, intent, findings);
     checkHolder(row, name, type, chassis, intent, network?.name, findings);
     checkMoreHolders(row, name, chassis, intent, network?.name, findings);
+    checkBoundPort(row, wanted.get(name), intent, network, findings);
   }
   for (const port of ports.values()) checkPeer(port, ports, intent, crossings, findings);
   return { byKey, ports };

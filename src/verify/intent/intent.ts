@@ -36,6 +36,8 @@ export interface VerifiedNode {
   readonly nextHops: readonly string[];
   /** Of its host's port on the default network: the second address of each subnet (reference/topology.md §2). */
   readonly defaultHostAddresses: readonly string[];
+  /** Of its host's port on other networks of subnets by node. */
+  readonly hostAddresses: ReadonlyMap<string, readonly string[]>;
 }
 
 /** An object, and the networks that it lets touch each other. */
@@ -97,9 +99,9 @@ export interface Intent {
   readonly here: VerifiedNode | undefined;
   /** Ports that pods open on the default network, by `<namespace>/<pod>`; pods that open none are missing. */
   readonly openPorts: ReadonlyMap<string, readonly OpenPort[]>;
-  /** EgressIPs by their packet marks, and all their addresses. */
+  /** EgressIPs by their packet marks, and by their addresses. */
   readonly egressMarks: ReadonlyMap<number, string>;
-  readonly egressAddresses: Pick<ReadonlySet<string>, 'has'>;
+  readonly egressAddresses: Pick<ReadonlyMap<string, string>, 'get' | 'has'>;
   /** Interfaces of `<namespace>/<pod>`. */
   portsOfPod(pod: string): readonly VerifiedPort[];
   /** The network that an address of the masquerade subnet stands for. */
@@ -124,6 +126,10 @@ function nodeOf(node: Node): VerifiedNode {
   if (known !== undefined) return known;
   const gateway = gatewayConfig(node).value;
   const isOpen = gateway !== undefined && gateway.mode !== 'disabled';
+  const subnets = nodeSubnets(node).value ?? new Map<string, readonly string[]>();
+  const hostAddresses = new Map(
+    [...subnets].map(([network, cidrs]) => [network, cidrs.map((cidr) => nthAddress(cidr, 2))]),
+  );
   const read: VerifiedNode = {
     name: node.metadata.name,
     id: nodeId(node).value,
@@ -134,9 +140,8 @@ function nodeOf(node: Node): VerifiedNode {
     bridgePort: isOpen ? gateway.interfaceId : undefined,
     vlan: isOpen ? gateway.vlan : 0,
     nextHops: isOpen ? gateway.nextHops : [],
-    defaultHostAddresses: (nodeSubnets(node).value?.get(DEFAULT_NETWORK) ?? []).map((cidr) =>
-      nthAddress(cidr, 2),
-    ),
+    defaultHostAddresses: hostAddresses.get(DEFAULT_NETWORK) ?? [],
+    hostAddresses,
   };
   readNodes.set(node, read);
   return read;
@@ -227,8 +232,14 @@ export function egressMarksOf(
   return marks;
 }
 
-export const egressAddressesOf = ({ egressIps }: Pick<Objects, 'egressIps'>): ReadonlySet<string> =>
-  new Set(egressIps.flatMap(({ spec }) => spec.egressIPs));
+export const egressAddressesOf = ({
+  egressIps,
+}: Pick<Objects, 'egressIps'>): ReadonlyMap<string, string> =>
+  new Map(
+    egressIps.flatMap(({ metadata, spec }) =>
+      spec.egressIPs.map((address) => [address, `EgressIP ${metadata.name}`]),
+    ),
+  );
 
 /** Networks by their own addresses in the masquerade subnet. */
 export const ownersOf = (

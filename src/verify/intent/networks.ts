@@ -36,6 +36,8 @@ export interface VerifiedNetwork {
   /** Its pods leave the cluster by it: of secondary networks, those whose NADs ask for that. */
   readonly hasGateway: boolean;
   readonly subnets: readonly Prefix[];
+  /** Where hosts may have addresses in subnets that nodes share, beside the second one of each. */
+  readonly hostSubnets: readonly Prefix[];
   readonly joinSubnets: readonly Prefix[];
   readonly transitSubnets: readonly Prefix[];
   /** NADs by which pods name it. */
@@ -103,6 +105,7 @@ function defaultNetwork(snapshot: Settings): VerifiedNetwork {
     topology: 'layer3',
     role: 'primary',
     hasGateway: true,
+    hostSubnets: [],
     subnets: prefixes(clusterSubnets.map(({ cidr }) => cidr)),
     joinSubnets: prefixes(familyCidrs(joinSubnets)),
     transitSubnets: prefixes(familyCidrs(transitSubnets)),
@@ -194,6 +197,11 @@ function networkOf(
         of.settings,
       ),
     subnets: prefixes(config.subnets.map(({ cidr }) => cidr)),
+    hostSubnets: prefixes(
+      config.defaultGatewayIPs.length > 0
+        ? config.subnets.map(({ cidr }) => cidr)
+        : config.infrastructureSubnets,
+    ),
     joinSubnets: prefixes(familyCidrs(config.joinSubnets)),
     transitSubnets: prefixes([
       ...familyCidrs(config.transitSubnets),

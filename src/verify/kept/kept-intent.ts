@@ -37,7 +37,7 @@ interface Few {
   readonly joins: Joins;
   readonly nodes: ReadonlyMap<string, VerifiedNode>;
   readonly egressMarks: ReadonlyMap<number, string>;
-  readonly egressAddresses: ReadonlySet<string>;
+  readonly egressAddresses: ReadonlyMap<string, string>;
 }
 
 /** How a value that somebody read is found again. */
@@ -49,7 +49,7 @@ const READ: Readonly<Record<string, (few: Few, key: string, node: string) => unk
   node: ({ nodes }, key) => nodes.get(key),
   here: ({ nodes }, _, node) => nodes.get(node),
   mark: ({ egressMarks }, key) => egressMarks.get(Number(key)),
-  'egress address': ({ egressAddresses }, key) => egressAddresses.has(key),
+  'egress address': ({ egressAddresses }, key) => egressAddresses.get(key),
   'all networks': ({ networks }) => networks.map((one) => one),
   'all connections': ({ connections }) => connections,
   'all joins': ({ allJoins }) => allJoins,
@@ -231,6 +231,10 @@ export class KeptIntent {
         has: (address) => {
           note('egress address', address);
           return few().egressAddresses.has(address);
+        },
+        get: (address) => {
+          note('egress address', address);
+          return few().egressAddresses.get(address);
         },
       },
       portsOfPod: (pod) => {

@@ -84,6 +84,8 @@ const SOUTHBOUND: Columns = {
     'chassis',
     'additional_chassis',
     'options',
+    'tag',
+    'port_security',
   ],
   Chassis: ['name', 'hostname', 'other_config'],
   Encap: ['ip', 'chassis_name', 'type'],

@@ -4,6 +4,7 @@ import type { Row } from '../../../src/verify/rows.ts';
 import type { Flow, HostState, Objects, Settings, Snapshot } from '../../../src/verify/snapshot.ts';
 
 export const SETTINGS: Settings = {
+  tunnelSources: [],
   clusterSubnets: [{ cidr: '10.128.0.0/14' }],
   serviceSubnets: ['172.16.1.0/24'],
   joinSubnets: { v4: '100.64.0.0/16' },

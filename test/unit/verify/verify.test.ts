@@ -114,7 +114,7 @@ test('the fence of egress addresses is asked by whoever has one, and lets nobody
     const read = snapshot();
     const intent = intentOf(read, findings);
     const services = servicesOf(read.objects, intent);
-    checkExternalBridge('br-ex', flows, new Map(), intent, services, findings);
+    checkExternalBridge('br-ex', flows, new Map(), read.settings, intent, services, findings);
     return findings.violations.map(({ where }) => where);
   };
   expect(fenceOf(bridgeFlows)).toEqual([]);

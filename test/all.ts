@@ -55,6 +55,7 @@ const OF_RELEASE = [
   'e2e/egress-drain',
   'e2e/egress-failover',
   'e2e/egress-fence',
+  'e2e/egress-orders',
   'e2e/egress-reboot',
   'e2e/egress-service',
   'e2e/explained-packets',

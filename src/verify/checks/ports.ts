@@ -2,7 +2,6 @@
 import {
   containsAddress,
   containsPrefix,
-  nthAddress,
   parseAddress,
   parsePrefix,
 } from '../../allocators/addresses.ts';
@@ -10,7 +9,7 @@ import { list, member, pairs, text, type Row } from '../rows.ts';
 import type { NorthboundRows } from '../northbound-rows.ts';
 import type { Findings } from '../findings.ts';
 import { networkOf, partOf, rowText, type Datapath, type Datapaths } from '../intent/datapaths.ts';
-import type { Intent } from '../intent/intent.ts';
+import { secondOf, type Intent } from '../intent/intent.ts';
 import { sharedSwitchKey, type VerifiedNetwork } from '../intent/networks.ts';
 import type { VerifiedPort } from '../intent/pods.ts';
 
@@ -205,7 +204,7 @@ const MAC = /^[0-9a-f]{2}(:[0-9a-f]{2}){5}$/i;
 const hostAddressesOn = ({ name, topology, subnets }: VerifiedNetwork, intent: Intent) =>
   topology === 'layer3'
     ? intent.here?.hostAddresses.get(name)
-    : subnets.map((subnet) => nthAddress(intent.textOf(subnet), 2));
+    : subnets.flatMap((subnet) => secondOf(intent.textOf(subnet)));
 
 /** The host's port is a way out of the network, to the host of this node. */
 function hostPort(

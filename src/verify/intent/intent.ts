@@ -1,6 +1,7 @@
 /** What objects say about a node, put together once for all checks. */
 import {
   formatPrefix,
+  hasAddress,
   nthAddress,
   withoutPrefix,
   type Prefix,
@@ -118,6 +119,10 @@ export interface Intent {
   neighbours(network: string): ReadonlyMap<string, string>;
 }
 
+/** None of a subnet that is too small. */
+export const secondOf = (cidr: string): readonly string[] =>
+  hasAddress(cidr, 2) ? [nthAddress(cidr, 2)] : [];
+
 const readNodes = new WeakMap<Node, VerifiedNode>();
 
 /** A node; what was read of it is the same value while it does not change. */
@@ -128,7 +133,7 @@ function nodeOf(node: Node): VerifiedNode {
   const isOpen = gateway !== undefined && gateway.mode !== 'disabled';
   const subnets = nodeSubnets(node).value ?? new Map<string, readonly string[]>();
   const hostAddresses = new Map(
-    [...subnets].map(([network, cidrs]) => [network, cidrs.map((cidr) => nthAddress(cidr, 2))]),
+    [...subnets].map(([network, cidrs]) => [network, cidrs.flatMap(secondOf)]),
   );
   const read: VerifiedNode = {
     name: node.metadata.name,

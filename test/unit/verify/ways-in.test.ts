@@ -253,7 +253,8 @@ describe('ports and their bindings', () => {
         name: 'n1',
         annotations: {
           ...NODE.metadata.annotations,
-          'k8s.ovn.org/node-subnets': '{"default":["10.128.0.0/24"],"blue_net":["10.20.0.0/24"]}',
+          'k8s.ovn.org/node-subnets':
+            '{"default":["10.128.0.0/24"],"blue_net":["10.20.0.0/24"],"green_net":["10.20.0.0/32"]}',
         },
       },
     };

@@ -12,6 +12,7 @@ import { NameSource } from '../node/dns/name-source.ts';
 import { WaysOutSource } from '../node/egress-lease/ways-out-source.ts';
 import type { FactSource } from '../node/fact-source.ts';
 import { HostRouteSource } from '../node/linux/host-route-source.ts';
+import { NextHopSource } from '../node/linux/next-hop-source.ts';
 import type { Logger } from '../process/logger.ts';
 import type { Configuration } from '../settings/configuration.ts';
 import { systemClock } from '../store/clock.ts';
@@ -180,11 +181,16 @@ function routesOf({
   node,
   configuration,
   host,
+  mayWrite,
   log,
   onChange,
 }: ZoneSourcesOptions): readonly FactSource[] {
-  const isAsked = configuration.host.hasVrfs || configuration.settings.features.egressIp;
-  if (host === undefined || !isAsked) return [];
+  if (host === undefined) return [];
   const { namespace, monitor } = host;
-  return [new HostRouteSource({ node, namespace, monitor, log, onChange })];
+  const options = { node, namespace, monitor, log, onChange };
+  const isAsked = configuration.host.hasVrfs || configuration.settings.features.egressIp;
+  return [
+    new NextHopSource({ ...options, mayAsk: mayWrite }),
+    ...(isAsked ? [new HostRouteSource(options)] : []),
+  ];
 }

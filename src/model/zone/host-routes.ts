@@ -1,4 +1,4 @@
-/** Routes and network cards of this node's host, as its kernel has them, routes in the main table. They come from no object: a `FactSource` of the host keeps them (src/node/fact-source.ts). */
+/** Routes, network cards and next hops of this node's host, as its kernel has them, routes in the main table. They come from no object: a `FactSource` of the host keeps them (src/node/fact-source.ts). */
 import { contains, familyOf, prefixLength, type Family } from '../../allocators/addresses.ts';
 import { FactTable } from '../../facts/fact-table.ts';
 import { Unreadable } from '../../facts/unreadable.ts';
@@ -38,6 +38,12 @@ export interface HostCard {
   readonly routes: PerFamily<readonly HostRoute[]>;
 }
 
+/** A next hop of the host's default routes, on a device of the host. */
+export interface NextHop {
+  /** As the kernel learnt it last. */
+  readonly mac: string;
+}
+
 export type HostRouteTables = ReturnType<typeof hostRouteTables>;
 
 /** All tables are empty where nobody follows the host. */
@@ -47,6 +53,8 @@ export function hostRouteTables({ recorder }: ZoneBasis) {
   return {
     hostRoutes,
     hostCards,
+    /** Those whose MAC address is known. */
+    nextHops: new FactTable<[device: string, address: string], NextHop>('nextHops', recorder),
 
     /** The card in whose network an address is: of several the longest. Throws `Unreadable` where that can't be known. */
     hostCardOf(address: string): string | undefined {

@@ -2,6 +2,7 @@
 import {
   links,
   NetlinkMonitor,
+  type Neighbour,
   readRouteEvent,
   ROUTE_GROUP,
   type NetlinkMessage,
@@ -31,6 +32,8 @@ export interface NetworkFollower {
   readonly onStale: (stale: Stale, port: number) => void;
   /** Called with each route that comes or goes, whoever made it. */
   readonly onRoute?: (route: Route) => void;
+  /** Called with each neighbour of which something is new. */
+  readonly onNeighbour?: (neighbour: Neighbour) => void;
 }
 
 export class NetworkMonitor implements Disposable {
@@ -107,7 +110,9 @@ export class NetworkMonitor implements Disposable {
     const stale = staleAfter(event, PROTOCOL, this.#names);
     if (event.kind === 'link' && event.isGone) this.#names.delete(event.link.index);
     if (stale !== undefined) this.#stale(stale, message.port);
-    if (event.kind === 'route') for (const { onRoute } of this.#followers) onRoute?.(event.route);
+    for (const { onRoute, onNeighbour } of this.#followers)
+      if (event.kind === 'route') onRoute?.(event.route);
+      else if (event.kind === 'neighbour') onNeighbour?.(event.neighbour);
   }
 
   /** Nothing is known any more, but names of devices. */

@@ -3,6 +3,7 @@
 import { asHost, macOf } from '../../allocators/addresses.ts';
 import { MASQUERADE_OFFSETS } from '../../allocators/node-addresses.ts';
 import { RowReference, type TableClaim } from '../../desired/rows.ts';
+import type { NodeGateway } from '../../model/model.ts';
 import { bridgePort } from '../../model/rules/names.ts';
 import { textOf } from '../rows/found.ts';
 import { macBindingKey } from '../rows/row-keys.ts';
@@ -31,6 +32,10 @@ export const externalSwitch: NetworkPart = {
     },
     'masquerade-neighbours': {
       text: 'The masquerade addresses of the next hop and of the host are neighbours with fixed MACs, for nobody answers for them.',
+      source: 'reference/topology.md §7.3',
+    },
+    'next-hop-neighbours': {
+      text: "The gateway router of a user-defined network knows the MAC addresses of the node's next hops as the kernel of its host does: its first packet waits for no answer, whoever else asks for one.",
       source: 'reference/topology.md §7.3',
     },
   },
@@ -71,22 +76,33 @@ export const externalSwitch: NetworkPart = {
         : {},
       external_ids: onNode.networkIds,
     });
-    addNeighbours(all.by('masquerade-neighbours'), onNode);
+    addMasqueradeNeighbours(all.by('masquerade-neighbours'), onNode);
+    // The default network gets every answer, whoever asked.
+    if (!onNode.isDefault) addNextHops(all.by('next-hop-neighbours'), onNode, gateway);
   },
 };
 
-function addNeighbours(rows: Rows, onNode: NetworkOnNode): void {
-  const port = onNode.names.gatewayToExternal;
+function addNeighbour(rows: Rows, { names }: NetworkOnNode, ip: string, mac: string): void {
+  const port = names.gatewayToExternal;
+  rows.keyed('Static_MAC_Binding', macBindingKey(port, ip), {
+    logical_port: port,
+    ip,
+    mac,
+    override_dynamic_mac: true,
+  });
+}
+
+function addNextHops(rows: Rows, onNode: NetworkOnNode, gateway: NodeGateway): void {
+  for (const ip of new Set(gateway.nextHops)) {
+    const mac = onNode.facts.nextHops.part([gateway.bridge, ip], 'mac');
+    if (mac !== undefined) addNeighbour(rows, onNode, ip, mac);
+  }
+}
+
+function addMasqueradeNeighbours(rows: Rows, onNode: NetworkOnNode): void {
   const neighbours = [
     ...masqueradeAddresses(onNode, MASQUERADE_OFFSETS.dummyNextHop),
     ...(onNode.isDefault ? [] : masqueradeAddresses(onNode, MASQUERADE_OFFSETS.host)),
   ];
-  for (const ip of neighbours) {
-    rows.keyed('Static_MAC_Binding', macBindingKey(port, ip), {
-      logical_port: port,
-      ip,
-      mac: macOf(ip),
-      override_dynamic_mac: true,
-    });
-  }
+  for (const ip of neighbours) addNeighbour(rows, onNode, ip, macOf(ip));
 }

@@ -179,10 +179,11 @@ test('every rule is one sentence with its source', () => {
 });
 
 test('every rule of a network has rows', () => {
+  const facts = [inLocalMode(exampleZone), exampleZone].map((zone) => factsOf(busy(zone)));
+  for (const { nextHops } of facts)
+    nextHops.put(['breth0', '172.18.0.1'], { mac: '02:00:00:00:00:01' });
   const used = new Set(
-    rowsOf(busy(inLocalMode(exampleZone)))
-      .concat(rowsOf(busy(exampleZone)))
-      .map(({ rule }) => rule),
+    facts.flatMap((one) => builtUnits(one).flatMap(({ rows }) => rows.map(({ rule }) => rule))),
   );
   expect(Object.keys(layer3Network.rules).filter((rule) => !used.has(rule))).toEqual([]);
 });

@@ -48,7 +48,7 @@ const ON_OLDER_OVN = 'test/integration/zone/converted-databases.test.ts';
 /**
  * What is left to `--release`: minutes each of programs that are ended, restarted and exchanged while every packet is counted, of egress addresses
  * and machines that move, of the whole matrix on an emulated processor, of all cases of policies and services (the installation on Kubernetes runs
- * upstream's), of next hops outside, of random packets that are explained and random faults that are found, of floods and random requests of tenants, and of an image that is built twice.
+ * upstream's), of next hops outside, of many networks on a node, of random packets that are explained and random faults that are found, of floods and random requests of tenants, and of an image that is built twice.
  */
 const OF_RELEASE = [
   'e2e/connect-egress',
@@ -66,6 +66,7 @@ const OF_RELEASE = [
   'e2e/kubernetes-faults',
   'e2e/machine-localnet',
   'e2e/machine-node-loss',
+  'e2e/many-networks',
   'e2e/matrix-local-gateway',
   'e2e/policy-cases',
   'e2e/random-faults',

@@ -80,6 +80,7 @@ export class Controllers {
   readonly queues: ReadonlyMap<WorkQueue, ObjectOfKey>;
   readonly #registry: NetworkRegistry;
   readonly #uses = new NetworkUses();
+  readonly #events: WorkQueue;
 
   constructor(options: ControllersOptions) {
     const { store, settings, clock, log, metrics, onFailure } = options;
@@ -190,6 +191,7 @@ export class Controllers {
     });
     this.serviceAddresses = new ServiceAddressController(common);
     this.objectStates = new ObjectStatesController({ ...common, whenIdle });
+    this.#events = options.events.queue;
     this.queues = new Map([
       [this.networks.queue, objectOfNetworkObject],
       [this.identities.queue, objectOfIdentity],
@@ -204,7 +206,7 @@ export class Controllers {
       [this.egressServices.labels, objectOf('Node')],
       [this.serviceAddresses.queue, objectOf('Service')],
       [this.objectStates.queue, objectOfState],
-      [options.events.queue, objectOfEvent],
+      [this.#events, objectOfEvent],
     ]);
     if (metrics !== undefined)
       registerMetrics(metrics, {
@@ -266,9 +268,11 @@ export class Controllers {
     await this.nodes.adopt(signal);
   }
 
-  /** Runs the queues until `signal` aborts. */
+  /** Runs the queues until `signal` aborts, but for that of events, which whoever made it runs. */
   async run(signal: AbortSignal): Promise<void> {
-    const running = [...this.queues.keys()].map((queue) => queue.run(signal));
+    const running = [...this.queues.keys()]
+      .filter((queue) => queue !== this.#events)
+      .map((queue) => queue.run(signal));
     void this.#lookAtPods();
     await Promise.all(running);
   }

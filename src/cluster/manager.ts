@@ -178,6 +178,8 @@ export class ClusterManager {
     const { kinds } = this.#controllers.views;
     const isShared = this.#options.informers !== undefined;
     const following = isShared ? Promise.resolve() : this.#informers.run(signal);
+    // That it leads is said at once: to read back what was allocated takes a while in a large cluster.
+    const writing = this.#events.queue.run(signal);
     // Informers that somebody else runs were started earlier: the leader before us may have written since.
     const reading = isShared
       ? this.#informers.refresh(kinds, signal)
@@ -193,13 +195,13 @@ export class ClusterManager {
     if (!signal.aborted) await this.#controllers.start(signal);
     if (signal.aborted) {
       this.#started.reject(signal.reason);
-      await following;
+      await Promise.all([following, writing]);
       return;
     }
     const working = this.#controllers.run(signal);
     this.#hasStarted = true;
     this.#started.resolve();
-    await Promise.all([following, working]);
+    await Promise.all([following, writing, working]);
   }
 
   /** Resolves when this manager leads and works; rejects when it can't. */

@@ -178,7 +178,7 @@ export class ClusterManager {
     const { kinds } = this.#controllers.views;
     const isShared = this.#options.informers !== undefined;
     const following = isShared ? Promise.resolve() : this.#informers.run(signal);
-    // That it leads is said at once: to read back what was allocated takes a while in a large cluster.
+    // The event that it leads does not wait until what was allocated is read back, which takes a while in a large cluster.
     const writing = this.#events.queue.run(signal);
     // Informers that somebody else runs were started earlier: the leader before us may have written since.
     const reading = isShared

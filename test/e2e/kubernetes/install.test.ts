@@ -846,9 +846,15 @@ describe.skipIf(whyNoRealKubernetes !== undefined)(
         // Namespaces of upstream's specs go in their time, and what nodes have of them after that.
         await until(
           'the namespaces of the specs to go',
-          async () =>
-            (await cluster.kubectl('get', 'namespaces', '-l', 'e2e-framework', '-o', 'name')) ===
-            '',
+          // Each has the second label; those of a spec itself have the first one, too.
+          async () => {
+            const found = await Promise.all(
+              ['e2e-framework', 'e2e-run'].map((label) =>
+                cluster.kubectl('get', 'namespaces', '-l', label, '-o', 'name'),
+              ),
+            );
+            return found.every((names) => names === '');
+          },
           { limit: 120_000, pause: 1000 },
         );
         await until(

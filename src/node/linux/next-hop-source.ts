@@ -41,6 +41,8 @@ interface Hop {
   readonly address: string;
 }
 
+const textOf = ({ device, address }: Hop): string => `${device} ${address}`;
+
 /** Next hops of the default routes of the main table, each once. */
 function defaultHops(socket: NetlinkSocket): readonly Hop[] {
   const all = FAMILIES.flatMap((family) => socket.dump(routes({ family, table: MAIN_TABLE })))
@@ -49,12 +51,12 @@ function defaultHops(socket: NetlinkSocket): readonly Hop[] {
     .flatMap(({ device, via }): Hop[] =>
       device === undefined || via === undefined ? [] : [{ device, address: via }],
     );
-  return [...new Map(all.map((hop) => [`${hop.device} ${hop.address}`, hop])).values()];
+  return [...new Map(all.map((hop) => [textOf(hop), hop])).values()];
 }
 
 export class NextHopSource implements FactSource {
   readonly #options: NextHopSourceOptions;
-  /** MAC addresses by address; undefined of a next hop of which none is known yet. */
+  /** MAC addresses by device and address; undefined of a next hop of which none is known yet. */
   #known: ReadonlyMap<string, string | undefined> = new Map();
   #problem: string | undefined;
 
@@ -81,9 +83,9 @@ export class NextHopSource implements FactSource {
       onRoute: (route) => {
         if (isDefaultRoute(route)) look();
       },
-      onNeighbour: ({ address, mac }) => {
-        if (mac !== undefined && this.#known.has(address) && this.#known.get(address) !== mac)
-          look();
+      onNeighbour: ({ mac, ...hop }) => {
+        const text = textOf(hop);
+        if (mac !== undefined && this.#known.has(text) && this.#known.get(text) !== mac) look();
       },
     });
     try {
@@ -117,7 +119,7 @@ export class NextHopSource implements FactSource {
       if (device === undefined) continue;
       const found = neighbourOf(socket, place);
       const mac = found?.state === NEIGHBOUR_STATE.noArp ? undefined : found?.mac;
-      known.set(address, mac);
+      known.set(textOf(place), mac);
       // One that is silent keeps the address that it had: nobody else answers for it.
       gone.delete(`${device} ${address}`);
       if (mac !== undefined && facts.nextHops.put([device, address], { mac })) hasChanged = true;
@@ -132,7 +134,7 @@ export class NextHopSource implements FactSource {
 
   #failed(error: unknown): void {
     const isNew = this.#say(
-      `the neighbours of the host can't be read, what networks know of its next hops stays as it is: ${errorText(error)}`,
+      `the neighbours of the host can't be read; networks know its next hops as they were read last, and ask for the others: ${errorText(error)}`,
     );
     if (!isNew) return;
     this.#options.log.warn({ node: this.#options.node, error }, this.#problem ?? '');

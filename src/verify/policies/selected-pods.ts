@@ -1,5 +1,5 @@
 /** Pods as policies know them: by labels, and by the addresses that they have on a network and on those that are reached from there. */
-import { withoutPrefix, nthAddress, overlaps } from '../../allocators/addresses.ts';
+import { withoutPrefix, overlaps } from '../../allocators/addresses.ts';
 import { PRIMARY_NETWORK_LABEL } from '../../api/annotations/network-annotations.ts';
 import { nodeSubnets, hostCidrs } from '../../api/annotations/node-annotations.ts';
 import { objectKey } from '../../api/objects.ts';
@@ -7,7 +7,7 @@ import { matchesSelector, NAME_LABEL } from '../../api/selectors.ts';
 import type { LabelSelector, Namespace, Node, Pod } from '../../api/types.ts';
 import { addressesNamed } from '../headers/matched.ts';
 import type { Ranges } from '../headers/ranges.ts';
-import type { Intent } from '../intent/intent.ts';
+import { secondOf, type Intent } from '../intent/intent.ts';
 import type { VerifiedPort } from '../intent/pods.ts';
 import type { Objects } from '../snapshot.ts';
 import type { Selection } from './read.ts';
@@ -205,13 +205,11 @@ export class SelectedPods {
   hostAddresses(): readonly string[] {
     const { topology, subnets = [] } = this.#intent.byName.get(this.#network) ?? {};
     if (topology !== 'layer3')
-      return subnets.map((subnet) => nthAddress(this.#intent.textOf(subnet), SECOND));
+      return subnets.flatMap((subnet) => secondOf(this.#intent.textOf(subnet)));
     const here = this.#objects.nodes().find(({ metadata }) => metadata.name === this.#intent.node);
     return here === undefined ? [] : hostAddresses(here, this.#network);
   }
 }
 
-const SECOND = 2;
-
 const hostAddresses = (node: Node, network: string): readonly string[] =>
-  (nodeSubnets(node).value?.get(network) ?? []).map((cidr) => nthAddress(cidr, SECOND));
+  (nodeSubnets(node).value?.get(network) ?? []).flatMap(secondOf);

@@ -134,3 +134,23 @@ test('pods that are done, or being deleted, are not judged, and neither is anyth
   const { violations } = prove(read).verdict;
   expect(violations.filter(({ check }) => check === 'policies')).toEqual([]);
 });
+
+test.each(['/31', '/32'])('subnets of %s have no address of the host, and are judged', (length) => {
+  const snapshot = ofA(joinedSnapshot(CLOSED));
+  const subnets = JSON.stringify({ blue_net: [`10.20.0.2${length}`] });
+  const nodes = snapshot.objects.nodes.map((node) => ({
+    ...node,
+    metadata: {
+      ...node.metadata,
+      annotations: { ...node.metadata.annotations, 'k8s.ovn.org/node-subnets': subnets },
+    },
+  }));
+  const guard = admin('guard', {
+    tier: 'Admin',
+    priority: 1,
+    subject: { namespaces: { matchLabels: { 'kubernetes.io/metadata.name': 'blue' } } },
+    egress: [{ action: 'Accept', to: [{ nodes: {} }] }],
+  });
+  const small = { ...snapshot, objects: { ...snapshot.objects, nodes } };
+  expect(found(small, { namespaced: [WEB], admins: [guard] })).toEqual([]);
+});

@@ -295,7 +295,8 @@ export interface EndpointSlice extends KubeObject {
 }
 
 export interface PodsSelector {
-  readonly namespaceSelector: LabelSelector;
+  /** Absent: of all namespaces. */
+  readonly namespaceSelector?: LabelSelector;
   readonly podSelector: LabelSelector;
 }
 

@@ -13,10 +13,8 @@ import { ownFolder } from '../support/run/left-behind.ts';
 import { policyReport, type CaseResult } from '../support/lab/policy-report.ts';
 import { said, shown, type Asking, type Said } from '../support/lab/explained-packets.ts';
 import {
-  ALL,
   egress,
   ingress,
-  of,
   POLICY_CASES,
   port,
   randomStep,
@@ -24,6 +22,8 @@ import {
   xa,
   za,
 } from '../support/lab/policy-cases.ts';
+import { ALL, of } from '../support/lab/policy-selectors.ts';
+import { NODE_PEER_CASES, reachedNodes, serveOnNodes } from '../support/lab/policy-node-peers.ts';
 import { reachOfStep } from '../support/lab/table-reach.ts';
 import { manifestsText } from '../support/lab/network-spaces.ts';
 import type { SctpServers } from '../support/lab/sctp-associations.ts';
@@ -133,6 +133,27 @@ describe.skipIf(whyNoLab !== undefined)(
 
     test.each(POLICY_CASES)('%s', async (_, ...steps) => {
       for (const step of steps) await table.holds(step);
+    });
+
+    test.each(NODE_PEER_CASES)('%s', async (_, ...steps) => {
+      await serveOnNodes(lab.record);
+      await table.apply({});
+      const { asked, reached: before } = await reachedNodes(lab.record, table.ends);
+      // Pods of both networks reach nodes without policies: what a step closes was open.
+      for (const network of NETWORKS)
+        for (const to of ['n1', 'n2', 'n3'])
+          expect(
+            [...before].filter((text) => text.startsWith(`${network}-x/`) && text.includes(to)),
+          ).not.toEqual([]);
+      for (const { step, open } of steps) {
+        await table.apply(step);
+        const expected = asked
+          .filter((one) => before.has(one.text) && (one.space !== 'x' || open(one)))
+          .map(({ text }) => text);
+        await expect
+          .poll(async () => [...(await reachedNodes(lab.record, table.ends)).reached], SOON)
+          .toEqual(expected);
+      }
     });
 
     test(

@@ -36,11 +36,8 @@ const listOf = (items: Schema): Schema => ({ type: 'array', items });
 
 const PROTOCOL: Schema = { type: 'string', enum: ['TCP', 'UDP', 'SCTP'] };
 const PORT: Schema = { type: 'integer', format: 'int32' };
-const PODS = objectOf(
-  { namespaceSelector: LABEL_SELECTOR, podSelector: LABEL_SELECTOR },
-  'namespaceSelector',
-  'podSelector',
-);
+const podsWith = (...required: string[]): Schema =>
+  objectOf({ namespaceSelector: LABEL_SELECTOR, podSelector: LABEL_SELECTOR }, ...required);
 const PORTS = listOf(
   objectOf({
     portNumber: objectOf({ protocol: PROTOCOL, port: PORT }, 'port'),
@@ -62,14 +59,14 @@ const PROTOCOLS = listOf(
     destinationNamedPort: TEXT,
   }),
 );
-const peersOf = (more: Readonly<Record<string, Schema>>): Schema =>
-  listOf(objectOf({ namespaces: LABEL_SELECTOR, pods: PODS, ...more }));
 
 const schemaWith = (
   actions: readonly string[],
   more: Readonly<Record<string, Schema>>,
   matches: Readonly<Record<string, Schema>> = { ports: PORTS },
+  pods: Schema = podsWith('namespaceSelector', 'podSelector'),
 ): Schema => {
+  const selected = { namespaces: LABEL_SELECTOR, pods };
   const rule = (peers: string, schema: Schema): Schema =>
     objectOf(
       { name: TEXT, action: { type: 'string', enum: actions }, [peers]: schema, ...matches },
@@ -83,16 +80,19 @@ const schemaWith = (
       spec: objectOf(
         {
           ...more,
-          subject: objectOf({ namespaces: LABEL_SELECTOR, pods: PODS }),
-          ingress: listOf(rule('from', peersOf({}))),
+          subject: objectOf(selected),
+          ingress: listOf(rule('from', listOf(objectOf(selected)))),
           egress: listOf(
             rule(
               'to',
-              peersOf({
-                nodes: LABEL_SELECTOR,
-                networks: listOf(TEXT),
-                domainNames: listOf(TEXT),
-              }),
+              listOf(
+                objectOf({
+                  ...selected,
+                  nodes: LABEL_SELECTOR,
+                  networks: listOf(TEXT),
+                  domainNames: listOf(TEXT),
+                }),
+              ),
             ),
           ),
         },
@@ -116,6 +116,7 @@ const SCHEMAS = {
       priority: { type: 'integer', format: 'int32' },
     },
     { protocols: PROTOCOLS },
+    podsWith('podSelector'),
   ),
 };
 export type AdminKind = keyof typeof SCHEMAS;

@@ -11,15 +11,14 @@ import {
   type RowFault,
 } from '../../support/verify/changed-rows.ts';
 import {
-  ALL,
   egress,
   ingress,
-  of,
   POLICY_CASES,
   port,
   randomStep,
   space,
 } from '../../support/lab/policy-cases.ts';
+import { ALL, of } from '../../support/lab/policy-selectors.ts';
 import { SEED } from '../../support/run/seed.ts';
 import { SeededRandom } from '../../support/run/seeded-random.ts';
 import { PolicedNode } from '../../support/verify/policed-node.ts';

@@ -1,19 +1,18 @@
 /**
- * What Kubernetes' own end-to-end cases ask of network policies, and the conformance suite of ClusterNetworkPolicies: policies step by step, and who
- * reaches whom by them among the pods of truth-table.ts.
+ * What Kubernetes' own end-to-end cases ask of network policies: policies step by step, and who reaches whom by them among the pods of truth-table.ts.
+ * All cases, with those of cluster-policy-cases.ts.
  */
 import type { SeededRandom } from '../run/seeded-random.ts';
-import { PLACES, SPACES, type Place, type Step, type World } from './truth-table.ts';
-
-/** Its name, and what is true step by step. */
-export type PolicyCase = [name: string, ...steps: Step[]];
-
-export const of = (...pods: string[]): object =>
-  pods.length === 1
-    ? { matchLabels: { pod: pods[0] } }
-    : { matchExpressions: [{ key: 'pod', operator: 'In', values: pods }] };
-export const ALL = {};
-const ns = (space: string): object => ({ matchLabels: { ns: space } });
+import { at, cluster, CLUSTER_POLICY_CASES, type Rule } from './cluster-policy-cases.ts';
+import { ALL, ns, of } from './policy-selectors.ts';
+import {
+  PLACES,
+  SPACES,
+  type Place,
+  type PolicyCase,
+  type Step,
+  type World,
+} from './truth-table.ts';
 
 /** Peers. */
 const pods = (...names: string[]): object => ({ podSelector: of(...names) });
@@ -459,226 +458,10 @@ const OF_ADMINISTRATORS: readonly PolicyCase[] = [
   ],
 ];
 
-/** Peers of the suite's cases: Gryffindor is namespace x, Ravenclaw y, Slytherin and Hufflepuff are pods a and b of z. */
-const house = (name: string): object => ({ namespaces: ns(name) });
-const podsOf = (name: string, ...names: string[]): object => ({
-  pods: { namespaceSelector: ns(name), podSelector: names.length === 0 ? ALL : of(...names) },
-});
-const at = (number: number): object[] =>
-  ['tcp', 'udp', 'sctp'].map((protocol) => ({ [protocol]: { destinationPort: { number } } }));
-
-type Rule = readonly [action: string, peer: object, protocols?: readonly object[]];
-type Direction = 'ingress' | 'egress';
-const cluster = (
-  network: World,
-  tier: string,
-  priority: number,
-  rules: Partial<Record<Direction, readonly Rule[]>>,
-): object => ({
-  tier,
-  priority,
-  subject: { namespaces: { matchLabels: { 'kubernetes.io/metadata.name': network.name('x') } } },
-  ...Object.fromEntries(
-    Object.entries(rules).map(([direction, list]) => [
-      direction,
-      list.map(([action, peer, protocols]) => ({
-        action,
-        [direction === 'ingress' ? 'from' : 'to']: [peer],
-        ...(protocols === undefined ? {} : { protocols }),
-      })),
-    ]),
-  ),
-});
-
-const RAVENCLAW = house('y');
-const SLYTHERIN = podsOf('z', 'a');
-const HUFFLEPUFF = podsOf('z', 'b');
-/** As in `standard-*-rules.yaml`: the first rule about Ravenclaw, and that about Slytherin, are what the steps change. */
-const ordered = (first: string, slytherin: string, ...others: string[]): readonly Rule[] => [
-  ...[first, ...others].map((action): Rule => [action, RAVENCLAW]),
-  [slytherin, SLYTHERIN, at(80)],
-  ['Accept', HUFFLEPUFF, at(81)],
-  ['Deny', HUFFLEPUFF],
-];
-/** What those rules make of a peer of Gryffindor. */
-const peerIsOpen = (peer: Place, via: string, first: string, slytherin: string): boolean => {
-  if (peer.space === 'y') return first !== 'Deny';
-  if (peer.key === 'z/a') return slytherin !== 'Deny' || !via.endsWith('80');
-  return peer.key !== 'z/b' || via.endsWith('81');
-};
-const ofOrder = (tier: string, direction: Direction, first: string, slytherin: string): Step => ({
-  cluster: (world) => ({
-    rules: cluster(world, tier, 6, {
-      [direction]: ordered(
-        first,
-        slytherin,
-        ...['Accept', 'Deny', 'Pass'].filter((action) => action !== first),
-      ),
-    }),
-  }),
-  hasSctp: true,
-  open: (from, to, via) => {
-    const [subject, peer] = direction === 'egress' ? [from, to] : [to, from];
-    return subject.space !== 'x' || peerIsOpen(peer, via, first, slytherin);
-  },
-});
-const bothWays =
-  (is: (peer: Place, via: string) => boolean): Open =>
-  (from, to, via) =>
-    (from.space !== 'x' || is(to, via)) && (to.space !== 'x' || is(from, via));
-
-const LAST_PASSES: PolicyCase = [
-  'what the last tier that there is passes goes through',
-  ...['Admin', 'Baseline'].map((tier): Step => ({
-    cluster: (world) => ({
-      last: cluster(world, tier, 10, { ingress: [['Pass', house('y')]] }),
-    }),
-    open: () => true,
-  })),
-];
-
-/** By the short names of cases of network-policy-api's conformance suite; all protocols at once. */
-const OF_THE_CLUSTER: readonly PolicyCase[] = [
-  ...(['Egress', 'Ingress'] as const).map((name): PolicyCase => {
-    const direction = name === 'Egress' ? 'egress' : 'ingress';
-    return [
-      ['TCP', 'UDP', 'SCTP'].map((protocol) => `CNPAdminTier${name}${protocol}`).join(', '),
-      ofOrder('Admin', direction, 'Accept', 'Deny'),
-      ofOrder('Admin', direction, 'Deny', 'Deny'),
-      ofOrder('Admin', direction, 'Pass', 'Pass'),
-    ];
-  }),
-  [
-    'CNPAdminTierGress',
-    {
-      cluster: (world) => {
-        const rules = ordered('Accept', 'Deny', 'Deny', 'Pass');
-        return { rules: cluster(world, 'Admin', 15, { ingress: rules, egress: rules }) };
-      },
-      open: bothWays((peer, via) => peerIsOpen(peer, via, 'Accept', 'Deny')),
-    },
-  ],
-  [
-    'CNPAdminTierEgressInlineCIDRPeers',
-    {
-      cluster: (world) => ({
-        rules: cluster(world, 'Admin', 85, {
-          egress: [
-            ['Accept', { networks: [`${world.address('z/a')}/32`, `${world.address('z/b')}/32`] }],
-            ['Accept', podsOf('y')],
-            ['Deny', { networks: ['0.0.0.0/0', '::/0'] }],
-          ],
-        }),
-      }),
-      open: (from, to) => from.space !== 'x' || to.space === 'y' || ['z/a', 'z/b'].includes(to.key),
-    },
-  ],
-  ...[60, 40].map((priority): [string, Step] => [
-    `CNPAdminTierPriorityField: ${priority}`,
-    {
-      cluster: (world) => {
-        const gress = (action: string): Partial<Record<Direction, readonly Rule[]>> => ({
-          ingress: [[action, podsOf('y')]],
-          egress: [[action, podsOf('y')]],
-        });
-        return {
-          fifty: cluster(world, 'Admin', 50, gress('Deny')),
-          other: cluster(world, 'Admin', priority, gress('Pass')),
-          base: cluster(world, 'Baseline', 10, gress('Accept')),
-        };
-      },
-      open: bothWays((peer) => peer.space !== 'y' || priority < 50),
-    },
-  ]),
-  [
-    'CNPAdminTierIntegration',
-    ...(
-      [
-        ['Deny', true],
-        ['Pass', true],
-        ['Pass', false],
-      ] as const
-    ).map(([action, hasPolicy]): Step => {
-      const gress = (rule: string): Partial<Record<Direction, readonly Rule[]>> => ({
-        ingress: [[rule, house('y')]],
-        egress: [[rule, house('y')]],
-      });
-      return {
-        cluster: (world) => ({
-          pass: cluster(world, 'Admin', 10, gress(action)),
-          base: cluster(world, 'Baseline', 10, gress('Deny')),
-        }),
-        policies: hasPolicy
-          ? {
-              x: {
-                allow: {
-                  podSelector: ALL,
-                  policyTypes: ['Ingress', 'Egress'],
-                  ingress: [{ from: [space('y')] }],
-                  egress: [{ to: [space('y')] }],
-                },
-              },
-            }
-          : {},
-        open: bothWays((peer) =>
-          hasPolicy ? peer.space === 'y' && action === 'Pass' : peer.space !== 'y',
-        ),
-      };
-    }),
-  ],
-  [
-    'CNPAdminTierIngressNamedPort, CNPAdminTierEgressNamedPort',
-    {
-      cluster: (world) => {
-        const rules: readonly Rule[] = [
-          ['Accept', house('y'), [{ destinationNamedPort: 'web' }]],
-          ['Deny', house('y')],
-        ];
-        return { rules: cluster(world, 'Admin', 25, { ingress: rules, egress: rules }) };
-      },
-      open: (from, to, via) =>
-        ![from, to].some(({ space: one }) => one === 'x') ||
-        ![from, to].some(({ space: one }) => one === 'y') ||
-        via === (to.pod === 'c' ? 'tcp 81' : 'tcp 80'),
-    },
-  ],
-  [
-    [
-      'CNPBaselineTierGress',
-      ...['Egress', 'Ingress'].flatMap((name) =>
-        ['TCP', 'UDP', 'SCTP'].map((protocol) => `CNPBaselineTier${name}${protocol}`),
-      ),
-    ].join(', '),
-    ...(['Accept', 'Deny'] as const).map((first): Step => ({
-      cluster: (world) => {
-        const rules = ordered(first, 'Deny', first === 'Accept' ? 'Deny' : 'Accept');
-        return { rules: cluster(world, 'Baseline', 10, { ingress: rules, egress: rules }) };
-      },
-      hasSctp: true,
-      open: bothWays((peer, via) => peerIsOpen(peer, via, first, 'Deny')),
-    })),
-  ],
-  [
-    'CNPBaselineTierEgressInlineCIDRPeers',
-    {
-      cluster: (world) => ({
-        rules: cluster(world, 'Baseline', 10, {
-          egress: [
-            ['Accept', podsOf('y')],
-            ['Deny', { networks: ['0.0.0.0/0', '::/0'] }],
-          ],
-        }),
-      }),
-      open: (from, to) => from.space !== 'x' || to.space === 'y',
-    },
-  ],
-];
-
 export const POLICY_CASES: PolicyCase[] = [
   ...OF_KUBERNETES,
   ...OF_ADMINISTRATORS,
-  LAST_PASSES,
-  ...OF_THE_CLUSTER,
+  ...CLUSTER_POLICY_CASES,
 ];
 
 /** Labels and policies of every kind, as somebody might write them. */

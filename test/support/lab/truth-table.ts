@@ -87,6 +87,9 @@ export interface Step {
   readonly open: (from: Place, to: Place, via: Via) => boolean;
 }
 
+/** Its name, and what is true step by step. */
+export type PolicyCase = [name: string, ...steps: Step[]];
+
 /** Long enough for a packet that arrives; what is late is asked again. */
 const SECONDS = 1;
 /** Each pod has a program of its own that asks. */
@@ -268,10 +271,15 @@ export class TruthTable {
     };
   }
 
-  /** Writes what a step says on both networks, and sends packets between all pairs until they arrive where it says, and nowhere else. */
-  async holds({ open, ...step }: Step): Promise<void> {
+  /** Writes what a step says on both networks, and waits until it is in force on every node. */
+  async apply(step: Omit<Step, 'open'>): Promise<void> {
     this.#write(step);
     await this.#inForce();
+  }
+
+  /** Writes what a step says on both networks, and sends packets between all pairs until they arrive where it says, and nowhere else. */
+  async holds({ open, ...step }: Step): Promise<void> {
+    await this.apply(step);
     const asked = NETWORKS.flatMap((network) =>
       PLACES.flatMap((from) =>
         PLACES.filter((to) => to !== from).flatMap((to) =>

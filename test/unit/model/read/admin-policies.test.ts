@@ -69,6 +69,24 @@ describe('a policy that can’t be had', () => {
     ).toContain('domainNames');
   });
 
+  test('names a namespace for pods, but for a ClusterNetworkPolicy: one without is about pods of all', () => {
+    const pods = { podSelector: { matchLabels: { app: 'web' } } };
+    const rules = { subject: { pods }, ingress: [{ action: 'Deny', from: [{ pods }] }] };
+    expect(errors(rules).map(({ path }) => path.join('.'))).toEqual([
+      'spec.subject.pods.namespaceSelector',
+      'spec.ingress.0.from.0.pods.namespaceSelector',
+    ]);
+    const cluster = {
+      apiVersion: 'policy.networking.k8s.io/v1alpha2',
+      kind: 'ClusterNetworkPolicy',
+      metadata: { name: 'a' },
+      spec: { tier: 'Admin', ...spec(rules) },
+    };
+    const found = valueOf(readAdminPolicy(cluster as never));
+    expect(found?.subject).toMatchObject({ namespaceSelector: {}, ...pods });
+    expect(found?.rules[0]?.peers).toEqual([found?.subject]);
+  });
+
   test('says what it does until then: nothing is allowed by it', () => {
     expect(readAdminPolicy(adminPolicy('a', spec({ priority: 500 })))).toMatchObject({
       kind: 'problem',

@@ -21,7 +21,7 @@ import { NO_RECORDER, registerDurations, registerMetrics } from './metrics.ts';
 import { isLeaving } from './networks/orphaned-nads.ts';
 import { NetworkController } from './networks/network-controller.ts';
 import { NetworkRegistry } from './networks/network-registry.ts';
-import { NetworkUses, networksInReport, type NetworkOnNode } from './nodes/network-uses.ts';
+import { NetworkUses, networksInReport } from './nodes/network-uses.ts';
 import { NodeController } from './nodes/node-controller.ts';
 import { NodeHeartbeats, type AbsentDaemon } from './nodes/node-heartbeats.ts';
 import { PersistentAddresses } from '../addresses/persistent-addresses.ts';
@@ -78,18 +78,17 @@ export class Controllers {
   readonly objectStates: ObjectStatesController;
   /** All queues, and what their keys stand for. */
   readonly queues: ReadonlyMap<WorkQueue, ObjectOfKey>;
-  readonly #registry: NetworkRegistry;
   readonly #uses = new NetworkUses();
   readonly #events: WorkQueue;
 
   constructor(options: ControllersOptions) {
     const { store, settings, clock, log, metrics, onFailure } = options;
     const informers = (this.views = new ClusterInformers(options.informers, options.signal));
-    const registry = (this.#registry = new NetworkRegistry({
+    const registry = new NetworkRegistry({
       settings: settings.cluster,
       limit: settings.limits.networks,
       preallocated: settings.limits.preallocated,
-    }));
+    });
     const durations = metrics === undefined ? NO_RECORDER : registerDurations(metrics);
     const common = { store, informers, registry, settings, clock, log, onFailure, durations };
     const idle = async (): Promise<void> => {
@@ -158,9 +157,10 @@ export class Controllers {
       isLeaving: (nadKey) => isLeaving(nadKey, informers),
       onWanted: (pod, node, nads) => {
         const networks = [...nads].map((key) => registry.nad(key)?.config.name);
-        this.#usesChanged(
-          this.#uses.setPod(pod, node, [...new Set(networks.filter((name) => name !== undefined))]),
-        );
+        const known = networks.filter((name) => name !== undefined);
+        const changes = this.#uses.setPod(pod, node, [...new Set(known)]);
+        this.nodes.networks.usesChanged(changes);
+        for (const [, network] of changes) this.statuses.networkChanged(network);
       },
       claims: new PersistentAddresses({ store, claims: informers.claims, clock }),
       ...(options.traces === undefined ? {} : { traces: options.traces }),
@@ -245,10 +245,9 @@ export class Controllers {
   async start(signal: AbortSignal): Promise<void> {
     await this.identities.readAhead();
     if (signal.aborted) return;
+    // In one turn, so that the end of what was adopted is not missed.
     this.connects.adopt();
     this.identities.adopt();
-    for (const zone of this.views.zones.list())
-      this.#uses.setReport(zone.metadata.name, networksInReport(zone));
     this.egressIps.adopt();
     // Networks that go ask which pods count on them.
     this.pods.follow();
@@ -264,7 +263,7 @@ export class Controllers {
     this.serviceAddresses.follow();
     this.objectStates.follow();
     this.heartbeats.follow(signal);
-    this.#followUses();
+    await this.#followUses(signal);
     await this.nodes.adopt(signal);
   }
 
@@ -277,24 +276,20 @@ export class Controllers {
     await Promise.all(running);
   }
 
-  #isOnDemand(network: string): boolean {
-    return this.#registry.identityOf(network)?.isOnDemand === true;
-  }
-
-  #usesChanged(changes: readonly NetworkOnNode[]): void {
-    if (changes.length === 0) return;
-    this.nodes.networks.usesChanged(changes);
-    for (const network of new Set(changes.map(([, name]) => name)))
-      if (this.#isOnDemand(network)) this.statuses.networkChanged(network);
-  }
-
   /** Nodes report what they use for other reasons than pods, such as services and egress addresses. */
-  #followUses(): void {
-    this.views.zones.onChange(({ key, after }) => {
+  async #followUses(signal: AbortSignal): Promise<void> {
+    const { zones } = this.views;
+    zones.onChange(({ key, after }) => {
       const isFirst = !this.#uses.hasReport(key);
-      this.#usesChanged(this.#uses.setReport(key, networksInReport(after)));
+      this.nodes.networks.usesChanged(this.#uses.setReport(key, networksInReport(after)));
       if (isFirst) this.nodes.networks.usesKnown(key);
-    });
+    }, 'now');
+    // Nobody has been given anything by them yet.
+    for (const { metadata } of zones.list()) {
+      await ownTurn();
+      if (signal.aborted) return;
+      this.#uses.setReport(metadata.name, networksInReport(zones.get(metadata.name)));
+    }
   }
 
   /** What no pod uses is taken back once all of them have been looked at. */

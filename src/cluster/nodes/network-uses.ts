@@ -19,7 +19,7 @@ export class NetworkUses {
   /** How many pods of a node are on a network. */
   readonly #counts = new Map<string, Map<string, number>>();
   /** What the daemon of a node reported to use; nodes without a report are not here. */
-  readonly #reported = new Map<string, ReadonlySet<string>>();
+  readonly #reported = new Map<string, readonly string[]>();
   /** Nodes by the networks that they reported. */
   readonly #reporters = new Map<string, Set<string>>();
   readonly #users = new Map<string, Set<string>>();
@@ -42,14 +42,14 @@ export class NetworkUses {
 
   /** Networks that a node reported to use; undefined: nothing is known. Returns where that may have changed something. */
   setReport(node: string, networks: readonly string[] | undefined): NetworkOnNode[] {
-    const before = this.#reported.get(node) ?? NONE;
-    const after = networks === undefined ? undefined : new Set(networks);
-    if (after === undefined) this.#reported.delete(node);
-    else this.#reported.set(node, after);
-    const changed = before.symmetricDifference(after ?? NONE);
+    const before = new Set(this.#reported.get(node));
+    const after = new Set(networks);
+    if (networks === undefined) this.#reported.delete(node);
+    else this.#reported.set(node, networks);
+    const changed = before.symmetricDifference(after);
     for (const network of changed) {
       const reporters = this.#reporters.get(network) ?? new Set<string>();
-      if (after?.has(network) === true) reporters.add(node);
+      if (after.has(network)) reporters.add(node);
       else reporters.delete(node);
       if (reporters.size === 0) this.#reporters.delete(network);
       else this.#reporters.set(network, reporters);
@@ -65,7 +65,7 @@ export class NetworkUses {
   has(node: string, network: string): boolean {
     return (
       this.#users.get(network)?.has(node) === true ||
-      this.#reported.get(node)?.has(network) === true
+      this.#reporters.get(network)?.has(node) === true
     );
   }
 
@@ -79,7 +79,7 @@ export class NetworkUses {
   }
 
   networksOf(node: string): ReadonlySet<string> {
-    return new Set(this.#counts.get(node)?.keys()).union(this.#reported.get(node) ?? NONE);
+    return new Set(this.#counts.get(node)?.keys()).union(new Set(this.#reported.get(node)));
   }
 
   *#count(

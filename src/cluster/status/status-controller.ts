@@ -6,6 +6,7 @@ import type { KubeObject } from '../../api/objects.ts';
 import type { ZoneNetworkStatus, ZoneStatus } from '../../api/zone-status.ts';
 import type { Clock } from '../../store/clock.ts';
 import { StoreError, type Store } from '../../store/store.ts';
+import type { Index } from '../../store/informer.ts';
 import { CONFLICT_DELAY, WorkQueue, type Failure } from '../../store/work-queue.ts';
 import { StatusWriter, type StatedCondition } from '../../store/status-writer.ts';
 import type { NetworkObject } from '../../api/nad/network-spec.ts';
@@ -79,14 +80,25 @@ export class StatusController {
   readonly #notReady = new Map<string, { readonly since: number; readonly isTold: boolean }>();
   /** What owners were told of networks that are not apart from others, by object. */
   readonly #violated = new Map<string, string>();
-  /** Nodes that have a zone; undefined = to be listed anew. */
-  #withZone: readonly string[] | undefined;
+  /** Objects by the network that they declare, kind by kind. */
+  readonly #declared: readonly Index<NetworkObject>[];
+  /** What nodes that have a zone say, by name; undefined = to be looked at anew. */
+  #words: readonly NodeWord[] | undefined;
   /** The last event's text for each object that is refused something. */
   readonly #told = new Map<string, string>();
 
   constructor(options: StatusControllerOptions) {
     this.#options = options;
     const { store, clock, onFailure } = options;
+    const { udns, cudns, secondaries } = options.informers;
+    const networksOf = (object: NetworkObject): readonly string[] => [networkOf(object)];
+    // The name of a network is made of the object's.
+    const isSame = (): boolean => true;
+    this.#declared = [
+      udns.index(networksOf, isSame),
+      cudns.index(networksOf, isSame),
+      secondaries.index(networksOf, isSame),
+    ];
     this.#writer = new StatusWriter({
       store,
       clock,
@@ -119,26 +131,25 @@ export class StatusController {
         if (change.after !== undefined) this.wake(networkObjectKey(change.after));
       });
     zones.onChange(({ before, after }) => {
-      if (before === undefined || after === undefined) this.#nodesChanged();
+      this.#words = undefined;
+      if (before === undefined || after === undefined || isSilent(before) !== isSilent(after))
+        this.#nodesChanged();
       else this.#networksChanged(changedReports(before, after));
     });
     nodes.onChange(({ before, after }) => {
-      if (before === undefined || after === undefined) this.#withZone = undefined;
+      if (before === undefined || after === undefined) this.#words = undefined;
       if (hasChassis(before) !== hasChassis(after)) this.#nodesChanged();
     });
   }
 
   /** Statuses of all networks count the nodes: however many nodes change, once. */
   #nodesChanged(): void {
-    this.#withZone = undefined;
+    this.#words = undefined;
     this.batch.add([ALL]);
   }
 
   #networksChanged(networks: ReadonlySet<string>): void {
-    if (networks.size === 0) return;
-    const concerned = this.#options.informers
-      .networkObjects()
-      .filter((object) => networks.has(networkOf(object)));
+    const concerned = [...networks].flatMap((network) => this.#objectsOf(network));
     this.batch.add(concerned.map((object) => `status/${networkObjectKey(object)}`));
   }
 
@@ -168,9 +179,7 @@ export class StatusController {
   }
 
   #objectsOf(network: string): readonly NetworkObject[] {
-    return this.#options.informers
-      .networkObjects()
-      .filter((object) => networkOf(object) === network);
+    return this.#declared.flatMap((index) => index.get(network));
   }
 
   async #reconcile(key: string, signal: AbortSignal): Promise<void> {
@@ -193,7 +202,8 @@ export class StatusController {
     if (object === undefined || outcome === undefined) return;
     const created = networkCreated(object.kind, outcome);
     const network = networkOf(object);
-    const reported = this.#reportsOf(network);
+    const isReady = conditionOf(object.status?.conditions, 'NetworkReady')?.status === 'True';
+    const reported = this.#reportsOf(network, isReady);
     const ready = networkReady(reported);
     const isolated = networkIsolated(reported);
     const conditions = [
@@ -357,19 +367,23 @@ export class StatusController {
     return networkAllocationSucceeded(this.#options.failuresOf(network).keys());
   }
 
-  /** What the nodes that have a zone report of the network, and which of them have not yet reported. */
-  #reportsOf(network: string): readonly ZoneReport[] {
+  /**
+   * What the nodes that have a zone report of the network, and which of them have not yet reported. A node that joins, and has no pod on it, takes
+   * nothing back of a network that is ready.
+   */
+  #reportsOf(network: string, isReady: boolean): readonly ZoneReport[] {
     const { informers, registry, uses } = this.#options;
     const { zones, nodes } = informers;
     const isOnDemand = registry.identityOf(network)?.isOnDemand === true;
-    this.#withZone ??= nodesWithZone(nodes.list(), zones);
-    return this.#withZone.map((node) => {
-      const zone = zones.get(node);
-      const found = zone && reportsIn(zone).get(network);
+    this.#words ??= nodesWithZone(nodes.list(), zones)
+      .toSorted()
+      .map((node) => wordOf(node, zones.get(node)));
+    const isAnyHeard = this.#words.some(({ isSilent }) => !isSilent);
+    return this.#words.map(({ node, isSilent, reports, unused, programmed }) => {
+      const found = reports.get(network);
       // A node reports those on demand that it uses; of one with a pod on it there will be a report.
-      const isReporting = zone?.status?.networks !== undefined;
-      if (found === undefined && isOnDemand && isReporting && !uses.has(node, network))
-        return { node, state: 'Unused' };
+      const isExcused = isSilent ? isReady && isAnyHeard : isOnDemand;
+      if (found === undefined && isExcused && !uses.has(node, network)) return unused;
       const { state, message, violations } = found ?? {};
       const absent = isUsed(state) ? this.#options.absentDaemon(node) : undefined;
       if (absent !== undefined)
@@ -380,6 +394,10 @@ export class StatusController {
           // What was found there is there until somebody looks again.
           ...(violations === undefined ? {} : { violations }),
         };
+      if (message === undefined && violations === undefined) {
+        if (state === 'Programmed') return programmed;
+        if (state === 'Unused') return unused;
+      }
       return {
         node,
         ...(state === undefined ? {} : { state }),
@@ -427,11 +445,33 @@ export class StatusController {
 const refusedSubnetsOf = ({ refusedSubnets = [] }: NetworkOutcome): readonly string[] | null =>
   refusedSubnets.length === 0 ? null : refusedSubnets;
 
+/** A daemon that began to report tells of every network that it knows. */
+const isSilent = (zone: ZoneStatus | undefined): boolean => zone?.status?.networks === undefined;
+
 /** What nothing on the node uses is kept by nobody. */
 const isUsed = (state: ZoneNetworkStatus['state'] | undefined): boolean =>
   state !== undefined && state !== 'Unused';
 
 type NetworkReports = ReadonlyMap<string, ZoneNetworkStatus>;
+
+/** What a node says of networks, with what it says of most: a thousand nodes are looked at for each network. */
+interface NodeWord {
+  readonly node: string;
+  readonly isSilent: boolean;
+  readonly reports: NetworkReports;
+  readonly programmed: ZoneReport;
+  readonly unused: ZoneReport;
+}
+
+const NO_REPORTS: NetworkReports = new Map();
+
+const wordOf = (node: string, zone: ZoneStatus | undefined): NodeWord => ({
+  node,
+  isSilent: isSilent(zone),
+  reports: zone === undefined ? NO_REPORTS : reportsIn(zone),
+  programmed: { node, state: 'Programmed' },
+  unused: { node, state: 'Unused' },
+});
 
 const reports = new WeakMap<ZoneStatus, NetworkReports>();
 

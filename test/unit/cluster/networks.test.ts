@@ -492,6 +492,51 @@ describe('a network that is there', () => {
       'NetworkReady=True NetworkInDataPlane: Network is in the data plane of every node that uses it: [node1]',
     );
   });
+
+  test('stays ready where a node joins, until a pod comes there or the node has begun to report', async () => {
+    const store = new MemoryStore();
+    await using running = startManager(store);
+    const chassis = { 'k8s.ovn.org/node-chassis-id': 'c' };
+    await apply(store, node('node1', chassis), namespace('blue'));
+    await apply(store, layer3('blue/net', '10.20.0.0/16/24'), zone('node1', 'Programmed'));
+    await running.settled();
+    const ready = async (): Promise<string | undefined> =>
+      (await conditions(store, 'blue/net')).find((line) => line.startsWith('NetworkReady'));
+    const [alone, waits] = [
+      'NetworkReady=True NetworkInDataPlane: Network is in the data plane of every node that uses it: [node1]',
+      'NetworkReady=False NetworkNotInDataPlane: node2: no report yet',
+    ];
+    expect(await ready()).toBe(alone);
+    const before = store.writes.length;
+    await apply(store, node('node2', chassis));
+    await running.settled();
+    expect(await ready()).toBe(alone);
+    expect(store.writes.slice(before).map(({ key }) => key)).toEqual(['node2', 'node2']);
+    await apply(store, pod('blue/web', 'node2'));
+    await running.settled();
+    expect(await ready()).toBe(waits);
+    await remove.pod(store, 'blue/web');
+    await apply(store, { ...zone('node2', 'Unused'), status: NOTHING });
+    await running.settled();
+    expect(await ready()).toBe(waits);
+    await say(store, 'node2', 'Unused');
+    await running.settled();
+    expect(await ready()).toBe(alone);
+  });
+
+  test('is not ready by what nodes said that are gone', async () => {
+    const store = new MemoryStore();
+    await using running = startManager(store);
+    const chassis = { 'k8s.ovn.org/node-chassis-id': 'c' };
+    await apply(store, node('node1', chassis), node('node2', chassis), namespace('blue'));
+    await apply(store, layer3('blue/net', '10.20.0.0/16/24'));
+    await apply(store, zone('node1', 'Programmed'), zone('node2', 'Programmed'));
+    await running.settled();
+    await store.delete(zoneStatuses, 'node1');
+    await store.delete(zoneStatuses, 'node2');
+    await running.settled();
+    expect(await conditions(store, 'blue/net')).toEqual([ALLOCATED, CREATED]);
+  });
 });
 
 const zone = (name: string, state: NetworkState, message?: string): ZoneStatus => ({
@@ -504,6 +549,8 @@ const zone = (name: string, state: NetworkState, message?: string): ZoneStatus =
     problems: [],
   },
 });
+
+const NOTHING = { observedAt: '2026-01-01T00:00:00Z', networks: [], problems: [] };
 
 const say = (store: MemoryStore, name: string, state: NetworkState): Promise<unknown> =>
   store.patchStatus(

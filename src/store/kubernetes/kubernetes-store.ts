@@ -26,6 +26,7 @@ import {
   type WatchEvent,
   type WriteOptions,
 } from '../store.ts';
+import { ownTurn } from '../turn.ts';
 
 export interface KubernetesStoreOptions {
   readonly connection: KubernetesConnection;
@@ -72,10 +73,13 @@ export class KubernetesStore implements Store {
     const { items } = await this.#cluster.around(() =>
       listAll(this.#client, kind, page, selection, this.#until(signal)),
     );
-    return items.flatMap((item) => {
+    const found: T[] = [];
+    for (const item of items) {
+      await ownTurn();
       const read = readStored(kind, item);
-      return read.kind === 'value' ? [read.value] : [];
-    });
+      if (read.kind === 'value') found.push(read.value);
+    }
+    return found;
   }
 
   async get<T extends KubeObject>(

@@ -22,6 +22,7 @@ import {
 import { collectionPath } from './kubernetes-paths.ts';
 import type { Selection } from '../selection.ts';
 import { StoreError, type WatchEvent } from '../store.ts';
+import { ownTurn } from '../turn.ts';
 import { errorText } from '../../api/error-text.ts';
 
 /** All in milliseconds, but for `page`. */
@@ -35,8 +36,11 @@ export interface WatchTiming {
   readonly backoff: Backoff;
 }
 
+/** A page is parsed in one go: of ZoneStatuses or Nodes of a large cluster, some 20 kB each, so many take 20 ms. */
+const PAGE = 100;
+
 export const WATCH_TIMING: WatchTiming = {
-  page: 500,
+  page: PAGE,
   life: 300_000,
   silence: 150_000,
   backoff: SOURCE_BACKOFF,
@@ -263,10 +267,16 @@ export class ListWatch<T extends KubeObject> {
     );
     const gone = new Map(this.#known);
     for (const item of items) {
+      await ownTurn();
+      signal.throwIfAborted();
       gone.delete(objectKey(item.metadata));
       this.#changed(item as T);
     }
-    for (const [key, { uid }] of gone) this.#gone(key, this.#remembered(key, uid));
+    for (const [key, { uid }] of gone) {
+      await ownTurn();
+      signal.throwIfAborted();
+      this.#gone(key, this.#remembered(key, uid));
+    }
     this.#version = resourceVersion;
     this.#isStalled = false;
     this.#timesMissing = 0;

@@ -347,8 +347,44 @@ test('a list whose token expires is asked for once more, in one piece', async ()
   });
   await expect(api.store.list(pods)).resolves.toEqual([]);
   expect(api.asked.map(({ search }) => search)).toEqual([
-    '?limit=500',
-    '?limit=500&continue=x',
+    '?limit=100',
+    '?limit=100&continue=x',
     '',
   ]);
+});
+
+test('who takes in a long list gives way to others between its objects', async () => {
+  await using api = await startApiStub();
+  const items = Array.from({ length: 200 }, (_, index) => ({
+    metadata: { namespace: 'a', name: `p${index}`, uid: `u${index}`, resourceVersion: '1' },
+    spec: {},
+  }));
+  api.answers.set('/api/v1/pods', () => ({
+    status: 200,
+    body: { metadata: { resourceVersion: '1' }, items },
+  }));
+  const stop = new AbortController();
+  let turns = 0;
+  const turn = (): void => {
+    turns += 1;
+    if (!stop.signal.aborted) setImmediate(turn);
+  };
+  const at: number[] = [];
+  const taken = Promise.withResolvers<void>();
+  const watching = api.store.watch(
+    pods,
+    ({ type }) => {
+      if (at.length === 0) turn();
+      at.push(turns);
+      if (type === 'synced') taken.resolve();
+      const from = performance.now();
+      while (performance.now() - from < 1) continue;
+    },
+    stop.signal,
+  );
+  await taken.promise;
+  stop.abort();
+  await watching;
+  expect(at).toHaveLength(201);
+  expect(new Set(at).size).toBeGreaterThan(5);
 });

@@ -89,10 +89,18 @@ export class SubnetRange {
   }
 }
 
-/** A range with what of it is in use. */
+/** A number as it is kept: small ones take no memory of their own. */
+type Kept = number | bigint;
+
+const keptOf = (number: bigint): Kept =>
+  number <= Number.MAX_SAFE_INTEGER ? Number(number) : number;
+
+/** A range with what of it is in use. Of owners and networks there are hundreds of thousands: a subnet is made of its number when it is asked for. */
 class RangeInUse {
   readonly range: SubnetRange;
-  readonly #owners = new Map<bigint, string>();
+  readonly #owners = new Map<Kept, string>();
+  /** Numbers by owner; hardly any owner has several. */
+  readonly #numbers = new Map<string, Kept | readonly Kept[]>();
   #next = 0n;
 
   constructor(range: SubnetRange) {
@@ -103,43 +111,58 @@ class RangeInUse {
     return this.#owners.size;
   }
 
-  ownerOf(number: bigint): string | undefined {
-    return this.#owners.get(number);
+  owners(): Iterable<string> {
+    return this.#numbers.keys();
   }
 
-  take(owner: string): bigint | undefined {
+  ownerOf(number: bigint): string | undefined {
+    return this.#owners.get(keptOf(number));
+  }
+
+  subnetsOf(owner: string): readonly Prefix[] {
+    return this.#numbersOf(owner).map((number) => this.range.subnetAt(BigInt(number)));
+  }
+
+  /** Gives the owner a free subnet; undefined where none is left. */
+  take(owner: string): Prefix | undefined {
     const { count } = this.range;
     const limit = count < BigInt(MAX_CANDIDATES) ? Number(count) : MAX_CANDIDATES;
     for (let step = 0; step < limit; step += 1) {
       const number = (this.#next + BigInt(step)) % count;
-      if (this.#owners.has(number) || this.range.isSkipped(number)) continue;
-      this.#owners.set(number, owner);
+      if (this.#owners.has(keptOf(number)) || this.range.isSkipped(number)) continue;
+      this.mark(number, owner);
       this.#next = number + 1n;
-      return number;
+      return this.range.subnetAt(number);
     }
     this.#next = 0n;
     return undefined;
   }
 
   mark(number: bigint, owner: string): void {
-    this.#owners.set(number, owner);
+    const kept = keptOf(number);
+    const before = this.#numbersOf(owner);
+    this.#owners.set(kept, owner);
+    this.#numbers.set(owner, before.length === 0 ? kept : [...before, kept]);
   }
 
-  free(number: bigint): void {
-    this.#owners.delete(number);
+  free(number: bigint, owner: string): void {
+    const gone = keptOf(number);
+    this.#owners.delete(gone);
+    const rest = this.#numbersOf(owner).filter((kept) => kept !== gone);
+    const [only] = rest;
+    if (only === undefined) this.#numbers.delete(owner);
+    else this.#numbers.set(owner, rest.length === 1 ? only : rest);
   }
-}
 
-interface Holding {
-  readonly range: RangeInUse;
-  readonly number: bigint;
-  readonly subnet: Prefix;
+  #numbersOf(owner: string): readonly Kept[] {
+    const numbers = this.#numbers.get(owner) ?? [];
+    return typeof numbers === 'object' ? numbers : [numbers];
+  }
 }
 
 /** One subnet per address family and owner. Ranges of a family are tried in the order in which they were added. */
 export class SubnetAllocator {
   readonly #ranges: RangeInUse[] = [];
-  readonly #holdings = new Map<string, Holding[]>();
 
   /** Adds a range; a range that is known already stays as it is. Throws `invalid-range`. */
   addRange(prefix: Prefix, hostLength: number): void {
@@ -174,9 +197,9 @@ export class SubnetAllocator {
 
   /** What the owner holds, IPv4 first. */
   subnetsOf(owner: string): readonly Prefix[] {
-    return (this.#holdings.get(owner) ?? [])
-      .map((holding) => holding.subnet)
-      .toSorted((a, b) => FAMILIES.indexOf(a.family) - FAMILIES.indexOf(b.family));
+    return FAMILIES.flatMap((family) =>
+      this.#rangesOf(family).flatMap((range) => range.subnetsOf(owner)),
+    );
   }
 
   ownerOf(subnet: Prefix): string | undefined {
@@ -188,17 +211,17 @@ export class SubnetAllocator {
   }
 
   owners(): readonly string[] {
-    return [...this.#holdings.keys()];
+    return [...new Set(this.#ranges.flatMap((range) => [...range.owners()]))];
   }
 
   /** The owner's subnet of a family: the one that it holds, else a free one. Throws `exhausted`. */
   allocate(owner: string, family: Family): Prefix {
-    const held = this.#holdings.get(owner)?.find((holding) => holding.subnet.family === family);
-    if (held !== undefined) return held.subnet;
-    for (const range of this.#rangesOf(family)) {
-      const number = range.take(owner);
-      if (number === undefined) continue;
-      return this.#hold(owner, range, number);
+    const ranges = this.#rangesOf(family);
+    const [held] = ranges.flatMap((range) => range.subnetsOf(owner));
+    if (held !== undefined) return held;
+    for (const range of ranges) {
+      const subnet = range.take(owner);
+      if (subnet !== undefined) return subnet;
     }
     throw new AllocationError('exhausted', 'no subnets available');
   }
@@ -231,7 +254,6 @@ export class SubnetAllocator {
           `network ${formatPrefix(subnet)} already owned by ${other}`,
         );
       range.mark(number, owner);
-      this.#hold(owner, range, number);
       return;
     }
     throw new AllocationError(
@@ -241,11 +263,10 @@ export class SubnetAllocator {
   }
 
   releaseSubnet(owner: string, subnet: Prefix): void {
-    const holdings = this.#holdings.get(owner) ?? [];
-    const kept = holdings.filter((holding) => !samePrefix(holding.subnet, subnet));
-    for (const gone of holdings) if (!kept.includes(gone)) gone.range.free(gone.number);
-    if (kept.length === 0) this.#holdings.delete(owner);
-    else this.#holdings.set(owner, kept);
+    for (const range of this.#rangesOf(subnet.family)) {
+      const number = range.range.numberOf(subnet);
+      if (number !== undefined && range.ownerOf(number) === owner) range.free(number, owner);
+    }
   }
 
   /** Returns what the owner held. */
@@ -253,13 +274,6 @@ export class SubnetAllocator {
     const subnets = this.subnetsOf(owner);
     for (const subnet of subnets) this.releaseSubnet(owner, subnet);
     return subnets;
-  }
-
-  #hold(owner: string, range: RangeInUse, number: bigint): Prefix {
-    const subnet = range.range.subnetAt(number);
-    const holdings = this.#holdings.get(owner) ?? [];
-    this.#holdings.set(owner, [...holdings, { range, number, subnet }]);
-    return subnet;
   }
 
   #rangesOf(family: Family): readonly RangeInUse[] {

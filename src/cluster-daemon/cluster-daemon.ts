@@ -1,6 +1,7 @@
 /** `heddle cluster`: the cluster manager as a process of its own; several may run, one leads. */
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
+import { setFlagsFromString } from 'node:v8';
 import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
 import { ClusterManager } from '../cluster/manager.ts';
 import { registerDroppedEvents } from '../cluster/metrics.ts';
@@ -21,6 +22,12 @@ import { openTraces } from '../traces/open-traces.ts';
 /** Who a process is among several managers. */
 export const managerIdentity = (): string =>
   `${process.env['POD_NAME'] ?? hostname()}_${process.pid}`;
+
+/**
+ * Percent by which the heap grows before all of it is looked through again. With `--optimize-for-size`, which the image's command has, V8 takes ten:
+ * of a manager of a thousand nodes that was more than half of the processor time, for a twentieth of its memory.
+ */
+const HEAP_GROWTH = 40;
 
 const RUN = randomUUID().slice(0, 8);
 
@@ -63,6 +70,7 @@ export async function runCluster(
   log: Logger,
   signal: AbortSignal,
 ): Promise<void> {
+  setFlagsFromString(`--heap-growing-percent=${HEAP_GROWTH}`);
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   registerBuild(registry);

@@ -1,6 +1,7 @@
 /** What of an object is kept in memory: the fields that some part of Heddle reads, of kinds that there are many of. */
 import type { KubeObject, ResourceKind } from '../api/objects.ts';
 import type { Node, Pod } from '../api/types.ts';
+import type { ZoneStatus } from '../api/zone-status.ts';
 
 const keptPod = ({ spec, status, ...pod }: Pod): Pod => {
   const { nodeName, hostNetwork } = spec;
@@ -46,6 +47,36 @@ const keptNode = ({ spec, status, ...node }: Node): Node => {
   };
 };
 
+/** Records that many objects hold alike, by what they hold. */
+const known = new Map<string, unknown>();
+/** Records that are kept for others to share; and letters of one, beyond which it is of a node alone. */
+const [MOST_KNOWN, LONGEST] = [20_000, 400];
+
+/** One record in place of all that hold the same. */
+function shared<T>(record: T): T {
+  const text = JSON.stringify(record);
+  if (text.length > LONGEST) return record;
+  const found = known.get(text);
+  if (found !== undefined) return found as T;
+  if (known.size >= MOST_KNOWN) known.clear();
+  known.set(text, record);
+  return record;
+}
+
+/** Of a network, and of an object that is in force, a thousand nodes say the same. */
+const keptZone = ({ status, ...zone }: ZoneStatus): ZoneStatus => {
+  if (status === undefined) return zone;
+  const { networks, applied } = status as Partial<NonNullable<ZoneStatus['status']>>;
+  return {
+    ...zone,
+    status: {
+      ...status,
+      ...(networks === undefined ? {} : { networks: networks.map(shared) }),
+      ...(applied === undefined ? {} : { applied: applied.map(shared) }),
+    },
+  };
+};
+
 const withoutManagedFields = <T extends KubeObject>(object: T): T => {
   if (!Object.hasOwn(object.metadata, 'managedFields')) return object;
   const { managedFields: _fields, ...metadata } = object.metadata as T['metadata'] & {
@@ -66,6 +97,8 @@ export function keptFields<T extends KubeObject>(kind: ResourceKind<T>): (object
       return cut(keptPod);
     case 'v1 Node':
       return cut(keptNode);
+    case 'k8s.ovn.org/v1alpha1 ZoneStatus':
+      return cut(keptZone);
     default:
       return withoutManagedFields;
   }

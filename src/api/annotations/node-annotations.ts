@@ -80,9 +80,22 @@ const isSameList = (value: unknown, texts: readonly string[]): boolean =>
   value.length === texts.length &&
   texts.every((text, index) => text === value[index]);
 
+/** What the entry of a network begins with, and no other one. */
+export const nodeSubnetEntryStart = (network: string): string => `${JSON.stringify(network)}:`;
+
 /** One entry of the annotation, as text: a node of many networks has its annotation put together of those. */
 export const formatNodeSubnetEntry = (network: string, subnets: readonly string[]): string =>
-  `${JSON.stringify(network)}:${JSON.stringify(v4First(subnets))}`;
+  `${nodeSubnetEntryStart(network)}${JSON.stringify(v4First(subnets))}`;
+
+/** What such an entry holds. */
+export function readNodeSubnetEntry(entry: string): {
+  readonly network: string;
+  readonly subnets: readonly string[];
+} {
+  const parsed = JSON.parse(`{${entry}}`) as Readonly<Record<string, readonly string[]>>;
+  const [[network, subnets] = ['', []]] = Object.entries(parsed);
+  return { network, subnets };
+}
 
 /** The annotation of such entries, which are sorted; undefined for none, which is removed. */
 export const formatNodeSubnetEntries = (sorted: readonly string[]): string | undefined =>

@@ -159,7 +159,8 @@ export class ConnectController {
           node && hasChassis(node),
           hostNetworksOf(node).addresses,
         ]);
-      if (textOf(before) !== textOf(after)) this.networksChanged();
+      const isChanged = before === undefined || after === undefined;
+      if (isChanged || textOf(before) !== textOf(after)) this.networksChanged();
     });
     zones.onChange(({ before, after }) => {
       const reports = [before, after].map((zone) => zone?.status?.connects ?? []);

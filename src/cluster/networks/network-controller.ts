@@ -107,7 +107,8 @@ export class NetworkController {
     nodes.onChange(({ before, after }) => {
       const hosts = (node: typeof after): string =>
         JSON.stringify([node?.metadata.name, hostNetworksOf(node).addresses]);
-      if (hosts(before) !== hosts(after)) this.retryRefused();
+      const isChanged = before === undefined || after === undefined;
+      if (isChanged || hosts(before) !== hosts(after)) this.retryRefused();
     });
     // What is in use there may be used by others now, or by nobody.
     pods.onChange(({ before, after }) => {

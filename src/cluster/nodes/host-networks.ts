@@ -1,5 +1,6 @@
 /** What counts of the addresses that a node says of itself, where networks are judged by them: one node that is wrong, or lies, refuses few. Pure. */
 import { formatPrefix, parsePrefix, type Family } from '../../allocators/addresses.ts';
+import { annotationOf } from '../../api/annotations/annotations.ts';
 import { HOST_CIDRS, hostCidrs } from '../../api/annotations/node-annotations.ts';
 import type { Node } from '../../api/types.ts';
 
@@ -19,12 +20,27 @@ export interface HostNetworks {
   readonly problem?: string;
 }
 
+/** By the text of the annotation: a network that comes is judged by those of all nodes. */
+const known = new Map<string, HostNetworks>();
+const MOST_KNOWN = 10_000;
+const NONE: HostNetworks = { addresses: [] };
+
 /** Of a node that says nothing readable: nothing. */
 export function hostNetworksOf(node: Node | undefined): HostNetworks {
-  const reported = node === undefined ? [] : (hostCidrs(node).value ?? []);
-  const counted = reported.slice(0, MOST_ADDRESSES);
+  const text = node && annotationOf(node, HOST_CIDRS);
+  if (node === undefined || text === undefined) return NONE;
+  const before = known.get(text);
+  if (before !== undefined) return before;
+  const found = counted(hostCidrs(node).value ?? []);
+  if (known.size >= MOST_KNOWN) known.clear();
+  known.set(text, found);
+  return found;
+}
+
+function counted(reported: readonly string[]): HostNetworks {
+  const looked = reported.slice(0, MOST_ADDRESSES);
   const whole = new Set<string>();
-  const addresses = counted.map((text) => {
+  const addresses = looked.map((text) => {
     const prefix = parsePrefix(text);
     if (prefix === undefined) return text;
     const network = formatPrefix(prefix);
@@ -33,7 +49,7 @@ export function hostNetworksOf(node: Node | undefined): HostNetworks {
     whole.add(network);
     return text;
   });
-  const tooWide = counted.find((text) => {
+  const tooWide = looked.find((text) => {
     const prefix = parsePrefix(text);
     return prefix !== undefined && prefix.length < WIDEST[prefix.family];
   });

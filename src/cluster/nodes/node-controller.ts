@@ -169,12 +169,11 @@ export class NodeController {
       ([key, value]) => (before[key] ?? null) !== value,
     );
     if (changed.length === 0) {
-      record.unwritten.clear();
+      record.wroteAll();
       return;
     }
-    const given = [...record.unwritten];
     const began = clock.monotonic();
-    record.writing();
+    const given = record.writing();
     await store.patchStatus(
       nodeKind,
       node.metadata.name,
@@ -182,8 +181,8 @@ export class NodeController {
       { fieldManager: 'clustermanager-node-controller', signal },
     );
     const duration = clock.monotonic() - began;
+    record.wrote(given);
     for (const network of given) {
-      record.unwritten.delete(network);
       // A network that went meanwhile must not come back as a series.
       if (network !== DEFAULT_NETWORK && this.networks.subnets.has(network))
         durations.nodeAnnotation(network, duration);

@@ -60,7 +60,10 @@ export class NodeNetworks {
    * meanwhile waits in queues that do not run yet.
    */
   async adopt(signal: AbortSignal): Promise<void> {
-    for (const network of this.#options.registry.networks()) this.#setNetwork(network.name);
+    for (const { name } of this.#options.registry.networks()) {
+      await ownTurn();
+      this.#setNetwork(name);
+    }
     for (const name of this.#servedNodes()) {
       await nextTurn();
       if (signal.aborted) return;
@@ -68,8 +71,7 @@ export class NodeNetworks {
       if (node === undefined) continue;
       const record = this.#recordOf(name);
       record.read(node);
-      this.#options.onTaken(name, this.subnets.adopt(name, record.carried));
-      this.#keepUnreadable(record);
+      this.#adopt(name, record);
       this.numbers.settleAll(node);
     }
     for (const network of this.subnets.networks()) {
@@ -103,8 +105,11 @@ export class NodeNetworks {
     if (!isNew) return;
     // Nodes may carry subnets of a network that is only now known: all of them count before one is given away.
     for (const node of this.#servedNodes()) {
-      const carried = this.#recordOf(node).subnetsOf(name);
-      if (carried !== undefined) this.subnets.adopt(node, new Map([[name, carried]]));
+      const record = this.#recordOf(node);
+      const carried = record.subnetsOf(name);
+      if (carried === undefined) continue;
+      this.subnets.adopt(node, new Map([[name, carried]]));
+      record.forgetCarried((network) => network === name);
     }
     await this.#allocateAll(name);
   }
@@ -243,14 +248,15 @@ export class NodeNetworks {
     const record = this.#recordOf(node);
     record.missing.delete(network);
     this.subnets.allocate(node, network);
-    const subnets = this.subnets.subnetsOf(node, network);
-    if (subnets.length > 0 && !record.hasRoomFor(network, subnets))
+    let given = this.subnets.subnetsOf(node, network);
+    if (given.length > 0 && !record.hasRoomFor(network, given)) {
       this.subnets.refuse(
         node,
         network,
         `the annotations of the node have no room for another network (${Math.round(record.usage * 100)} % of 240 KiB are in use): delete networks, or give them to fewer nodes`,
       );
-    const given = this.subnets.subnetsOf(node, network);
+      given = this.subnets.subnetsOf(node, network);
+    }
     if (this.subnets.failuresOf(network).has(node)) record.missing.add(network);
     return record.set(network, given);
   }
@@ -295,9 +301,16 @@ export class NodeNetworks {
 
   /** Somebody else wrote the annotation: what fits is adopted, what was given stays, and the rest is written over. */
   #takeOver(name: string, record: NodeRecord): void {
-    this.#options.onTaken(name, this.subnets.adopt(name, record.carried));
-    for (const network of record.carried.keys())
+    const carried = [...record.carried.keys()];
+    this.#adopt(name, record);
+    for (const network of carried)
       if (this.subnets.has(network) && this.#settle(name, network)) this.#report(network);
+  }
+
+  /** Of networks that are known what the node carries is adopted, as far as it fits. */
+  #adopt(name: string, record: NodeRecord): void {
+    this.#options.onTaken(name, this.subnets.adopt(name, record.carried));
     this.#keepUnreadable(record);
+    record.forgetCarried((network) => this.subnets.has(network));
   }
 }

@@ -29,15 +29,6 @@ export type AnnotatedSubnets = ReadonlyMap<string, readonly string[]>;
 const failureOf = (node: string, network: string, reason: string): string =>
   `error allocating network for node ${node}, network name ${network}: ${reason}`;
 
-const texts = new WeakMap<Prefix, string>();
-
-/** A subnet in CIDR notation; each is asked for whenever its node is looked at. */
-function textOf(prefix: Prefix): string {
-  const text = texts.get(prefix) ?? formatPrefix(prefix);
-  texts.set(prefix, text);
-  return text;
-}
-
 export class NodeSubnets {
   readonly #networks = new Map<string, NetworkInUse>();
 
@@ -94,7 +85,7 @@ export class NodeSubnets {
       const inUse = this.#networks.get(network);
       if (inUse === undefined) continue;
       const held = inUse.subnets.subnetsOf(node);
-      if (held.length === texts.length && held.every((one, at) => textOf(one) === texts[at]))
+      if (held.length === texts.length && held.every((one, at) => formatPrefix(one) === texts[at]))
         continue;
       for (const prefix of texts.map(parsePrefix)) {
         if (prefix === undefined || this.#holds(inUse, node, prefix)) continue;
@@ -153,7 +144,7 @@ export class NodeSubnets {
 
   /** What the node holds of a network, IPv4 first. */
   subnetsOf(node: string, network: string): readonly string[] {
-    return this.#networks.get(network)?.subnets.subnetsOf(node).map(textOf) ?? [];
+    return this.#networks.get(network)?.subnets.subnetsOf(node).map(formatPrefix) ?? [];
   }
 
   failuresOf(network: string): SubnetFailures {

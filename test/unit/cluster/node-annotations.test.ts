@@ -35,6 +35,28 @@ describe('a node’s annotation', () => {
     );
     const read = nodeSubnets(node('n', { [SUBNETS]: record.text() ?? '' }));
     expect(read.value?.get('b')).toEqual(['10.1.0.0/24', 'fd00::/64']);
+    expect(record.networks()).toEqual(['a', 'a-b', 'a.b', 'b']);
+    expect(['a', 'b', 'c', 'a-', 'A'].map((name) => record.subnetsOf(name))).toEqual([
+      ['10.0.0.0/24'],
+      ['10.1.0.0/24', 'fd00::/64'],
+      undefined,
+      undefined,
+      undefined,
+    ]);
+  });
+
+  test('says what the node does not carry yet, and forgets what it carried once that is decided', () => {
+    const record = new NodeRecord();
+    record.read(node('n', { [SUBNETS]: '{"a":["10.0.0.0/24"],"b":["10.0.1.0/24"]}' }));
+    record.set('a', ['10.0.0.0/24']);
+    record.set('c', ['10.0.2.0/24']);
+    expect(record.writing()).toEqual(['c']);
+    record.wrote(['c']);
+    expect(record.writing()).toEqual([]);
+    expect(record.subnetsOf('b')).toEqual(['10.0.1.0/24']);
+    record.forgetCarried((network) => network === 'b');
+    expect(record.subnetsOf('b')).toBeUndefined();
+    expect(record.subnetsOf('a')).toEqual(['10.0.0.0/24']);
   });
 
   test('has room for thousands of dual-stack networks, says when it is nearly full, and never takes too many', () => {

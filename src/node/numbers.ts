@@ -52,6 +52,9 @@ export const MARK_TO_NODE_ADDRESS = '0x3f0';
 /** Packet mark of what the default network sends to a next hop in local gateway mode: not for the node, though it has its address. */
 export const MARK_TO_NEXT_HOP = 1010;
 
+/** Packet mark of what the default network sends to leave with an egress address at the bridge (reference/node.md §1.2). */
+export const MARK_EGRESS_BY_GATEWAY = 1013;
+
 /** Packet mark of what is to leave by a network card of its own (reference/node.md §1.2). */
 export const MARK_SECONDARY_EGRESS = 1009;
 

@@ -81,6 +81,8 @@ export const MARK_EGRESS_TO_NODE = 1008;
 export const MARK_EGRESS_BY_CARD = 1009;
 /** What pods of the default network send to next hops in local gateway mode. No number of ovn-kubernetes. */
 export const MARK_TO_NEXT_HOP = 1010;
+/** What pods of the default network send to leave with an egress address of this node: the bridge lets none of that out with another one. No number of ovn-kubernetes. */
+export const MARK_EGRESS_BY_GATEWAY = 1013;
 /** What pods of an EgressService send to the host to leave: it lets none of that pass with another address. No number of ovn-kubernetes. */
 export const MARK_EGRESS_SERVICE = 1011;
 

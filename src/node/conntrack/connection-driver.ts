@@ -331,7 +331,7 @@ export class ConnectionDriver implements RowTarget, AsyncDisposable {
 const consequence = (stale: Stale): string => {
   if (!isOfSource(stale)) return 'clients that go on to use them get no answer until they time out';
   return stale.isServed
-    ? "those that it began before leave with its node's address until they end"
+    ? 'those that it began before leave with an earlier egress address, or not at all, until they end'
     : 'those that it began before leave with an egress address, or not at all, until they end';
 };
 

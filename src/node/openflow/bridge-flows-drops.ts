@@ -7,12 +7,13 @@ import {
   ALL_EGRESS_MARKS,
   ALL_SERVICE_MARKS,
   COOKIE_PATH_MTU,
+  EGRESS_BY_GATEWAY,
   NO_COOKIE,
   PIPELINE,
   TO_NEXT_HOP,
 } from './pipeline.ts';
 
-const { classify } = PIPELINE;
+const { asNode, classify } = PIPELINE;
 
 /** "Packet is too big" (RFC 792, RFC 4443 §3.2). */
 const TOO_BIG = {
@@ -51,7 +52,15 @@ export const dropFlows: BridgePart = {
       source: 'reference/node.md §4.3, 0',
     },
   },
-  common(rows, { mac }) {
+  common(rows, { mac, families }) {
+    for (const { fields, nodeAddress } of families)
+      rows
+        .by('egress-address-alone')
+        .flow(
+          asNode.at.egressAsNode,
+          [fields.ip, `${fields.src}=${nodeAddress}`, `pkt_mark=${ALL_EGRESS_MARKS}`],
+          [DROP],
+        );
     for (const { place, fields, actions } of firstFlows(mac))
       rows.by('as-the-node').flow(place, fields, actions);
     rows.by('normal').flow(classify.at.normal, [], [NORMAL], NO_COOKIE);
@@ -88,8 +97,8 @@ export const dropFlows: BridgePart = {
       for (const cidr of inner)
         rows.by('pod-sources').flow(classify.at.podSources, [ip, from, `${src}=${cidr}`], [DROP]);
     }
-    // The default network is marked for classes of destinations alone.
-    for (const marks of isDefault ? [ALL_EGRESS_MARKS] : [ALL_EGRESS_MARKS, ALL_SERVICE_MARKS])
+    // The default network has marks of EgressIPs for classes of destinations alone.
+    for (const marks of [ALL_EGRESS_MARKS, isDefault ? EGRESS_BY_GATEWAY : ALL_SERVICE_MARKS])
       rows
         .by('egress-address-alone')
         .flow(

@@ -1,19 +1,28 @@
 /** What leaves user-defined networks with the address of an EgressIP or EgressService: the bridge knows it by its mark (reference/egress.md §1.10, §4.3). */
 import { familyOf } from '../../allocators/addresses.ts';
 import type { Rule } from '../../desired/features.ts';
-import type { BridgeNetwork, ExternalBridge } from './bridge-network.ts';
+import type { GatewayMode } from '../../model/model.ts';
+import { MATCH_FIELDS, type BridgeNetwork, type ExternalBridge } from './bridge-network.ts';
 import {
   BACK,
   conntrack,
   destination,
   DROP,
+  NO_MARK,
   output,
   PASS_FENCE,
   resubmit,
   source,
 } from './flow-actions.ts';
 import { UPLINK, type FlowRows } from './flow-rows.ts';
-import { egressMark, PAST_FENCE, PIPELINE, ZONES } from './pipeline.ts';
+import {
+  EGRESS_BY_GATEWAY,
+  egressMark,
+  PAST_FENCE,
+  PIPELINE,
+  ZONES,
+  type FlowPlace,
+} from './pipeline.ts';
 
 const FENCED: Readonly<Record<string, Rule>> = {
   'egress-fence': {
@@ -24,7 +33,7 @@ const FENCED: Readonly<Record<string, Rule>> = {
 
 export const EGRESS_RULES: Readonly<Record<string, Rule>> = {
   'egress-address': {
-    text: 'What a network sends with the mark of an EgressIP or EgressService leaves with its address on this node.',
+    text: 'What a network sends with the mark of an EgressIP or EgressService leaves with its address on this node; of the default network, which has it from OVN, what has it.',
     source: 'reference/node.md §4.3, 105',
   },
   'egress-card': {
@@ -103,6 +112,28 @@ const fencedFlow = (rows: FlowRows, fields: readonly string[]): void =>
       [resubmit(PIPELINE.fence.id)],
     );
 
+/** What the gateway router of the default network gave an egress address of this node goes on as what has none does, without its mark. */
+export function gatewayEgressFlow(
+  rows: FlowRows,
+  { defaultPort, mac, mode, vlan }: ExternalBridge,
+  address: string,
+): void {
+  const { ip, src } = MATCH_FIELDS[familyOf(address)];
+  const from = [`in_port=${defaultPort}`, ...vlan.outside];
+  rows
+    .by('egress-address')
+    .flow(
+      egressPlace(mode, true),
+      [ip, ...from, `dl_src=${mac}`, `pkt_mark=${EGRESS_BY_GATEWAY}`, `${src}=${address}`],
+      [NO_MARK, resubmit(PIPELINE.classify.id)],
+    );
+}
+
+/** Before what drops what is marked. */
+const egressPlace = (mode: GatewayMode, isDefault: boolean): FlowPlace =>
+  // The host would take it, as it has the node's address yet.
+  isDefault && mode === 'local' ? PIPELINE.classify.at.toNextHops : PIPELINE.classify.at.asNode;
+
 /** `address` moves between this node and one whose gateway has that MAC address: both know connections of it. */
 export function egressMoveFlows(
   rows: FlowRows,
@@ -144,8 +175,7 @@ export function egressFlows(
     const out = rows.by(link === undefined ? 'egress-address' : 'egress-card');
     for (const { from, conntrackMark, isDefault } of networks)
       out.flow(
-        // The host would take it, as it has the node's address yet.
-        isDefault && mode === 'local' ? classify.at.toNextHops : classify.at.asNode,
+        egressPlace(mode, isDefault),
         [fields.ip, ...from, `dl_src=${mac}`, `pkt_mark=${egressMark(mark)}`],
         [
           conntrack({

@@ -16,6 +16,7 @@ import {
   FENCE_RULES,
   fencedAddressFlows,
   fenceFlows,
+  gatewayEgressFlow,
 } from './bridge-flows-egress.ts';
 import { connectedFlows, connectedServiceFlows } from './bridge-flows-connected.ts';
 import { dropFlows } from './bridge-flows-drops.ts';
@@ -190,8 +191,9 @@ export const bridgeFlowsOfEgressIp = feature({
     for (const { address, card, peer } of facts.egressAddressesHere(egressIp)) {
       // By other cards the host passes on what it does not know, as it routes.
       const mac = peer === undefined ? undefined : facts.gatewayMacs.part(peer, 'mac');
-      if (card === undefined && mac !== undefined)
-        egressMoveFlows(rows, on, { address, peer: mac });
+      if (card !== undefined) continue;
+      if (mac !== undefined) egressMoveFlows(rows, on, { address, peer: mac });
+      if (!facts.isByClass(egressIp)) gatewayEgressFlow(rows, on, address);
     }
     const mark = facts.egressMarkOf(egressIp);
     if (mark === undefined) return;

@@ -34,6 +34,7 @@ export const source = (mac: string): string => `set_field:${mac}->eth_src`;
  * userspace datapath knows routes for packets without a mark alone.
  */
 export const MARK_INTO_OVN = `set_field:${portInFlow(MARK_OF_HOST)}->pkt_mark`;
+export const NO_MARK = 'set_field:0->pkt_mark';
 /** As a switch would: by what it learned of addresses. */
 export const NORMAL = 'NORMAL';
 export const DROP = 'drop';

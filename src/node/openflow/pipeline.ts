@@ -7,7 +7,13 @@ import { MAX_NETWORK_ID } from '../../allocators/ids.ts';
 import { FIRST_EGRESS_MARK, LAST_EGRESS_MARK } from '../../api/annotations/network-annotations.ts';
 import { SERVICE_MARK_BIT } from '../../model/rules/egress-service-mark.ts';
 import { SETTINGS } from '../../desired/rows.ts';
-import { INTO_OVN_MARK, MARK_TO_NEXT_HOP, MARK_TO_NODE_ADDRESS, packetMark } from '../numbers.ts';
+import {
+  INTO_OVN_MARK,
+  MARK_EGRESS_BY_GATEWAY,
+  MARK_TO_NEXT_HOP,
+  MARK_TO_NODE_ADDRESS,
+  packetMark,
+} from '../numbers.ts';
 
 /** How packets go from table to table. N is the patch port of a network. */
 export const PICTURE = `
@@ -283,6 +289,11 @@ export const PIPELINE = {
     "what leaves with the node's address, or that of an EgressIP or EgressService, after its translation",
     [3],
     {
+      egressAsNode: [
+        110,
+        "what is marked for an EgressIP does not leave with the node's address, which its connection has from before",
+        'egress-address-alone',
+      ],
       translated: [
         100,
         'what has that address now, to the uplink; what leaves by another network card, to the host',
@@ -367,7 +378,9 @@ export interface FlowField {
 export const egressMark = (mark: number): string => `0x${mark.toString(16)}`;
 /** Of what goes to a next hop, as Open vSwitch prints it. */
 export const TO_NEXT_HOP = `0x${MARK_TO_NEXT_HOP.toString(16)}`;
-/** All of them, with a mask: no other mark is among these. */
+/** Of what the default network sends to leave with an egress address, as Open vSwitch prints it. */
+export const EGRESS_BY_GATEWAY = `0x${MARK_EGRESS_BY_GATEWAY.toString(16)}`;
+/** Marks of EgressIPs, with a mask: no other mark is among these. */
 const EGRESS_MARKS = 0xc000;
 export const ALL_EGRESS_MARKS = `0x${EGRESS_MARKS.toString(16)}/0xffffe000`;
 const isEgressMark = (value: string): boolean =>
@@ -435,11 +448,20 @@ export const FLOW_FIELDS: readonly FlowField[] = [
   },
   {
     field: 'pkt_mark',
+    value: EGRESS_BY_GATEWAY,
+    has: is(EGRESS_BY_GATEWAY),
+    meaning: 'from the default network, to leave with the address of an EgressIP',
+    setIn: [],
+    readIn: [0],
+    elsewhere: "set by policies 95 of the default network's gateway router (there 1013)",
+  },
+  {
+    field: 'pkt_mark',
     value: `${FIRST_EGRESS_MARK} + N`,
     has: isEgressMark,
     meaning: 'to leave with the address of the EgressIP of that mark',
     setIn: [],
-    readIn: [0],
+    readIn: [0, 8],
     elsewhere:
       'set by policies of gateway routers; the mark stands in an annotation of the EgressIP',
   },

@@ -28,6 +28,7 @@ import { routerOf } from '../connect/connect-rows.ts';
 import { networkObjects, networkOf, networkRank } from '../networks/network-feature.ts';
 import {
   MARK_EGRESS_BY_CARD,
+  MARK_EGRESS_BY_GATEWAY,
   POLICY_EGRESS_ARRIVAL,
   POLICY_EGRESS_MARK,
   POLICY_EGRESS_REROUTE,
@@ -85,7 +86,7 @@ export const egressPods = feature({
       source: 'reference/topology.md §18.1',
     },
     mark: {
-      text: 'On other networks the gateway router marks what leaves, and the bridge gives it the address of the mark, or leads it to the host.',
+      text: 'The gateway router marks what leaves, and the bridge lets it out with an egress address alone: on other networks than the default one it gives it that of the mark, or leads it to the host.',
       source: 'reference/topology.md §18.1',
     },
     'by-card': {
@@ -217,13 +218,15 @@ function addExit(
         'ip-family': ipOf(address),
       }),
     });
-  else
-    addAllowPolicy(all.by('mark'), gateway, {
-      ids: policyIds(POLICY_EGRESS_MARK, port, address),
-      priority: POLICY_EGRESS_MARK,
-      match: `${fromPod(address)} && pkt.mark == 0`,
-      options: { pkt_mark: String(mark) },
-    });
+  // It comes with the way here: translation is looked up later, and may have changed by then.
+  addAllowPolicy(all.by('mark'), gateway, {
+    ids: policyIds(POLICY_EGRESS_MARK, port, address),
+    priority: POLICY_EGRESS_MARK,
+    match: isDefault(network)
+      ? `${fromPod(address)} && pkt.mark == 0 && !(ct.trk && ct.rpl)`
+      : `${fromPod(address)} && pkt.mark == 0`,
+    options: { pkt_mark: String(isDefault(network) ? MARK_EGRESS_BY_GATEWAY : mark) },
+  });
   if (!port.isOwn && network.topology === 'layer3')
     addAllowPolicy(all.by('arrival'), routerOf(network, facts.nodeName).router, {
       ids: policyIds(POLICY_EGRESS_ARRIVAL, port, address),

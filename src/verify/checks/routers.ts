@@ -31,7 +31,7 @@ import { FIRST_PACKET_MARK, type VerifiedNetwork } from '../intent/networks.ts';
 import type { Settings } from '../snapshot.ts';
 
 /** Marks that OVN's rows may set (reference/node.md §1.2), besides those of EgressIPs and EgressServices. */
-const MARKS: ReadonlySet<number> = new Set([42, 43, 1008, 1009, 1010, 1011]);
+const MARKS: ReadonlySet<number> = new Set([42, 43, 1008, 1009, 1010, 1011, 1013]);
 const FIRST_SERVICE_MARK = 0x80000000;
 /** Offset of the forwarder of DNS in the masquerade subnet (reference/egress.md §2.4). */
 const LAST_NODE_ADDRESS = 8;

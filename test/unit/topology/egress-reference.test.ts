@@ -38,6 +38,10 @@ const DIFFERENCES: readonly Difference[] = [
   },
   { docs: '| `Static_MAC_Binding` of ports `trtor-GR_…`', ours: /^Static_MAC_Binding .*trtor-GR_/ },
   {
+    docs: "| policy 95 of the default network's gateway router",
+    ours: /^Logical_Router_Policy action=allow .*:EgressIP:95:eip1_[^:]+:ip4:default /,
+  },
+  {
     docs: '| `pass` ACLs with priority 0',
     ours: /^ACL action=pass .*:EgressFirewall:\w+:pass-[01] /,
   },

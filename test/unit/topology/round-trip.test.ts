@@ -345,9 +345,9 @@ describe('what the zone wants, in a Northbound database', () => {
         })
         .toSorted();
     const isOurs = ({ id }: { readonly id: string }): boolean =>
-      /:(97|98|94|3|4):EIP-|:98:out_/.test(id);
+      /:(97|98|94|3|4):EIP-|:98:out_|:95:out_[^:]+:ip4:default\b/.test(id);
     const all = ofEgress();
-    expect(all.filter(({ id }) => id.includes(':out_'))).toHaveLength(11);
+    expect(all.filter(({ id }) => id.includes(':out_'))).toHaveLength(13);
     const where = ({ row }: (typeof all)[number]) => [['_uuid', '==', ['uuid', row.uuid]]] as const;
     for (const one of all) {
       const { table, row, ids, id } = one;

@@ -319,6 +319,53 @@ describe('flows of the external bridge', () => {
     expect(await inDefaultNetwork('10.96.0.7')).toBe(false);
   });
 
+  test.for([
+    ['shared', egressZone],
+    ['local', inLocalMode(egressZone)],
+  ] as const)(
+    "what is marked for an EgressIP leaves with its address and not with the node's, whatever gave it that, in %s gateway mode",
+    async ([, zone]) => {
+      await kept.make(zone);
+      kept.units.want(zone);
+      await until('ports', async () => (await settled()).problems.length === 0);
+      // The daemon opens the fence: here it is open.
+      await vswitchd.ofctlOn(
+        BRIDGE,
+        'add-flow',
+        'table=12,priority=100,actions=load:0x1->NXM_NX_REG1[0],resubmit(,0)',
+      );
+      /** What the datapath does last, after all looks at connections. */
+      const actions = async (packet: string, ...looks: readonly string[]): Promise<string> =>
+        (await vswitchd.trace(BRIDGE, packet, ...looks))
+          .match(/Datapath actions: .*/g)
+          ?.at(-1)
+          ?.replace('Datapath actions: ', '') ?? '';
+      const out = (port: number, mark: number, kind: 'tcp' | 'icmp', source: string): string =>
+        [
+          `in_port=${port},pkt_mark=${mark},dl_src=${MAC},dl_dst=${STRANGER}`,
+          `${kind},nw_src=${source},nw_dst=8.8.8.8,nw_ttl=60`,
+          kind === 'tcp' ? 'tp_src=4000,tp_dst=80' : 'icmp_type=8',
+        ].join(',');
+      for (const kind of ['tcp', 'icmp'] as const) {
+        // Of the default network: as OVN translated it.
+        expect(await actions(out(2, 1013, kind, '172.18.0.200'))).toMatch(
+          /^set\(skb_mark\(0\)\),ct\(commit,zone=64000,mark=0x1\/0xffffffff\),\d+$/,
+        );
+        for (const source of ['172.18.0.3', '172.18.0.201', '10.244.0.7'])
+          expect(await actions(out(2, 1013, kind, source))).toBe('drop');
+      }
+      // Of a primary network: as the bridge translates it, and as it did when its connection began.
+      const packet = out(3, 50_000, 'tcp', '169.254.0.13');
+      expect(await actions(packet)).toMatch(/^\d+$/);
+      await vswitchd.ofctlOn(
+        BRIDGE,
+        'add-flow',
+        'priority=999,in_port=3,tcp,pkt_mark=50000,actions=ct(commit,table=8,zone=64000,nat(src=172.18.0.3))',
+      );
+      expect(await actions(packet)).toBe('drop');
+    },
+  );
+
   test('services are reached from outside by the network that has them, and take no connection of another one (reference/node.md §4.6)', async () => {
     const zone = withServices(
       bridgeZone,

@@ -359,7 +359,7 @@ describe('connections of pods that come under an EgressIP, or go from one', () =
     );
     await driver.forget(0);
     expect(driver.problems().map(({ object, message }) => `${object}: ${message}`)).toEqual([
-      "EgressIP out: connections of 5.0.0.0 and 9999 others can't be forgotten: no; those that it began before leave with its node's address until they end",
+      "EgressIP out: connections of 5.0.0.0 and 9999 others can't be forgotten: no; those that it began before leave with an earlier egress address, or not at all, until they end",
       expect.stringMatching(
         /^EgressIP out: connections of .* are not forgotten, nor are 1 others, as 10000 wait for that: those that it began/,
       ),

@@ -6,6 +6,7 @@ import {
   crowdedBridgeZone,
   dualBridgeZone,
   egressCardZone,
+  egressClassZone,
   egressMoveZone,
   egressZone,
   flowLines,
@@ -153,6 +154,7 @@ const ADDED = [
   'table=0 60 in_port=3 → drop',
   'table=0 60 in_port=4 → drop',
   ...translations('', 'table=8,'),
+  'table=8 110 ip,nw_src=172.18.0.3,pkt_mark=0xc000/0xffffe000 → drop',
   'table=8 100 ip,nw_src=172.18.0.3 → output:1',
   'table=8 0  → drop',
   'table=12 200 in_port=1 → load:0x1->NXM_NX_REG1[0],resubmit(,0)',
@@ -164,6 +166,7 @@ const ADDED = [
     [3, 4].map((port) => `table=0 104 in_port=${port},pkt_mark=${marks} → drop`),
   ),
   'table=0 104 in_port=2,pkt_mark=0xc000/0xffffe000 → drop',
+  'table=0 104 in_port=2,pkt_mark=0x3f5 → drop',
   'table=0 103 in_port=3,ip,nw_src=10.20.0.0/16 → drop',
   'table=0 103 in_port=4,ip,nw_src=10.30.0.0/24 → drop',
   `table=2 250 ip,pkt_mark=0x1002 → ${INTO_OVN},set_field:${MAC}->eth_dst,output:3`,
@@ -221,6 +224,7 @@ describe('flows of the external bridge', () => {
         }),
       ]),
       'table=0 176 in_port=2,pkt_mark=0xc000/0xffffe000 → drop',
+      'table=0 176 in_port=2,pkt_mark=0x3f5 → drop',
       'table=0 180 dl_src=02:42:ac:12:00:03,in_port=2,ip,nw_src=172.18.0.3,pkt_mark=0x3f2 → ct(commit,zone=64000,exec(set_field:0x1->ct_mark)),output:1',
       'table=0 181 in_port=2,ip,nw_dst=10.96.0.0/16,pkt_mark=0x3f2 → drop',
       'table=11 10 reg0=0x1 → LOCAL',
@@ -228,7 +232,7 @@ describe('flows of the external bridge', () => {
       'table=11 5 ct_mark=0x6 → output:4',
       'table=11 1  → output:2',
     ];
-    expect(gone).toHaveLength(3 + 1 + 1 + 1 + refusals.length + 6);
+    expect(gone).toHaveLength(3 + 1 + 1 + 2 + refusals.length + 6);
     expect(without(local, [])).toEqual([...without(sharedGateway, gone), ...added].toSorted());
   });
 
@@ -616,6 +620,36 @@ describe('a gateway with a VLAN (reference/node.md §4.1)', () => {
     expect(switched.length).toBeGreaterThan(2);
     for (const { match } of switched) expect(match).toContain('in_port={:host-in-vlan-5}');
   });
+});
+
+test.for([
+  ['shared', [105, 104]],
+  ['local', [180, 176]],
+] as const)(
+  'what the default network marked for its EgressIP leaves with an address of this node alone, in %s gateway mode',
+  ([mode, [passes, drops]]) => {
+    const ofMark = (zone: Zone): readonly string[] =>
+      flowLines(mode === 'local' ? inLocalMode(zone) : zone)
+        .filter((line) => line.includes('pkt_mark=0x3f5'))
+        .map((line) => line.replace(/ \(0x\w+\)$/, ''));
+    const none = [`table=0 ${drops} in_port=2,pkt_mark=0x3f5 → drop`];
+    expect(ofMark(egressZone).toSorted()).toEqual(
+      [
+        ...none,
+        `table=0 ${passes} dl_src=02:42:ac:12:00:03,in_port=2,ip,nw_src=172.18.0.200,pkt_mark=0x3f5 → set_field:0->pkt_mark,resubmit(,0)`,
+        `table=0 ${passes} dl_src=02:42:ac:12:00:03,in_port=2,ipv6,ipv6_src=fc00:f853::200,pkt_mark=0x3f5 → set_field:0->pkt_mark,resubmit(,0)`,
+      ].toSorted(),
+    );
+    for (const zone of [bridgeZone, egressCardZone, egressClassZone])
+      expect(ofMark(zone)).toEqual(none);
+  },
+);
+
+test("what is marked for an EgressIP never leaves with the node's address, whatever its connection had before", () => {
+  expect(flowLines(dualBridgeZone).filter((line) => line.startsWith('table=8 110'))).toEqual([
+    'table=8 110 ip,nw_src=172.18.0.3,pkt_mark=0xc000/0xffffe000 → drop',
+    'table=8 110 ipv6,ipv6_src=fc00:f853::3,pkt_mark=0xc000/0xffffe000 → drop',
+  ]);
 });
 
 test('what leaves by another network card goes to the host and comes back from there, known by an address of its EgressIP', () => {

@@ -102,10 +102,11 @@ describe('a pod of this node', () => {
     ]);
   });
 
-  test('of the default network leaves by all nodes that have one; here its gateway router gives it', () => {
+  test('of the default network leaves by all nodes that have one; here its gateway router gives it, and marks what is to have it', () => {
     expect(rowsOf(zoneWith(plainPod, [HERE, THERE]))).toEqual([
       `ovn_cluster_router 100 ip4.src == ${plainAddress} reroute 100.64.0.2,100.88.0.3`,
       `GR_ovn-worker snat ${plainAddress} 172.18.0.200 k8s-ovn-worker`,
+      `GR_ovn-worker 95 ip4.src == ${plainAddress} && pkt.mark == 0 && !(ct.trk && ct.rpl) allow 1013`,
     ]);
   });
 
@@ -134,7 +135,7 @@ describe('a pod of this node', () => {
     expect(rowsOf({ ...zone, egressIps: [markless] })).toEqual([
       'blue_blue_ovn_cluster_router 100 ip4.src == 103.103.0.3 drop',
     ]);
-    expect(rowsOf({ ...zoneWith(plainPod, [HERE]), egressIps: [markless] })).toHaveLength(2);
+    expect(rowsOf({ ...zoneWith(plainPod, [HERE]), egressIps: [markless] })).toHaveLength(3);
   });
 
   test('has no port before the policy by which it leaves', () => {
@@ -152,6 +153,7 @@ describe('a pod of another node', () => {
   test('passes here while an address is here', () => {
     expect(rowsOf(zoneWith(plainPod, [HERE], {}, false))).toEqual([
       'GR_ovn-worker snat 10.244.1.5 172.18.0.200 k8s-ovn-worker',
+      'GR_ovn-worker 95 ip4.src == 10.244.1.5 && pkt.mark == 0 && !(ct.trk && ct.rpl) allow 1013',
       'ovn_cluster_router 98 inport == "rtots-ovn-worker" && ip4.src == 10.244.1.5 allow',
     ]);
     expect(rowsOf(zoneWith(bluePod, [HERE], {}, false))).toEqual([

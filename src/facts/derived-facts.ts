@@ -13,13 +13,16 @@ const MOST_RUNS = 1000;
 class Derivation<K extends Key> implements Reader {
   reads: readonly Cell[] = [];
   readonly key: K;
+  /** Of the key. */
+  readonly text: string;
   readonly #dirty: Set<Derivation<K>>;
   /** The refresh in which it was worked out last, and how often. */
   wave = 0;
   runs = 0;
 
-  constructor(key: K, dirty: Set<Derivation<K>>) {
+  constructor(key: K, text: string, dirty: Set<Derivation<K>>) {
     this.key = key;
+    this.text = text;
     this.#dirty = dirty;
     this.invalidate();
   }
@@ -73,8 +76,8 @@ export class DerivedFacts<
       failures: () => this.#failures.values(),
     };
     for (const before of source.steps) step.comesBehind(before);
-    for (const key of source.keys()) this.#keyChanged(key, true);
-    source.onKeys((key, isPresent) => this.#keyChanged(key, isPresent));
+    for (const key of source.keys()) this.#keyChanged(key, true, keyText(key));
+    source.onKeys((key, isPresent, text) => this.#keyChanged(key, isPresent, text));
   }
 
   /** Works out what is not up to date, until something before it in the order is not. */
@@ -93,7 +96,7 @@ export class DerivedFacts<
 
   /** Returns false if it has to wait. */
   #work(derivation: Derivation<K>): boolean {
-    const { key } = derivation;
+    const { key, text } = derivation;
     const { wave } = this.#graph;
     derivation.runs = derivation.wave === wave ? derivation.runs + 1 : 1;
     derivation.wave = wave;
@@ -108,22 +111,21 @@ export class DerivedFacts<
       };
       if (!this.#graph.work(this.#step, () => this.#graph.recorder.run(derivation, run)))
         return false;
-      this.put(written(key), value);
+      this.putAs(text, written(key), value);
     } catch (error) {
       const object = this.#objectOf?.(...key) ?? `${this.name} ${key.join(' ')}`;
-      this.#failures.set(keyText(key), { table: this.name, key, object, error });
+      this.#failures.set(text, { table: this.name, key, object, error });
       this.fail(written(key), `${this.name} of ${key.join(' ')}: ${errorText(error)}`);
       return true;
     }
-    if (this.#failures.size > 0) this.#failures.delete(keyText(key));
+    if (this.#failures.size > 0) this.#failures.delete(text);
     return true;
   }
 
-  #keyChanged(key: K, isPresent: boolean): void {
-    const text = keyText(key);
+  #keyChanged(key: K, isPresent: boolean, text: string): void {
     const known = this.#derivations.get(text);
     if (isPresent) {
-      if (known === undefined) this.#derivations.set(text, new Derivation(key, this.#dirty));
+      if (known === undefined) this.#derivations.set(text, new Derivation(key, text, this.#dirty));
       return;
     }
     if (known === undefined) return;
@@ -131,7 +133,7 @@ export class DerivedFacts<
     this.#derivations.delete(text);
     this.#dirty.delete(known);
     this.#failures.delete(text);
-    this.delete(written(key));
+    this.putAs(text, written(key), undefined);
   }
 }
 

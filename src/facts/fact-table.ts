@@ -3,7 +3,17 @@
  * exactly the readers of that fact, field or bucket of an index.
  */
 import { CountedSet, EMPTY_SET, type SetVersion } from './counted-set.ts';
-import { keyOf, keyText, written, type Key, type KeySource, type Written } from './keys.ts';
+import {
+  keyAsWritten,
+  keyOf,
+  keyText,
+  written,
+  type Key,
+  type KeyListener,
+  type KeySource,
+  type Written,
+} from './keys.ts';
+import { eachOf, withMember, withoutMember, type Members } from './members.ts';
 import { Cell, CellMap, type ReadRecorder, type Step } from './reads.ts';
 import { isSame } from './same.ts';
 import { FailedFact } from './unreadable.ts';
@@ -22,28 +32,40 @@ export interface FactTableOptions<K extends Key, V, I extends Buckets, S extends
   };
 }
 
-type KeyListener = (key: string, isPresent: boolean) => void;
+const NOWHERE: ReadonlySet<string> = new Set();
 
-class Index<V> {
-  readonly #by: (value: V, key: string) => Iterable<string | Key>;
-  readonly buckets = new Map<string, Set<string>>();
+class Index<K extends Key, V> {
+  readonly #by: (value: V, key: Written<K>) => Iterable<string | Key>;
+  /** Texts of the keys in each bucket. */
+  readonly buckets = new Map<string, Members<string>>();
   /** Readers of the members and what they say. */
   readonly contents = new CellMap();
   /** Readers of which members there are. */
   readonly members = new CellMap();
-  readonly listeners: KeyListener[] = [];
+  readonly listeners: KeyListener<Key>[] = [];
   /** Subscribers to the members of each bucket. */
-  readonly memberListeners: ((bucket: string, key: string, isPresent: boolean) => void)[] = [];
+  readonly memberListeners: ((bucket: string, ...member: Parameters<KeyListener<K>>) => void)[] =
+    [];
 
-  constructor(by: (value: V, key: string) => Iterable<string | Key>) {
+  constructor(by: (value: V, key: Written<K>) => Iterable<string | Key>) {
     this.#by = by;
   }
 
   /** Buckets that the fact belongs into, as texts. */
-  placesOf(value: V | undefined, key: string): ReadonlySet<string> {
+  placesOf(value: V | undefined, key: Written<K>): ReadonlySet<string> {
+    if (value === undefined) return NOWHERE;
     const places = new Set<string>();
-    if (value !== undefined) for (const bucket of this.#by(value, key)) places.add(keyText(bucket));
+    for (const bucket of this.#by(value, key)) places.add(keyText(bucket));
     return places;
+  }
+
+  /** Returns true if the bucket has come or gone. */
+  move(bucket: string, key: string, isMember: boolean): boolean {
+    const before = this.buckets.get(bucket);
+    const now = isMember ? withMember(before, key) : withoutMember(before, key);
+    if (now === undefined) this.buckets.delete(bucket);
+    else if (now !== before) this.buckets.set(bucket, now);
+    return (before === undefined) !== (now === undefined);
   }
 }
 
@@ -77,6 +99,14 @@ class KeptSets<V> {
   }
 }
 
+/** A fact, or the lack of one that was asked for, with who read it as a whole. */
+class Fact<V> extends Cell {
+  value: V | undefined;
+}
+
+/** Below this many facts that are not there, those that nobody asks for are not looked for. */
+const FEW_LACKING = 64;
+
 /** Facts by key. `I` has the indexes with the keys of their buckets, `S` the sets. */
 export class FactTable<
   K extends Key,
@@ -86,14 +116,17 @@ export class FactTable<
 > implements KeySource<K> {
   readonly name: string;
   readonly #recorder: ReadRecorder;
-  readonly #facts = new Map<string, V>();
-  readonly #cells = new CellMap();
+  readonly #facts = new Map<string, Fact<V>>();
+  /** Those of them that are there. */
+  #size = 0;
+  /** So many others may be among them before those that nobody asks for go. */
+  #mostLacking = FEW_LACKING;
   /** Readers of one field, by field and key. */
   readonly #parts = new Map<keyof V, CellMap>();
   readonly #all = new Cell();
-  readonly #indexes = new Map<keyof I, Index<V>>();
+  readonly #indexes = new Map<keyof I, Index<K, V>>();
   readonly #sets = new Map<keyof S, KeptSets<V>>();
-  readonly #listeners: KeyListener[] = [];
+  readonly #listeners: KeyListener<K>[] = [];
   /** With what its facts are worked out; undefined for what is read from objects. */
   readonly #step: Step | undefined;
   /** Why the facts of these keys can't be known: each is what it was last, or never was. */
@@ -108,15 +141,12 @@ export class FactTable<
     this.name = name;
     this.#step = step;
     this.#recorder = recorder;
-    for (const index in indexes) {
-      const by = indexes[index];
-      this.#indexes.set(index, new Index((value, key) => by(value, written(keyOf<K>(key)))));
-    }
+    for (const index in indexes) this.#indexes.set(index, new Index(indexes[index]));
     for (const set in sets) this.#sets.set(set, new KeptSets(sets[set]));
   }
 
   get size(): number {
-    return this.#facts.size;
+    return this.#size;
   }
 
   get steps(): readonly Step[] {
@@ -127,9 +157,10 @@ export class FactTable<
   get(...key: K): V | undefined {
     const text = keyText(key);
     this.#step?.noteRead();
-    this.#cells.note(text, this.#recorder);
+    const fact = this.#recorder.isRecording ? this.#factOf(text) : this.#facts.get(text);
+    if (fact !== undefined) this.#recorder.note(fact);
     if (this.#failed.size > 0) this.#refuse(text);
-    return this.#facts.get(text);
+    return fact?.value;
   }
 
   /** One field of the fact, for readers to which the others do not matter. Throws `FailedFact` if the fact could not be worked out. */
@@ -142,7 +173,7 @@ export class FactTable<
       cells.note(text, this.#recorder);
     }
     if (this.#failed.size > 0) this.#refuse(text);
-    return this.#facts.get(text)?.[field];
+    return this.#facts.get(text)?.value?.[field];
   }
 
   /** The facts of one bucket, in the order of their keys; those that can't be worked out now are what they were last. */
@@ -151,7 +182,7 @@ export class FactTable<
     this.#step?.noteRead();
     const found = this.#index(index);
     found.contents.note(text, this.#recorder);
-    return this.#sorted(found, text).map((key) => this.#facts.get(key) as V);
+    return this.#sorted(found, text).map((key) => this.#facts.get(key)?.value as V);
   }
 
   /** The keys of one bucket, sorted, for readers to which only matters which facts there are. */
@@ -177,25 +208,25 @@ export class FactTable<
   all(): readonly V[] {
     this.#step?.noteRead();
     this.#recorder.note(this.#all);
-    return [...this.#facts.keys()].sort().map((key) => this.#facts.get(key) as V);
+    return [...this.#present()].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, value]) => value);
   }
 
   /** Every key and fact, for programs outside of builds: nothing is recorded, nothing sorted. */
   entries(): IteratorObject<[Written<K>, V]> {
-    return this.#facts.entries().map(([key, value]) => [written(keyOf<K>(key)), value]);
+    return this.#present().map(([key, value]) => [written(keyOf<K>(key)), value]);
   }
 
   /** The fact, for programs outside of builds: nothing is recorded. */
   peek(...key: K): V | undefined {
-    return this.#facts.get(keyText(key));
+    return this.#facts.get(keyText(key))?.value;
   }
 
   keys(): Iterable<K> {
-    return this.#facts.keys().map((key) => keyOf<K>(key));
+    return this.#present().map(([key]) => keyOf<K>(key));
   }
 
-  onKeys(listener: (key: K, isPresent: boolean) => void): void {
-    this.#listeners.push((key, isPresent) => listener(keyOf(key), isPresent));
+  onKeys(listener: KeyListener<K>): void {
+    this.#listeners.push(listener);
   }
 
   /** The buckets of an index that have a member, as keys. */
@@ -204,8 +235,7 @@ export class FactTable<
     return {
       steps: this.steps,
       keys: () => buckets.keys().map((bucket) => keyOf<I[X]>(bucket)),
-      onKeys: (listener) =>
-        void listeners.push((bucket, isPresent) => listener(keyOf(bucket), isPresent)),
+      onKeys: (listener) => void listeners.push(listener as KeyListener<Key>),
     };
   }
 
@@ -217,24 +247,23 @@ export class FactTable<
   /** The keys of those buckets that are keys of `buckets`. */
   buckets<X extends keyof I>(index: X, buckets: KeySource<I[X]>): KeySource<K> {
     const found = this.#index(index);
-    const membersOf = (bucket: string): readonly K[] =>
-      [...(found.buckets.get(bucket) ?? [])].map((key) => keyOf<K>(key));
     return {
       steps: [...this.steps, ...buckets.steps],
       *keys() {
-        for (const bucket of buckets.keys()) yield* membersOf(keyText(bucket));
+        for (const bucket of buckets.keys())
+          for (const member of eachOf(found.buckets.get(keyText(bucket)))) yield keyOf<K>(member);
       },
       onKeys: (listener) => {
         const present = new Set<string>();
         for (const bucket of buckets.keys()) present.add(keyText(bucket));
-        buckets.onKeys((key, isPresent) => {
-          const bucket = keyText(key);
+        buckets.onKeys((_key, isPresent, bucket) => {
           if (isPresent) present.add(bucket);
           else present.delete(bucket);
-          for (const member of membersOf(bucket)) listener(member, isPresent);
+          for (const member of eachOf(found.buckets.get(bucket)))
+            listener(keyOf(member), isPresent, member);
         });
-        found.memberListeners.push((bucket, key, isPresent) => {
-          if (present.has(bucket)) listener(keyOf(key), isPresent);
+        found.memberListeners.push((bucket, ...member) => {
+          if (present.has(bucket)) listener(...member);
         });
       },
     };
@@ -242,26 +271,30 @@ export class FactTable<
 
   /** Sets the fact, or removes it when `value` is undefined. Returns false when nothing is another than before. */
   put(key: Written<K>, value: V | undefined): boolean {
+    return this.putAs(keyText(key), key, value);
+  }
+
+  /** As `put`, for who has the text of the key. */
+  protected putAs(text: string, key: Written<K>, value: V | undefined): boolean {
     if (this.#recorder.isRecording)
       throw new Error(`facts ${this.name} are changed while something is worked out from facts`);
-    const text = keyText(key);
-    const before = this.#facts.get(text);
+    const before = this.#facts.get(text)?.value;
     if (this.#failed.delete(text)) this.#noteFact(text);
     if (before === undefined ? value === undefined : isSame(before, value)) return false;
     // First what may throw: a fact that has no place in an index is not taken in at all.
     const places = [...this.#indexes.values()].map(
-      (index) => [index, index.placesOf(value, text)] as const,
+      (index) => [index, index.placesOf(value, key)] as const,
     );
-    if (value === undefined) this.#facts.delete(text);
-    else this.#facts.set(text, value);
-    this.#cells.invalidate(text);
+    this.#set(text, value);
     this.#all.invalidate();
     for (const [field, cells] of this.#parts)
       if (!isSame(before?.[field], value?.[field])) cells.invalidate(text);
-    for (const [index, now] of places) this.#move(index, text, before, now);
+    const read = keyAsWritten(key);
+    for (const [index, now] of places)
+      this.#move(index, read, text, index.placesOf(before, key), now);
     for (const sets of this.#sets.values()) sets.move(before, value);
     if ((before === undefined) !== (value === undefined))
-      for (const listener of this.#listeners) listener(text, value !== undefined);
+      for (const listener of this.#listeners) listener(read, value !== undefined, text);
     return true;
   }
 
@@ -277,6 +310,30 @@ export class FactTable<
     this.#noteFact(text);
   }
 
+  #factOf(key: string): Fact<V> {
+    let fact = this.#facts.get(key);
+    if (fact === undefined) this.#facts.set(key, (fact = new Fact()));
+    return fact;
+  }
+
+  /** Facts that are there, by the texts of their keys. */
+  *#present(): Generator<[string, V], undefined> {
+    for (const [key, { value }] of this.#facts) if (value !== undefined) yield [key, value];
+    return undefined;
+  }
+
+  #set(key: string, value: V | undefined): void {
+    const fact = this.#factOf(key);
+    this.#size += Number(value !== undefined) - Number(fact.value !== undefined);
+    fact.value = value;
+    fact.invalidate();
+    if (value === undefined && !fact.isRead) this.#facts.delete(key);
+    if (this.#facts.size - this.#size <= this.#mostLacking) return;
+    for (const [name, one] of this.#facts)
+      if (one.value === undefined && !one.isRead) this.#facts.delete(name);
+    this.#mostLacking = Math.max(FEW_LACKING, 2 * (this.#facts.size - this.#size));
+  }
+
   #refuse(key: string): void {
     const why = this.#failed.get(key);
     if (why !== undefined) throw new FailedFact(why);
@@ -284,40 +341,37 @@ export class FactTable<
 
   /** Readers of the fact by its key work out again what they made of it. */
   #noteFact(key: string): void {
-    this.#cells.invalidate(key);
+    this.#facts.get(key)?.invalidate();
     for (const cells of this.#parts.values()) cells.invalidate(key);
   }
 
-  #index(name: keyof I): Index<V> {
+  #index(name: keyof I): Index<K, V> {
     const index = this.#indexes.get(name);
     if (index === undefined) throw new Error(`facts ${this.name} have no index ${String(name)}`);
     return index;
   }
 
-  #sorted(index: Index<V>, bucket: string): string[] {
-    return [...(index.buckets.get(bucket) ?? [])].sort();
+  #sorted(index: Index<K, V>, bucket: string): string[] {
+    return [...eachOf(index.buckets.get(bucket))].sort();
   }
 
-  #move(index: Index<V>, key: string, before: V | undefined, now: ReadonlySet<string>): void {
-    const old = index.placesOf(before, key);
-    for (const bucket of old.union(now)) {
+  #move(
+    index: Index<K, V>,
+    key: K,
+    text: string,
+    old: ReadonlySet<string>,
+    now: ReadonlySet<string>,
+  ): void {
+    for (const bucket of old.size === 0 ? now : old.union(now)) {
       const isMember = now.has(bucket);
       index.contents.invalidate(bucket);
       if (old.has(bucket) === isMember) continue;
       index.members.invalidate(bucket);
-      const keys = index.buckets.get(bucket);
-      if (isMember) {
-        if (keys === undefined) index.buckets.set(bucket, new Set([key]));
-        else keys.add(key);
-        if (keys === undefined) for (const listener of index.listeners) listener(bucket, true);
-      } else if (keys !== undefined) {
-        keys.delete(key);
-        if (keys.size === 0) {
-          index.buckets.delete(bucket);
-          for (const listener of index.listeners) listener(bucket, false);
-        }
+      if (index.move(bucket, text, isMember) && index.listeners.length > 0) {
+        const bucketKey = keyOf(bucket);
+        for (const listener of index.listeners) listener(bucketKey, isMember, bucket);
       }
-      for (const listener of index.memberListeners) listener(bucket, key, isMember);
+      for (const listener of index.memberListeners) listener(bucket, key, isMember, text);
     }
   }
 }

@@ -22,6 +22,13 @@ export const keyOf = <K extends Key>(text: string): K =>
 export const written = <K extends Key>(key: K): Written<K> =>
   (key.length === 1 ? key[0] : key) as Written<K>;
 
+/** What `written` was given. */
+export const keyAsWritten = <K extends Key>(key: Written<K>): K =>
+  (typeof key === 'string' ? [key] : key) as K;
+
+/** Is told of a key that came or went; `text` is that of the key. */
+export type KeyListener<K extends Key> = (key: K, isPresent: boolean, text: string) => void;
+
 /** Keys that come and go: what the units of a feature, or the keys of a derived table, range over. */
 export interface KeySource<K extends Key = Key> {
   /** Every key there is. */
@@ -29,7 +36,7 @@ export interface KeySource<K extends Key = Key> {
   /** What the keys come from, as far as it is worked out. */
   readonly steps: readonly Step[];
   /** Subscribes to keys that come and go from now on. */
-  onKeys(listener: (key: K, isPresent: boolean) => void): void;
+  onKeys(listener: KeyListener<K>): void;
 }
 
 /** Every pair of a key of one source with a key of another one. */
@@ -45,13 +52,15 @@ export function pairs<A extends Key, B extends Key>(
     onKeys(listener) {
       // Both halves of a pair may come or go with one fact: what counts is what each source announced so far.
       const [left, right] = [new Announced(first), new Announced(second)];
-      first.onKeys((a, isPresent) => {
-        if (left.take(a, isPresent))
-          for (const b of right.keys()) listener([...a, ...b], isPresent);
+      const tell = (a: A, b: B, isPresent: boolean): void => {
+        const pair: [...A, ...B] = [...a, ...b];
+        listener(pair, isPresent, keyText(pair));
+      };
+      first.onKeys((a, isPresent, text) => {
+        if (left.take(a, isPresent, text)) for (const b of right.keys()) tell(a, b, isPresent);
       });
-      second.onKeys((b, isPresent) => {
-        if (right.take(b, isPresent))
-          for (const a of left.keys()) listener([...a, ...b], isPresent);
+      second.onKeys((b, isPresent, text) => {
+        if (right.take(b, isPresent, text)) for (const a of left.keys()) tell(a, b, isPresent);
       });
     },
   };
@@ -62,7 +71,7 @@ class Announced<K extends Key> {
   readonly #keys = new Map<string, K>();
 
   constructor(source: KeySource<K>) {
-    for (const key of source.keys()) this.take(key, true);
+    for (const key of source.keys()) this.take(key, true, keyText(key));
   }
 
   keys(): Iterable<K> {
@@ -70,8 +79,7 @@ class Announced<K extends Key> {
   }
 
   /** Returns false for what was announced already. */
-  take(key: K, isPresent: boolean): boolean {
-    const text = keyText(key);
+  take(key: K, isPresent: boolean, text: string): boolean {
     if (this.#keys.has(text) === isPresent) return false;
     if (isPresent) this.#keys.set(text, key);
     else this.#keys.delete(text);
@@ -79,32 +87,27 @@ class Announced<K extends Key> {
   }
 }
 
-/** Keys that some source has. */
+/** Keys that some source has, of 31 at most. */
 export function union<K extends Key>(...sources: readonly KeySource<K>[]): KeySource<K> {
   const all = (): readonly K[] => sources.flatMap((source) => [...source.keys()]);
   return {
     steps: sources.flatMap(({ steps }) => steps),
     keys: () => new Map(all().map((key) => [keyText(key), key])).values(),
     onKeys(listener) {
-      // A source may announce a key twice: what counts is who has it.
-      const holders = new Map<string, Set<KeySource<K>>>();
-      const take = (source: KeySource<K>, key: K): boolean => {
-        const text = keyText(key);
-        const known = holders.get(text);
-        if (known === undefined) holders.set(text, new Set([source]));
-        else known.add(source);
-        return known === undefined;
+      // A source may announce a key twice: what counts is who has it, a bit for each of them.
+      const holders = new Map<string, number>();
+      const take = (source: number, text: string, isPresent: boolean): boolean => {
+        const known = holders.get(text) ?? 0;
+        const now = isPresent ? known | (1 << source) : known & ~(1 << source);
+        if (now === 0) holders.delete(text);
+        else holders.set(text, now);
+        return (known === 0) !== (now === 0);
       };
-      const leave = (source: KeySource<K>, key: K): boolean => {
-        const text = keyText(key);
-        const known = holders.get(text);
-        if (known?.delete(source) !== true || known.size > 0) return false;
-        return holders.delete(text);
-      };
-      for (const source of sources) for (const key of source.keys()) take(source, key);
-      for (const source of sources)
-        source.onKeys((key, isPresent) => {
-          if ((isPresent ? take : leave)(source, key)) listener(key, isPresent);
+      for (const [index, source] of sources.entries())
+        for (const key of source.keys()) take(index, keyText(key), true);
+      for (const [index, source] of sources.entries())
+        source.onKeys((key, isPresent, text) => {
+          if (take(index, text, isPresent)) listener(key, isPresent, text);
         });
     },
   };

@@ -1,4 +1,5 @@
 /** Who read what: the one mechanism by which a change of a fact finds what has to be worked out again. */
+import { eachOf, withMember, withoutMember, type Members } from './members.ts';
 
 /** Something that is worked out from facts, and again once one that it read has changed. */
 export interface Reader {
@@ -16,28 +17,22 @@ export interface Step {
 
 /** One thing that can be read: a fact, a field of a fact, a bucket of an index. */
 export class Cell {
-  // Most cells have one reader: a Set for each would cost more than the facts.
-  #readers: Reader | Set<Reader> | undefined;
+  #readers: Members<Reader>;
 
   add(reader: Reader): void {
-    const readers = this.#readers;
-    if (readers === undefined) this.#readers = reader;
-    else if (readers instanceof Set) readers.add(reader);
-    else if (readers !== reader) this.#readers = new Set([readers, reader]);
+    this.#readers = withMember(this.#readers, reader);
   }
 
   delete(reader: Reader): void {
-    if (this.#readers instanceof Set) this.#readers.delete(reader);
-    else if (this.#readers === reader) this.#readers = undefined;
+    this.#readers = withoutMember(this.#readers, reader);
   }
 
   get isRead(): boolean {
-    return this.#readers instanceof Set ? this.#readers.size > 0 : this.#readers !== undefined;
+    return this.#readers !== undefined;
   }
 
   invalidate(): void {
-    if (this.#readers instanceof Set) for (const reader of this.#readers) reader.invalidate();
-    else this.#readers?.invalidate();
+    for (const reader of eachOf(this.#readers)) reader.invalidate();
   }
 }
 

@@ -1,4 +1,6 @@
 import { readFileSync } from 'node:fs';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 
 /** What a benchmark is, and what it answers. Every file of this folder that exports `benchmarks` takes part. */
 
@@ -63,3 +65,10 @@ export const median = (values: readonly number[]): number =>
 
 /** Most memory that this process had, in megabytes. */
 export const peakMemory = (): number => process.resourceUsage().maxRSS / 1024;
+
+/** Bytes of the heap that are in use, what is garbage left out. */
+export function heapInUse(): number {
+  setFlagsFromString('--expose-gc');
+  (runInNewContext('gc') as () => void)();
+  return process.memoryUsage().heapUsed;
+}

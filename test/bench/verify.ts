@@ -15,8 +15,6 @@ import {
 } from '../../src/api/kinds.ts';
 import type { Store } from '../../src/store/store.ts';
 import type { Operation } from 'ovsdb-client-ts';
-import { runInNewContext } from 'node:vm';
-import { setFlagsFromString } from 'node:v8';
 import { createLogger } from '../../src/process/logger.ts';
 import { violationText } from '../../src/verify/findings.ts';
 import { KeptProofPass } from '../../src/zone/kept-proof-pass.ts';
@@ -28,7 +26,7 @@ import type { Snapshot } from '../../src/verify/snapshot.ts';
 import { certificateOf } from '../../src/verify/certificate/certify.ts';
 import { recheck } from '../../src/verify/recheck/recheck.ts';
 import { prove, type Proof } from '../../src/verify/verify.ts';
-import { median, processorTime, type Benchmark, type Figure } from './benchmark.ts';
+import { heapInUse, median, processorTime, type Benchmark, type Figure } from './benchmark.ts';
 import { schemaOf } from './filled-server.ts';
 import { northboundServer } from './fill.ts';
 import { Zone } from './zone-change.ts';
@@ -66,13 +64,6 @@ interface Costs {
 
 /** Changes of each kind that are measured together: one is less than the clock of the processor shows. */
 const CHANGES = 20;
-
-/** Bytes of the heap that are in use. */
-function heapInUse(): number {
-  setFlagsFromString('--expose-gc');
-  (runInNewContext('gc') as () => void)();
-  return process.memoryUsage().heapUsed;
-}
 
 /** What a daemon's proof of changes takes: from the event of a change to the verdict that nothing is wrong. */
 async function costsOfChanges(zone: Zone): Promise<Costs['changes']> {

@@ -43,7 +43,8 @@ function shapeObject(
     if (known === undefined) {
       warnings.push(unknownField([...path, key], Object.keys(properties)));
     } else if (child !== null || known.nullable === true) {
-      entries.push([key, shape(known, child, [...path, key], warnings)]);
+      const isPlain = typeof child !== 'object';
+      entries.push([key, isPlain ? child : shape(known, child, [...path, key], warnings)]);
     }
   }
   const result = Object.fromEntries(entries);

@@ -144,7 +144,9 @@ function duplicates(schema: Schema, value: unknown, path: FieldPath): FieldError
   if (!isPlainObject(value)) return [];
   return Object.keys(value).flatMap((key) => {
     const child = schema.properties?.[key] ?? schema.additionalProperties;
-    return child === undefined ? [] : duplicates(child, value[key], [...path, key]);
+    return child === undefined || typeof value[key] !== 'object'
+      ? []
+      : duplicates(child, value[key], [...path, key]);
   });
 }
 

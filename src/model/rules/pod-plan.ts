@@ -117,18 +117,22 @@ export interface PodNetworkRequests {
   readonly primaryClaim: string | undefined;
   /** Keys of the attachments that it carries. */
   readonly carried: readonly string[];
+  /** Not all that it carries can be read. */
+  readonly isTorn?: boolean;
 }
 
 export function readNetworkRequests(pod: Pod): PodNetworkRequests {
   const { value = [], errors } = networkSelections(pod);
   const [problem] = errors;
+  const carried = podNetworks(pod);
   return {
     namespace: pod.metadata.namespace ?? '',
     selections: value,
     unreadable: problem && explain(problem),
     selected: pod.metadata.annotations?.[SELECTED_PRIMARY],
     primaryClaim: primaryClaimOf(pod),
-    carried: [...annotatedNetworks(pod).keys()],
+    carried: [...(carried.value?.keys() ?? [])],
+    isTorn: carried.errors.length > 0,
   };
 }
 

@@ -42,8 +42,8 @@ const either = <K extends Key, V extends object>(
   },
   onKeys(listener) {
     const follow = (table: FactTable<K, V>, other: FactTable<K, V>): void =>
-      table.onKeys((key, isPresent) => {
-        if (other.peek(...key) === undefined) listener(key, isPresent);
+      table.onKeys((key, ...change) => {
+        if (other.peek(...key) === undefined) listener(key, ...change);
       });
     follow(a, b);
     follow(b, a);

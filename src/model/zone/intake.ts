@@ -42,9 +42,11 @@ export class ObjectIntake {
     const context = { nodeName, settings, isOwn, round: this.#facts.roundFor(isOwn) };
     const id = objectId(kind, key);
     this.#check(declared, id, isOwn ? after : undefined);
-    this.#read(declared, id, after, context);
+    const isAnother = this.#hasChanged(declared, id, after);
+    if (isAnother) this.#read(declared, id, after, context);
     for (const part of declared.also ?? []) {
-      if (!this.#hasChanged(part, id, after)) continue;
+      const isFromSame = part.texts !== undefined && part.texts === declared.texts;
+      if (!(isFromSame ? isAnother : this.#hasChanged(part, id, after))) continue;
       const table = this.#table(part);
       table.put(id, after && part.read(after, { ...context, before: table.peek(id) }), after);
     }
@@ -55,10 +57,11 @@ export class ObjectIntake {
     { kind, key }: ObjectId,
     after: KubeObject | undefined,
   ): void {
+    const object = `${kind} ${key}`;
     for (const [index, check] of checks.entries()) {
       const message = after && check(after);
       this.#facts.problems.note(
-        `${kind} ${key}`,
+        object,
         `check ${index}`,
         message === undefined ? undefined : { kind: 'problem', message },
       );
@@ -71,7 +74,6 @@ export class ObjectIntake {
     after: KubeObject | undefined,
     { isOwn, ...rest }: Context,
   ): void {
-    if (!this.#hasChanged(declared, id, after)) return;
     const { problems, otherPods, unreadable } = this.#facts;
     const object = `${id.kind} ${id.key}`;
     const table = this.#table(declared);

@@ -43,8 +43,8 @@ const withDefault = (source: KeySource<[network: string]>): KeySource<[network: 
     for (const key of source.keys()) if (key[0] !== DEFAULT_NETWORK) yield key;
   },
   onKeys: (listener) =>
-    source.onKeys((key, isPresent) => {
-      if (key[0] !== DEFAULT_NETWORK) listener(key, isPresent);
+    source.onKeys((key, ...change) => {
+      if (key[0] !== DEFAULT_NETWORK) listener(key, ...change);
     }),
 });
 

@@ -1,5 +1,4 @@
 /** Where what is read of objects goes: an entry per table that a declaration of a kind names. */
-import { podNetworks } from '../../api/annotations/pod-annotations.ts';
 import { NadRegistry } from '../../api/nad/nad-registry.ts';
 import type { KubeObject, ObjectKey } from '../../api/objects.ts';
 import type { Pod } from '../../api/types.ts';
@@ -335,9 +334,8 @@ function networkRequestTable(
   return {
     peek: (id) => networkRequests.peek(id.namespace, id.name),
     put(id, requests, pod: Pod | undefined) {
-      const isTorn = pod !== undefined && podNetworks(pod).errors.length > 0;
       const { carried = [] } =
-        (isTorn && interfaces.holds(id, pod)
+        (pod !== undefined && requests?.isTorn === true && interfaces.holds(id, pod)
           ? networkRequests.peek(id.namespace, id.name)
           : requests) ?? {};
       networkRequests.put([id.namespace, id.name], requests && { ...requests, carried });

@@ -89,12 +89,9 @@ export const policyGroup = feature({
     },
   },
   claims: [PORT_GROUP_CLAIM],
-  build(facts, [network, ...key], out) {
-    const policy = facts.policies.get(...key);
-    if (policy === undefined) return;
-    const { namespace, name } = policy;
+  build(_facts, [network, namespace, name, kind], out) {
     const group = policyPortGroup(controllerOf(network), namespace, name);
-    addPortGroup(Rows.northbound(out, policyObject(policy)).by('group'), group);
+    addPortGroup(Rows.northbound(out, `${kind} ${namespace}/${name}`).by('group'), group);
   },
 });
 

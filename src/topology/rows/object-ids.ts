@@ -40,12 +40,17 @@ export function objectIds(
   ownerType: string,
   keys: Readonly<Record<string, string>>,
 ): ExternalIds & { readonly [OBJECT_ID]: string } {
-  const named = Object.entries(keys).map(([key, value]) => [key === 'name' ? NAME_ID : key, value]);
+  const named: Record<string, string> = {};
+  let id = `${controller}:${ownerType}`;
+  for (const [key, value] of Object.entries(keys)) {
+    named[key === 'name' ? NAME_ID : key] = value;
+    id += `:${value}`;
+  }
   return {
     [OWNER_CONTROLLER_ID]: controller,
     [OWNER_TYPE_ID]: ownerType,
-    ...(Object.fromEntries(named) as ExternalIds),
-    [OBJECT_ID]: [controller, ownerType, ...Object.values(keys)].join(':'),
+    ...named,
+    [OBJECT_ID]: id,
   };
 }
 

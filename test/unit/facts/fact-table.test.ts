@@ -221,6 +221,31 @@ describe('who reads is invalidated by a change of what it read', () => {
   });
 });
 
+test('a fact that was asked for and is not there is none, until it comes', () => {
+  const { recorder, pods } = podTable();
+  const readers = Array.from({ length: 500 }, () => new Counter());
+  for (const [i, reader] of readers.entries()) recorder.run(reader, () => pods.get(`none-${i}`));
+  const known = (): unknown => [
+    pods.size,
+    [...pods.keys()],
+    [...pods.entries()].map(([key]) => key),
+    pods.all(),
+  ];
+  const [a, b, c] = [pod('n1', 'x'), pod('n1', 'x', 'y'), pod('n2')];
+  expect(known()).toEqual([3, [['a'], ['b'], ['c']], ['a', 'b', 'c'], [a, b, c]]);
+  for (const reader of readers.slice(2)) forgetReads(reader);
+  pods.put('none-0', a);
+  pods.delete('a');
+  expect(pods.size).toBe(3);
+  expect(pods.all()).toEqual([b, c, a]);
+  pods.put('none-1', c);
+  expect(readers.map(({ invalidations }) => invalidations)).toEqual([
+    1,
+    1,
+    ...readers.slice(2).map(() => 0),
+  ]);
+});
+
 test('cells of keys that come and go do not pile up', () => {
   const recorder = new ReadRecorder();
   const cells = new CellMap();

@@ -189,6 +189,6 @@ test('a key that a source announces twice goes from a union when the source says
     onKeys: (listener) => (announce = listener),
   };
   union(source).onKeys(([key], isPresent) => heard.push(`${isPresent ? '+' : '-'}${key}`));
-  for (const isPresent of [true, true, false, false, true]) announce(['a'], isPresent);
+  for (const isPresent of [true, true, false, false, true]) announce(['a'], isPresent, 'a');
   expect(heard).toEqual(['+a', '-a', '+a']);
 });

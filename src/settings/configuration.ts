@@ -48,6 +48,7 @@ import {
   oneOf,
   portRange,
   ratio,
+  secondsOrNever,
   serviceList,
   traceEndpoint,
   tunnelSources,
@@ -481,7 +482,7 @@ function clusterSettings(read: Read, kernelPortRange = ''): ClusterSettings {
       timeout:
         read(
           'egressip-reachability-total-timeout',
-          integer(0, 3600),
+          secondsOrNever(0.5, 3600),
           defaults.egressHealth.timeout / 1000,
         ) * 1000,
       port: read('egressip-node-healthcheck-port', integer(0, 65_535), defaults.egressHealth.port),

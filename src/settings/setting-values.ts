@@ -110,6 +110,16 @@ export const integer =
     return value;
   };
 
+/** Seconds, parts of one too; 0 stands for never. */
+export const secondsOrNever =
+  (least: number, most: number) =>
+  (text: string): number => {
+    const value = /^\d+(\.\d+)?$/.test(text.trim()) ? Number(text) : Number.NaN;
+    if (value !== 0 && !(value >= least && value <= most))
+      throw new Error(`"${text}" is neither 0 nor a number from ${least} to ${most}`);
+    return value;
+  };
+
 /** Addresses, one per family at most. */
 export function nextHops(text: string): readonly string[] {
   const hops = list(text).map((entry) => {

@@ -45,6 +45,9 @@ while not os.path.exists(end):
     time.sleep(0.005)
 `;
 
+/** Seconds that a node may be silent. */
+const TIMEOUT = process.env['HEDDLE_EGRESS_TIMEOUT'] ?? '1';
+
 /** Takes the datagrams, and tells in the end of each time that is longer than 100 ms and without any of a pod: when it began, and how long it was, in seconds by the clock of this host. */
 const LISTENER = `
 import json, os, socket, sys, time
@@ -287,7 +290,10 @@ const moving = (name: string, { mode, spaces, packets, powerCuts }: Case): Bench
     const tenants = new Tenants(made.record, {
       folder,
       seconds: 300,
-      daemonArguments: [`--gateway-mode=${mode}`],
+      daemonArguments: [
+        `--gateway-mode=${mode}`,
+        `--egressip-reachability-total-timeout=${TIMEOUT}`,
+      ],
     });
     const lab = new MovingLab(made.record, tenants);
     await tenants.start();

@@ -164,6 +164,12 @@ nodes: { n1: { nb: "unix:/n1.sock", timeout: 5 }, n2: {} }`;
     ).toEqual(['https://x/otlp/v1/traces?a=b', 0.05]);
   });
 
+  test('how long an egress node may be silent: parts of a second, too, or nobody is asked', () => {
+    const timeoutOf = (text: string): number =>
+      resolve({ 'egressip-reachability-total-timeout': text }).settings.egressHealth.timeout;
+    expect(['0', '0.7', '12'].map(timeoutOf)).toEqual([0, 700, 12_000]);
+  });
+
   test('the lease of the leader: as components of Kubernetes have it, or as given', () => {
     expect(resolve().leaseTiming).toEqual({ lease: 15_000, renew: 10_000, retry: 2000 });
     const given = resolve({
@@ -184,6 +190,14 @@ nodes: { n1: { nb: "unix:/n1.sock", timeout: 5 }, n2: {} }`;
       '--ha-election-retry-period: 2 s is not less than --ha-election-renew-deadline, 2 s',
     ],
     [{ mtu: 'big' }, '--mtu: "big" is not a whole number from 576 to 65536'],
+    [
+      { 'egressip-reachability-total-timeout': '0.1' },
+      '--egressip-reachability-total-timeout: "0.1" is neither 0 nor a number from 0.5 to 3600',
+    ],
+    [
+      { 'egressip-reachability-total-timeout': '1e3' },
+      '--egressip-reachability-total-timeout: "1e3" is neither 0 nor a number from 0.5 to 3600',
+    ],
     [
       { 'cluster-subnets': '10.244.0.0/16/16' },
       '--cluster-subnets: "10.244.0.0/16/16": the host length must be longer than /16',

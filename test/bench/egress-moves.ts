@@ -46,7 +46,7 @@ while not os.path.exists(end):
 `;
 
 /** Seconds that a node may be silent. */
-const TIMEOUT = process.env['HEDDLE_EGRESS_TIMEOUT'] ?? '1';
+const TIMEOUT = process.env['HEDDLE_EGRESSIP_REACHABILITY_TOTAL_TIMEOUT'] ?? '1';
 
 /** Takes the datagrams, and tells in the end of each time that is longer than 100 ms and without any of a pod: when it began, and how long it was, in seconds by the clock of this host. */
 const LISTENER = `

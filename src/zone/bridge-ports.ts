@@ -1,5 +1,5 @@
 /** Ports of the bridges of this node, as the local Open_vSwitch database has them. */
-import { textIn, type LookedUpRow, type RowLookup } from '../databases/row-lookup.ts';
+import { mapIn, textIn, type LookedUpRow, type RowLookup } from '../databases/row-lookup.ts';
 import type { BridgeOutput } from '../packets/bridge-trace.ts';
 
 /** A port that leads to another bridge. */
@@ -31,6 +31,17 @@ export async function portsOf(ovs: RowLookup): Promise<ReadonlyMap<string, Looke
         if (number > 0) found.set(`${textIn(bridge, 'name')} ${number}`, one);
       }
   return found;
+}
+
+/** The number of the interface that ovn-controller takes for a logical switch port; undefined where none is plugged in. */
+export async function portNumberOf(
+  ovs: RowLookup,
+  logicalPort: string,
+): Promise<number | undefined> {
+  const interfaces = await ovs.select('Interface', [], ['ofport', 'external_ids']);
+  const found = interfaces.find((row) => mapIn(row, 'external_ids')['iface-id'] === logicalPort);
+  const number = Number(found?.columns['ofport']);
+  return number > 0 ? number : undefined;
 }
 
 const byUuid = (rows: readonly LookedUpRow[]): ReadonlyMap<string, LookedUpRow> =>

@@ -1,6 +1,7 @@
 /** What is kept of a node besides its databases and its host: what ovn-controller is set to, the uplink of the external bridge, and what the node says of itself. */
-import { nodes } from '../api/kinds.ts';
+import { nodes, pods } from '../api/kinds.ts';
 import type { ZoneProblem } from '../api/zone-status.ts';
+import { RowLookup } from '../databases/row-lookup.ts';
 import type { ZoneFacts } from '../model/zone/zone.ts';
 import { AddressAnnouncements } from '../node/announcer/address-announcements.ts';
 import {
@@ -25,7 +26,10 @@ import type { Configuration } from '../settings/configuration.ts';
 import type { OpenDatabase, ReadyOptions } from '../databases/open-database.ts';
 import type { Informers } from '../store/informers.ts';
 import { systemClock } from '../store/clock.ts';
+import { INTEGRATION_BRIDGE } from '../node/names.ts';
+import { portNumberOf } from './bridge-ports.ts';
 import type { OpenHost } from './host.ts';
+import { announceArrivals } from './machine-arrivals.ts';
 
 export interface NodeKeepersOptions {
   readonly configuration: Configuration & Readonly<Record<'node', string>>;
@@ -111,6 +115,17 @@ export class NodeKeepers {
       monitor: host.monitor,
       log,
       onChange,
+      signal,
+    });
+    announceArrivals({
+      facts,
+      pods: informers.of(pods).until(signal),
+      send: async (logicalPort, frame) => {
+        const port = await portNumberOf(new RowLookup(host.openVswitch, signal), logicalPort);
+        if (port !== undefined) await host.ofctl.sendFrameFrom(INTEGRATION_BRIDGE, port, frame);
+      },
+      clock: systemClock,
+      log,
       signal,
     });
     const announcements = new AddressAnnouncements({

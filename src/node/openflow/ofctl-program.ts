@@ -122,6 +122,12 @@ export class OfctlProgram {
     await this.#run([...VERSION, 'packet-out', this.target(bridge), packet]);
   }
 
+  /** Has the tables of the bridge decide on a frame, in hexadecimal, as if it had come by that port. */
+  async sendFrameFrom(bridge: string, port: number, frame: string): Promise<void> {
+    const packet = `in_port=${port} packet=${frame} actions=resubmit(,0)`;
+    await this.#run([...VERSION, 'packet-out', this.target(bridge), packet]);
+  }
+
   async noFlood(bridge: string, port: string): Promise<void> {
     await this.#run([...PORT_VERSION, 'mod-port', this.target(bridge), port, 'no-flood']);
   }

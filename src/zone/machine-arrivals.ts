@@ -1,5 +1,5 @@
 /**
- * Tells a physical network where a virtual machine is that has moved to this node. What it says of itself before its port is open nobody hears, and
+ * Tells a physical network where a virtual machine is that has moved to this node. What it announces itself before its port is open is dropped, and
  * ovn-controller announces it a second after that (docs/topology.md, "A virtual machine that moves").
  */
 import type { Pod } from '../api/types.ts';
@@ -12,7 +12,7 @@ import type { Clock } from '../store/clock.ts';
 import type { ObjectView } from '../store/informer.ts';
 import type { Log } from '../store/log.ts';
 
-/** Milliseconds from when the machine is said to have arrived, after which it is announced: QEMU's own are as far apart. Until its port is open in OVN they are dropped. */
+/** Milliseconds from when its pod has the annotation that it has arrived, after which it is announced: QEMU's own are as far apart. Until its port is open in OVN they are dropped. */
 const MOMENTS = [50, 150, 300, 500, 800, 1200] as const;
 
 export interface MachineArrivalsOptions {

@@ -167,7 +167,7 @@ describe.skipIf(whyNoLab !== undefined)(
       await expect.poll(ports, SOON).toEqual({ b: '[]' });
     });
 
-    test('that says nothing is found at its new place: OVN announces it there', async () => {
+    test('that says nothing is found at its new place: its node announces it there', async () => {
       await prepare('c', 'n1');
       // Nobody asks for it, and it tells nothing of itself.
       await fromOutside(`neighbour replace ${address} lladdr ${mac} dev eth0 nud permanent`);

@@ -31,19 +31,18 @@ const attachmentOf = (network: ZoneNetwork, more: Partial<Attachment>): Attachme
   ...more,
 });
 
-const podOf = (annotations: Readonly<Record<string, string>>, nodeName = NODE): Pod =>
-  ({
-    apiVersion: 'v1',
-    kind: 'Pod',
-    metadata: {
-      namespace: 'blue',
-      name: 'to',
-      labels: { 'kubevirt.io': 'virt-launcher' },
-      annotations: { 'kubevirt.io/domain': 'vm', ...annotations },
-    },
-    spec: { nodeName },
-    status: { phase: 'Running' },
-  }) as Pod;
+const podOf = (annotations: Readonly<Record<string, string>>, nodeName = NODE): Pod => ({
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: {
+    namespace: 'blue',
+    name: 'to',
+    labels: { 'kubevirt.io': 'virt-launcher' },
+    annotations: { 'kubevirt.io/domain': 'vm', ...annotations },
+  },
+  spec: { nodeName },
+  status: { phase: 'Running' },
+});
 
 describe('a virtual machine that moves to this node', () => {
   let clock: ManualClock;
@@ -78,8 +77,7 @@ describe('a virtual machine that moves to this node', () => {
       facts,
       pods: {
         onChange: (handler) => {
-          for (let time = 0; time < times; time += 1)
-            handler({ key: 'blue/to', ...change } as Change<Pod>);
+          for (let time = 0; time < times; time += 1) handler({ key: 'blue/to', ...change });
           return () => undefined;
         },
       },

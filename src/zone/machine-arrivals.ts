@@ -12,7 +12,7 @@ import type { Clock } from '../store/clock.ts';
 import type { ObjectView } from '../store/informer.ts';
 import type { Log } from '../store/log.ts';
 
-/** Milliseconds from when its pod has the annotation that it has arrived, after which it is announced: QEMU's own are as far apart. Until its port is open in OVN they are dropped. */
+/** Milliseconds from when its pod has the annotation that it has arrived, after which it is announced: sooner than OVN does, and as seldom as QEMU. What comes before its port is open in OVN is dropped. */
 const MOMENTS = [50, 150, 300, 500, 800, 1200] as const;
 
 export interface MachineArrivalsOptions {

@@ -31,7 +31,7 @@ import { ownFolder } from '../support/run/left-behind.ts';
 const COUNT = Number(process.env['HEDDLE_TEST_NETWORKS'] ?? '20');
 const LIMIT_S = 120 + COUNT * 5;
 const NODE = 'n1';
-/** Pods are on the default network, too: a node has room for 2,045 of them there, where the default has 509. */
+/** Pods are on the default network, too: a node has room for 2,044 of them there, where the default has 508. */
 const NODE_SUBNETS = '10.128.0.0/14/21,fd00:10:128::/48/64';
 const ALL = Array.from({ length: COUNT }, (_, index) => index);
 /** One network is there before the others come, and after they have gone. */

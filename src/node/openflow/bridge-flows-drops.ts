@@ -2,18 +2,19 @@
 import type { BridgePart } from './bridge-network.ts';
 import { familyOf } from '../../allocators/addresses.ts';
 import { firstFlows } from './first-flows.ts';
-import { DROP, NORMAL } from './flow-actions.ts';
+import { DROP, NORMAL, PASS_PATH_MTU, resubmit } from './flow-actions.ts';
 import {
   ALL_EGRESS_MARKS,
   ALL_SERVICE_MARKS,
-  COOKIE_PATH_MTU,
   EGRESS_BY_GATEWAY,
   NO_COOKIE,
+  PAST_PATH_MTU,
   PIPELINE,
   TO_NEXT_HOP,
 } from './pipeline.ts';
+import { plainAddress } from '../plain-address.ts';
 
-const { asNode, classify } = PIPELINE;
+const { asNode, classify, pathMtu } = PIPELINE;
 
 /** "Packet is too big" (RFC 792, RFC 4443 §3.2). */
 const TOO_BIG = {
@@ -52,7 +53,7 @@ export const dropFlows: BridgePart = {
       source: 'reference/node.md §4.3, 0',
     },
   },
-  common(rows, { mac, families }) {
+  common(rows, { mac, mode, families }) {
     for (const { fields, nodeAddress } of families)
       rows
         .by('egress-address-alone')
@@ -61,24 +62,30 @@ export const dropFlows: BridgePart = {
           [fields.ip, `${fields.src}=${nodeAddress}`, `pkt_mark=${ALL_EGRESS_MARKS}`],
           [DROP],
         );
+    if (mode === 'shared') rows.by('path-mtu').flow(pathMtu.at.others, [], PASS_PATH_MTU);
     for (const { place, fields, actions } of firstFlows(mac))
       rows.by('as-the-node').flow(place, fields, actions);
     rows.by('normal').flow(classify.at.normal, [], [NORMAL], NO_COOKIE);
   },
-  network(rows, { on, port, network, isDefault }) {
+  node(rows, on, ends) {
+    if (on.mode !== 'shared') return;
+    for (const { family, fields, addresses } of on.families)
+      for (const end of new Set(ends.map(plainAddress)))
+        if (end !== undefined && familyOf(end) === family && !addresses.includes(end))
+          rows.by('path-mtu').flow(pathMtu.at.nodes, [fields.ip, `${fields.dst}=${end}`], [DROP]);
+  },
+  network(rows, { on, port, from: tagged, network, isDefault }) {
     const from = `in_port=${port}`;
-    for (const { family, fields, services, otherNodes, ...own } of on.families) {
+    for (const { family, fields, services, ...own } of on.families) {
       const { ip, src, dst } = fields;
       if (on.mode === 'shared')
-        for (const address of otherNodes())
-          rows
-            .by('path-mtu')
-            .flow(
-              classify.at.pathMtu,
-              [...TOO_BIG[family], from, `${dst}=${address}`],
-              [DROP],
-              COOKIE_PATH_MTU,
-            );
+        rows
+          .by('path-mtu')
+          .flow(
+            classify.at.pathMtu,
+            [...TOO_BIG[family], ...tagged, PAST_PATH_MTU.notYet],
+            [resubmit(pathMtu.id)],
+          );
       for (const service of services) {
         const drop = rows.by('services-outside');
         drop.flow(classify.at.servicesOutside, [ip, from, `${dst}=${service}`], [DROP]);

@@ -41,8 +41,6 @@ export interface BridgeFamily {
   readonly addresses: readonly string[];
   /** Addresses of the node elsewhere. */
   readonly otherAddresses: readonly string[];
-  /** Addresses of other nodes; who asks is asked again when any of them changes. */
-  readonly otherNodes: () => readonly string[];
   readonly services: readonly string[];
   /** Of those, the addresses of what every primary network may use. */
   readonly sharedServices: readonly string[];
@@ -150,10 +148,6 @@ function bridgeFamily(facts: ZoneFacts, family: Family): BridgeFamily | undefine
     otherAddresses: ofFamily(facts.own('hostAddresses'))
       .map(withoutPrefix)
       .filter((address) => !addresses.includes(address) && !contains(masquerade, address)),
-    otherNodes: () =>
-      [...new Set(ofFamily(facts.remoteNodes.all().flatMap(({ encapIps }) => encapIps)))].filter(
-        (address) => !addresses.includes(address),
-      ),
     services: ofFamily(settings.serviceSubnets),
     sharedServices: ofFamily(facts.enabledServices.all().flatMap(({ clusterIps }) => clusterIps)),
     masquerade,

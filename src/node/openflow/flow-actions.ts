@@ -1,6 +1,6 @@
 /** Actions of flows, as `ovs-ofctl dump-flows` prints them. */
 import { LOCAL, MARK_OF_HOST, portInFlow } from './flow-rows.ts';
-import { PAST_FENCE } from './pipeline.ts';
+import { PAST_FENCE, PAST_PATH_MTU } from './pipeline.ts';
 
 export interface Conntrack {
   readonly commit?: true;
@@ -46,3 +46,5 @@ export const pushVlan = (vlan: number): readonly string[] => [
 ];
 /** Through the tables once more, past the fence of egress addresses. */
 export const PASS_FENCE: readonly string[] = [`load:0x1->${PAST_FENCE.bit}`, resubmit(0)];
+/** Through the tables once more, past what is asked about sizes. */
+export const PASS_PATH_MTU: readonly string[] = [`load:0x1->${PAST_PATH_MTU.bit}`, resubmit(0)];

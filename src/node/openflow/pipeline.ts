@@ -36,6 +36,7 @@ export const PICTURE = `
  │                   │ N to services of connected networks ───────────────▶ 3 ──────────────────▶ LOCAL
  │                   │ the host passes these on, and the answers ─────────────────────────────▶ N
  │                   │ egress addresses ──────────────────▶ 12 while the node renews it ────────▶ 0, once more
+ │                   │ N says that a packet was too big ──▶ 13 not to another node ─────────────▶ 0, once more
  └───────────────────┘ zone 64000, 100 and 102 ─────────────────────────────────────────────────▶ uplink
 `;
 
@@ -77,7 +78,7 @@ export const PIPELINE = {
   classify: table(
     0,
     'by ingress port: what leaves is tracked, replies are looked up, what must not leave is dropped',
-    [0, 1, 2, 3, 4, 5, 7, 8, 12, 20],
+    [0, 1, 2, 3, 4, 5, 7, 8, 12, 13, 20],
     {
       egressFence: [
         710,
@@ -86,7 +87,7 @@ export const PIPELINE = {
       ],
       pathMtu: [
         700,
-        'shared gateway mode: no network tells another node that a packet was too big',
+        'shared gateway mode: a network that says that a packet was too big: whom it tells',
         'path-mtu',
       ],
       bfd: [650, 'local gateway mode: BFD of a network to the uplink', 'bfd'],
@@ -318,6 +319,10 @@ export const PIPELINE = {
     // `FENCE_OPEN` in egress-fence.ts stands between them, and goes by itself.
     closed: [0, 'the daemon does not say so, or did 30 s ago: dropped', 'fence'],
   }),
+  pathMtu: table(13, 'shared gateway mode: whom a network tells that a packet was too big', [0], {
+    nodes: [100, 'another node: dropped', 'path-mtu'],
+    others: [0, 'everybody else', 'path-mtu'],
+  }),
   neighbours: table(20, 'who asked for which neighbour, learned for 3 s', [], {
     learned: [100, 'an answer, to the port that asked', 'questions'],
   }),
@@ -359,6 +364,9 @@ export const TOO_LARGE = { bit: 'NXM_NX_REG0[0]', match: 'reg0=0x1' } as const;
 
 /** Bit that says that a packet has passed the fence of egress addresses, and how actions and matches name it. */
 export const PAST_FENCE = { bit: 'NXM_NX_REG1[0]', notYet: 'reg1=0/0x1' } as const;
+
+/** Bit that says that a packet tells no other node of sizes, and how actions and matches name it. */
+export const PAST_PATH_MTU = { bit: 'NXM_NX_REG1[1]', notYet: 'reg1=0/0x2' } as const;
 
 /** A mark or a register. */
 export interface FlowField {
@@ -500,6 +508,14 @@ export const FLOW_FIELDS: readonly FlowField[] = [
     setIn: [12],
     readIn: [0],
   },
+  {
+    field: 'reg1',
+    value: '0x2',
+    has: is('0x2'),
+    meaning: 'tells no other node that a packet was too big',
+    setIn: [13],
+    readIn: [0],
+  },
 ];
 
 /** Cookies of our flows (reference/node.md §4.1); no other flow is ever changed. That of a flow for an object has a mark of it in the upper half. */
@@ -514,6 +530,7 @@ export function cookieOf(object: string): string {
 }
 /** True for a cookie that says for which object a flow is there. */
 export const isMarkedCookie = (cookie: string): boolean => COOKIE_MARKED.test(cookie);
+/** What an ovn-kubernetes has at priority 700 of table 0, a flow for each network and node: ours to remove. */
 export const COOKIE_PATH_MTU = '0x304';
 /** Of the flow that opens the fence of egress addresses: no release takes it for one to compare or to remove, and it goes by itself. */
 export const COOKIE_FENCE = '0xdeff12fe';
@@ -539,11 +556,6 @@ export const COOKIES: readonly Cookie[] = [
     text: `HASH in the upper half, ${COOKIE} in the lower`,
     has: isMarkedCookie,
     meaning: 'a flow for a network, another node or a service: 31 bits of a hash of its name',
-  },
-  {
-    text: COOKIE_PATH_MTU,
-    has: is(COOKIE_PATH_MTU),
-    meaning: 'table 0, priority 700',
   },
   {
     text: `${COOKIE} in the upper half, N in the lower`,

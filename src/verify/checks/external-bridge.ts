@@ -17,15 +17,18 @@ const GUARD = 60;
 const HOST_MARK = 2;
 /** Of questions that a network asked (reference/node.md §4.7): this in the upper half of the cookie. */
 const LEARNED = 0x0deff105;
-/** Tables that what a network sends may go on in: connection zones, the host, after translation. */
-const ONWARD: ReadonlySet<number> = new Set([0, 3, 4, 8]);
+/** Tables that what a network sends may go on in: connection zones, the host, after translation, whom it tells of sizes. */
+const ONWARD: ReadonlySet<number> = new Set([0, 3, 4, 8, 13]);
 
-/** The fence of egress addresses (reference/node.md §4.3, 710): who asks it goes through all tables once more, or is dropped. */
-const FENCE = {
-  table: 12,
-  asked: 'resubmit(,12)',
-  passed: 'load:0x1->NXM_NX_REG1[0],resubmit(,0)',
-} as const;
+/**
+ * What a flow of these tables does with what it does not drop: through all tables once more. The fence of egress addresses, and what networks tell nodes of
+ * sizes (reference/node.md §4.3, 710 and 700).
+ */
+const ONCE_MORE: ReadonlyMap<number, string> = new Map([
+  [12, 'load:0x1->NXM_NX_REG1[0],resubmit(,0)'],
+  [13, 'load:0x1->NXM_NX_REG1[1],resubmit(,0)'],
+]);
+const ASKS_FENCE = 'resubmit(,12)';
 
 interface Context {
   /** Networks by the number of their patch port; undefined for a patch port of nobody. */
@@ -66,6 +69,14 @@ export function checkExternalBridge(
     else passing(flow, match, context);
     entering(flow, match, from?.network, context);
     hiddenWays(flow, from, context);
+    if ((ONCE_MORE.get(flow.table) ?? flow.actions) !== flow.actions)
+      findings.wrong(
+        'external bridge',
+        flowText(flow),
+        'lets something pass that was to go through all tables once more',
+        from?.network?.object ?? 'cluster',
+        [from?.network?.name],
+      );
   }
   checkBridgeTunnels(bridge, flows, patches, settings, intent, findings);
   for (const { network } of patches.values()) {
@@ -333,9 +344,8 @@ function passing(flow: Flow, match: Match, context: Context): void {
     flow.table === 0 &&
     flow.priority > GUARD &&
     !match.has('in_port') &&
-    flow.actions !== FENCE.asked;
-  if (isForAll || (flow.table === FENCE.table && flow.actions !== FENCE.passed))
-    wrong('lets something pass from every network, before what is of none is dropped');
+    flow.actions !== ASKS_FENCE;
+  if (isForAll) wrong('lets something pass from every network, before what is of none is dropped');
 }
 
 /** What is let into a network. */

@@ -6,42 +6,48 @@ import { outputInside } from '../../../src/lab/exec.ts';
 import type { LabRecord } from '../../../src/lab/state-file.ts';
 
 const BRIDGE = 'breth0';
-/** One cookie for flows that never change, and another one for those about the path's MTU; none says for which object they are there. */
+/** One cookie for flows that never change, and another one for those about the path's MTU, of each network and node; none says for which object they are there. */
 const [COOKIE, PATH_MTU] = ['0xdeff105', '0x304'];
 
 /** Flows that ovn-kubernetes has not. */
 const OURS: readonly RegExp[] = [
-  /priority=(600|204|104|60),/,
+  /priority=(700|600|204|104|60),/,
   /priority=205,.*nw_src=/,
   /priority=110,.*(actions=learn|icmp_code=3)/,
   /priority=103,ip,in_port=2,nw_src=(100|169)\./,
-  /^table=(6|7|8|20),/,
+  /^table=(6|7|8|13|20),/,
 ];
 
 function flowsAsReference(listed: string): readonly string[] {
   const found = listed.split('\n').flatMap((line) => {
-    const [, cookie = '', flow = ''] = /cookie=(\w+), .*?(table=\d+, .*)$/.exec(line) ?? [];
+    const [, flow = ''] = /cookie=\w+, .*?(table=\d+, .*)$/.exec(line) ?? [];
     const text = flow
       .replace(/n_packets=.*n_bytes=\d+, /, '')
       .replace(/(idle|hard)_age=\d+, /g, '')
       .replaceAll(', ', ',');
-    return text === '' ? [] : [{ cookie: cookie === PATH_MTU ? PATH_MTU : COOKIE, text }];
+    return text === '' ? [] : [text];
   });
   const ports = [
-    ...new Set(found.flatMap(({ text }) => /in_port=([2-9])\b/.exec(text)?.[1] ?? [])),
+    ...new Set(found.flatMap((text) => /in_port=([2-9])\b/.exec(text)?.[1] ?? [])),
   ].toSorted();
   const mac = /dl_dst=([\da-f:]{17})/.exec(listed)?.[1] ?? '';
   const all = ports.map((port) => `output:${port}`).join(',');
   const kept = found
-    .filter(({ text }) => !OURS.some((one) => one.test(text)))
-    .map(({ cookie, text }) => ({
-      cookie,
-      text: text
+    .filter((text) => !OURS.some((one) => one.test(text)))
+    .map((text) =>
+      text
         .replace(/(actions=ct\(commit,)table=8,(.*)$/, '$1$2,output:1')
         .replace('set_field:0->pkt_mark,', '')
         .replace(/priority=11,(dl_dst=.*)actions=.*/, `priority=10,$1actions=${all},NORMAL`)
         .replace(/(priority=14,.*)actions=.*/, `$1actions=${all},FLOOD`),
-    }));
+    );
+  const nodes = found.flatMap((text) => /^table=13,.*nw_dst=([\d.]+)/.exec(text)?.[1] ?? []);
+  const pathMtu = ports.flatMap((port) =>
+    nodes.map(
+      (node) =>
+        `table=0,priority=700,icmp,in_port=${port},nw_dst=${node},icmp_type=3,icmp_code=4 actions=drop`,
+    ),
+  );
   const more = [
     `table=0,priority=205,udp,in_port=1,dl_dst=${mac},tp_dst=6081 actions=LOCAL`,
     `table=0,priority=11,arp,in_port=1,dl_dst=ff:ff:ff:ff:ff:ff actions=${all},NORMAL`,
@@ -51,13 +57,15 @@ function flowsAsReference(listed: string): readonly string[] {
         `table=0,priority=10,in_port=${port},dl_src=${mac} actions=NORMAL`,
         `table=0,priority=9,in_port=${port} actions=drop`,
       ]),
-  ].map((text) => ({ cookie: COOKIE, text }));
+  ];
   // Of a service with that address, by a cookie of its own.
-  const ofService = {
-    cookie: '0x32e7a4def8265825',
-    text: 'table=0,priority=110,tcp,in_port=1,nw_dst=203.0.113.240,tp_dst=80 actions=output:2',
-  };
-  return [...kept, ...more, ofService].map(({ cookie, text }) => `cookie=${cookie},${text}`);
+  const ofService =
+    'cookie=0x32e7a4def8265825,table=0,priority=110,tcp,in_port=1,nw_dst=203.0.113.240,tp_dst=80 actions=output:2';
+  return [
+    ...[...kept, ...more].map((text) => `cookie=${COOKIE},${text}`),
+    ...pathMtu.map((text) => `cookie=${PATH_MTU},${text}`),
+    ofService,
+  ];
 }
 
 /** Chains of ovn-kubernetes; it has none by other names. */
@@ -114,7 +122,9 @@ export async function leftOnHost(lab: LabRecord, node: string): Promise<readonly
     ...flows
       .split('\n')
       .filter((line) =>
-        /FLOOD$|priority=11,arp|ct\(commit,zone=64000,nat|priority=110,tcp,in_port=1/.test(line),
+        /FLOOD$|cookie=0x304\b|priority=11,arp|ct\(commit,zone=64000,nat|priority=110,tcp,in_port=1/.test(
+          line,
+        ),
       ),
     // Each of ours says for which object it is there.
     ...rules

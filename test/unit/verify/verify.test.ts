@@ -122,6 +122,28 @@ test('the fence of egress addresses is asked by whoever has one, and lets nobody
   expect(fenceOf([{ ...flow, actions: 'output:1' }])).toHaveLength(1);
 });
 
+test('what a network tells of sizes goes through all tables once more, or nowhere', () => {
+  const told = { table: 13, priority: 0, cookie: '0xdeff105', match: '' };
+  const flowsOf = (...flows: readonly Flow[]): readonly string[] => {
+    const findings = new Findings();
+    const read = snapshot();
+    const intent = intentOf(read, findings);
+    const services = servicesOf(read.objects, intent);
+    checkExternalBridge('br-ex', flows, new Map(), read.settings, intent, services, findings);
+    return findings.violations.map(({ what }) => what);
+  };
+  expect(
+    flowsOf(
+      { ...told, priority: 100, match: 'ip,nw_dst=172.18.0.2', actions: 'drop' },
+      { ...told, actions: 'load:0x1->NXM_NX_REG1[1],resubmit(,0)' },
+    ),
+  ).toEqual([]);
+  const passes = 'lets something pass that was to go through all tables once more';
+  for (const match of ['', 'ip,in_port=3'])
+    for (const actions of ['output:1', 'NORMAL', 'load:0x1->NXM_NX_REG1[0],resubmit(,0)'])
+      expect(flowsOf({ ...told, match, actions })).toEqual([passes]);
+});
+
 describe('VRFs of the host', () => {
   test('a port in the VRF of another network', () => {
     const links = HOST.links.map((link) =>

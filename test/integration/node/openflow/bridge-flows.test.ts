@@ -414,6 +414,58 @@ describe('flows of the external bridge', () => {
     expect((await vswitchd.flows(BRIDGE)).length).toBeLessThan(there.length);
   });
 
+  test.for([
+    ['shared', dualBridgeZone],
+    ['local', inLocalMode(dualBridgeZone)],
+  ] as const)(
+    'in %s gateway mode a network that says that a packet was too big tells that other nodes only where the host does (RFC 1191)',
+    async ([mode, both]) => {
+      const zone: Zone = {
+        ...both,
+        remoteNodes: both.remoteNodes.map((node) => ({
+          ...node,
+          encapIps: ['172.18.0.4', 'fc00:f853::4'],
+        })),
+      };
+      await kept.make(zone);
+      kept.units.want(zone);
+      await until('ports', async () => (await settled()).problems.length === 0);
+      /** Where the last of its ways through the tables ends. */
+      const sent = async (packet: string): Promise<string> =>
+        (await vswitchd.trace(BRIDGE, packet)).match(/Datapath actions: .*/g)?.at(-1) ?? '';
+      const from = (port: number, ipv4: string, ipv6: string) =>
+        ({
+          v4: (to: string, code = 4): string =>
+            `in_port=${port},dl_src=${MAC},dl_dst=${STRANGER},icmp,nw_src=${ipv4},nw_dst=${to},icmp_type=3,icmp_code=${code},nw_ttl=60`,
+          v6: (to: string, type = 2): string =>
+            `in_port=${port},dl_src=${MAC},dl_dst=${STRANGER},icmp6,ipv6_src=${ipv6},ipv6_dst=${to},icmpv6_type=${type},icmpv6_code=0,nw_ttl=60`,
+        }) as const;
+      const nothing = 'Datapath actions: drop';
+      for (const network of [
+        from(2, '172.18.0.3', 'fc00:f853::3'),
+        from(3, '169.254.0.11', 'fd69::b'),
+      ]) {
+        const told = [network.v4('172.18.0.4'), network.v6('fc00:f853::4')];
+        for (const packet of told)
+          if (mode === 'shared') expect(await sent(packet)).toBe(nothing);
+          else expect(await sent(packet)).not.toBe(nothing);
+        for (const packet of [
+          network.v4('172.18.0.9'),
+          network.v6('fc00:f853::9'),
+          network.v4('172.18.0.4', 1),
+          network.v6('fc00:f853::4', 1),
+        ])
+          expect(await sent(packet)).not.toBe(nothing);
+      }
+      const outside = from(1, '8.8.8.8', 'fd00::8');
+      expect(await sent(outside.v4('172.18.0.4').replace(MAC, '02:00:00:00:00:98'))).not.toBe(
+        nothing,
+      );
+      // The node's own flows come before those of the network, and nothing of a network gets past them by telling.
+      expect(await sent(from(3, '10.20.0.5', 'fd00::5').v4('172.18.0.9'))).toBe(nothing);
+    },
+  );
+
   test('an answer goes to the network that asked, to the default network and to the host', async () => {
     await kept.make(bridgeZone);
     kept.units.want(bridgeZone);

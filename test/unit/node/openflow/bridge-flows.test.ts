@@ -16,7 +16,7 @@ import {
 } from '../../../support/host/bridge-zones.ts';
 import { service, slice, withServices } from '../../../support/zone/services.ts';
 import { overlappingZone } from '../../../support/zone/overlapping.ts';
-import { bluePod, inLocalMode, type Zone } from '../../../support/zone/zones.ts';
+import { bluePod, furtherNode, inLocalMode, type Zone } from '../../../support/zone/zones.ts';
 
 /** reference/node.md §4.5, line by line: fields in the order of their names, in the words of `ovs-ofctl dump-flows`. */
 const EXAMPLE = `
@@ -116,6 +116,11 @@ const LEFT_OUT = [
   `table=2 100  → set_field:${MAC}->eth_dst,output:2`,
   // What was not translated does not leave.
   ...translations(',output:1'),
+  // Addresses of nodes are in a table of their own, not with each network.
+  ...[2, 3, 4].map(
+    (port) =>
+      `table=0 700 icmp,icmp_code=4,icmp_type=3,in_port=${port},nw_dst=172.18.0.2 → drop (0x304)`,
+  ),
   // Tunnels come from nodes alone.
   `table=0 205 dl_dst=${MAC},in_port=1,tp_dst=6081,udp → LOCAL`,
 ];
@@ -133,8 +138,17 @@ const intoTunnels = [2, 3, 4].flatMap((port) => [
   `table=0 600 in_port=${port},tp_dst=6081,udp → drop`,
   `table=0 600 ct_state=-trk,in_port=${port},ip,nw_frag=yes → ct(table=0,zone=64004)`,
 ]);
+/** A network tells no other node that a packet was too big. */
+const pathMtu = [
+  ...[2, 3, 4].map(
+    (port) => `table=0 700 icmp,icmp_code=4,icmp_type=3,in_port=${port},reg1=0/0x2 → resubmit(,13)`,
+  ),
+  'table=13 100 ip,nw_dst=172.18.0.2 → drop',
+  'table=13 0  → load:0x1->NXM_NX_REG1[1],resubmit(,0)',
+];
 const ADDED = [
   ...intoTunnels,
+  ...pathMtu,
   'table=0 600 ct_nw_proto=17,ct_state=-inv+trk,ct_tp_dst=6081,nw_frag=yes,udp → drop',
   'table=6 10 tp_dst=6081,udp → drop',
   // A port of OVN without flows says nothing as the node.
@@ -202,7 +216,7 @@ describe('flows of the external bridge', () => {
     const local = flowLines(inLocalMode(bridgeZone));
     const gone = sharedGateway.filter(
       (line) =>
-        line.includes(' 700 ') ||
+        pathMtu.includes(line) ||
         line.includes('110 in_port=1,ip,nw_frag') ||
         line.includes(`102 dl_src=${MAC},in_port=2`) ||
         line.includes('104 in_port=2,pkt_mark') ||
@@ -232,7 +246,7 @@ describe('flows of the external bridge', () => {
       'table=11 5 ct_mark=0x6 → output:4',
       'table=11 1  → output:2',
     ];
-    expect(gone).toHaveLength(3 + 1 + 1 + 2 + refusals.length + 6);
+    expect(gone).toHaveLength(pathMtu.length + 1 + 1 + 2 + refusals.length + 6);
     expect(without(local, [])).toEqual([...without(sharedGateway, gone), ...added].toSorted());
   });
 
@@ -473,6 +487,22 @@ describe('a primary network', () => {
     }
   });
 });
+
+test.each([
+  ['shared', 2],
+  ['local', 1],
+] as const)(
+  'a node more costs the same however many networks there are, in %s gateway mode',
+  (mode, cost) => {
+    const countOf = (networks: number, nodes: number): number => {
+      const remoteNodes = Array.from({ length: nodes }, (_, index) => furtherNode(index + 10));
+      const wanted: Zone = { ...crowdedBridgeZone(networks), remoteNodes };
+      return flowsOf(bridgeRows(mode === 'local' ? inLocalMode(wanted) : wanted)).length;
+    };
+    expect(countOf(2, 9) - countOf(2, 0)).toBe(9 * cost);
+    expect(countOf(20, 9) - countOf(20, 0)).toBe(9 * cost);
+  },
+);
 
 test('each flow has a key of its own, and a rule of its feature', () => {
   const rows = bridgeRows(crowdedBridgeZone(3));

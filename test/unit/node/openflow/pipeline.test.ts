@@ -141,8 +141,9 @@ describe('marks and registers', () => {
       /set_field:(?<value>0x[\da-f]+)->(?<field>ct_mark|ct_label|pkt_mark|x*reg\d+|metadata)\b/g,
     ),
     // One bit of a register.
-    ...uses(({ actions }) => actions, /->NXM_NX_(?<field>REG\d+)\[0\]/g).map((use) => ({
+    ...uses(({ actions }) => actions, /->NXM_NX_(?<field>REG\d+)\[(?<value>\d)\]/g).map((use) => ({
       ...use,
+      value: `0x${1 << Number(use.value)}`,
       field: use.field.toLowerCase(),
     })),
   ];

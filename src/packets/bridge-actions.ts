@@ -31,3 +31,9 @@ export function markIn(steps: readonly BridgeStep[]): number | undefined {
   );
   return marks.at(-1);
 }
+
+/** The address that a flow gives it as its source: of IPv6 in brackets, as ovs-actions(7) has it. */
+export function sourceIn({ actions }: BridgeStep): string | undefined {
+  const [, v6, v4] = /\bnat\(src=(?:\[([^\]]+)\]|([\d.]+))/.exec(actions.join(' ')) ?? [];
+  return v6 ?? v4;
+}

@@ -13,7 +13,7 @@ import {
   type BridgeOutput,
   type BridgeStep,
 } from '../packets/bridge-trace.ts';
-import { connectionIn, markIn } from '../packets/bridge-actions.ts';
+import { connectionIn, markIn, sourceIn } from '../packets/bridge-actions.ts';
 import { bridgeFlow, type Packet } from '../packets/microflow.ts';
 import {
   legEndText,
@@ -359,7 +359,7 @@ export class BridgeWalk {
     const inport = /\bin_port=(\d+)/.exec(first.match)?.[1];
     const decisions: Decided[] = [];
     for (const step of beyond) {
-      const source = /\bnat\(src=([^),]+)/.exec(step.actions.join(' '))?.[1];
+      const source = sourceIn(step);
       if (source !== undefined)
         decisions.push(await this.#decided('translates', step, `from ${source}`));
       const out = outputs.find(({ by }) => by === step);

@@ -20,6 +20,7 @@ export interface Said {
   readonly asking: Asking;
   /** Of both nodes together. */
   readonly verdict: 'reaches' | 'does not reach' | 'undecided';
+  /** Of both nodes together. */
   readonly report: PacketReport;
 }
 
@@ -52,7 +53,7 @@ export async function said(lab: LabRecord, asking: Asking): Promise<Said> {
     others.push(await explain(lab, node, asking.from.pod, destination));
   const both = others.length === 0 ? report : joined(report, others);
   const verdict = both.verdict === "can't be decided here" ? 'undecided' : both.verdict;
-  return { asking, report, verdict };
+  return { asking, report: both, verdict };
 }
 
 /** Whether packets get an answer, of whom is to answer where that is said. */

@@ -30,7 +30,15 @@ import { heapInUse, median, processorTime, type Benchmark, type Figure } from '.
 import { schemaOf } from './filled-server.ts';
 import { northboundServer } from './fill.ts';
 import { Zone } from './zone-change.ts';
-import { addNetwork, addPod, BENCH_SETTINGS, fillStore, OWN_NODE } from './zone-objects.ts';
+import {
+  addNetwork,
+  addPod,
+  BENCH_SETTINGS,
+  fillStore,
+  numbersTo,
+  OWN_NODE,
+  subnetsOf,
+} from './zone-objects.ts';
 
 const NODES = 10;
 const PODS_PER_NETWORK = 2;
@@ -52,6 +60,8 @@ interface Costs {
     readonly row: number;
     readonly pod: number;
     readonly network: number;
+    /** The subnets of a network on all nodes. */
+    readonly subnets: number;
     /** A policy and a firewall that come, and an ACL of theirs. */
     readonly policy: number;
     readonly acl: number;
@@ -66,7 +76,7 @@ interface Costs {
 const CHANGES = 20;
 
 /** What a daemon's proof of changes takes: from the event of a change to the verdict that nothing is wrong. */
-async function costsOfChanges(zone: Zone): Promise<Costs['changes']> {
+async function costsOfChanges(zone: Zone, networks: number): Promise<Costs['changes']> {
   const before = heapInUse();
   let longest = 0;
   const step = <T>(take: () => T): T => {
@@ -141,6 +151,7 @@ async function costsOfChanges(zone: Zone): Promise<Costs['changes']> {
   };
   const pod = await costOf((i) => written(addPod(zone.store, 1, 10_000 + i)));
   const network = await costOf((i) => written(addNetwork(zone.store, 1000 + i)));
+  const subnets = await costOf((i) => written(giveSubnets(zone.store, networks, 1000 + i)));
   const policy = await costOf((i) => written(addRules(zone.store, i + 1)));
   const [own] = zone.client.replica.find(
     'ACL',
@@ -148,7 +159,7 @@ async function costsOfChanges(zone: Zone): Promise<Costs['changes']> {
     ['EgressFirewall'],
   );
   const acl = await costOf((i) => zone.client.transact([byHand('ACL', own?.uuid, i)]));
-  return { all, longestOfAll, memory, row, pod, network, policy, acl, longest };
+  return { all, longestOfAll, memory, row, pod, network, subnets, policy, acl, longest };
 }
 
 /** Somebody writes something to a row. */
@@ -188,6 +199,22 @@ async function addRules(store: Store, network: number): Promise<void> {
     },
     by,
   );
+}
+
+/** A network has subnets on all nodes, beside those that they had. */
+async function giveSubnets(store: Store, networks: number, network: number): Promise<void> {
+  const more = [...numbersTo(networks), network];
+  for (let index = 0; index < NODES; index += 1)
+    await store.patch(
+      nodes,
+      `node-${index}`,
+      {
+        metadata: {
+          annotations: { 'k8s.ovn.org/node-subnets': JSON.stringify(subnetsOf(index, more)) },
+        },
+      },
+      { fieldManager: 'bench' },
+    );
 }
 
 async function costsOf(networks: number): Promise<Costs> {
@@ -256,7 +283,7 @@ async function costsOf(networks: number): Promise<Costs> {
     judged: median(judgements),
     certified: median(certificates),
     checked: median(checks),
-    changes: await costsOfChanges(zone),
+    changes: await costsOfChanges(zone, networks),
   };
 }
 
@@ -265,6 +292,7 @@ const NAMES = {
   row: 'a row that somebody writes',
   pod: 'one pod',
   network: 'a network that comes',
+  subnets: "a network's subnets on all nodes",
   policy: 'a policy and a firewall that come',
   acl: 'an ACL that somebody writes',
   longestOfAll: 'the longest step from nothing, by the clock',
@@ -274,6 +302,7 @@ const GOALS: Partial<Record<keyof typeof NAMES, number>> = {
   row: 20,
   pod: 20,
   network: 20,
+  subnets: 20,
   policy: 20,
   acl: 20,
   longestOfAll: 20,

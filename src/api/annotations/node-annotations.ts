@@ -69,10 +69,18 @@ export const nodeSubnets = (
 ): Reading<ReadonlyMap<string, readonly string[]>> =>
   readEntries(node, NODE_SUBNETS, BY_MANAGER, (value, network) => {
     const before = known?.(network);
-    return before !== undefined && isSameList(value, before)
-      ? before
-      : v4First((typeof value === 'string' ? [value] : asList(value)).map(asCidr));
+    return before !== undefined && isSameList(value, before) ? before : asSubnets(value);
   });
+
+/** The same on one network, and nothing else is looked at: a node has hundreds. */
+export const nodeSubnetsOn = (node: Annotated, network: string): Reading<readonly string[]> =>
+  readAnnotation(node, NODE_SUBNETS, BY_MANAGER, (text) => {
+    const value = own(asObject(parseJson(text)), network);
+    return value === undefined ? [] : asSubnets(value);
+  });
+
+const asSubnets = (value: unknown): readonly string[] =>
+  v4First((typeof value === 'string' ? [value] : asList(value)).map(asCidr));
 
 const isSameList = (value: unknown, texts: readonly string[]): boolean =>
   Array.isArray(value) &&

@@ -4,7 +4,7 @@
  */
 import { managementAddress } from '../../allocators/node-addresses.ts';
 import { formatAddress, parsePrefix } from '../../allocators/addresses.ts';
-import { nodeSubnets } from '../../api/annotations/node-annotations.ts';
+import { nodeSubnetsOn } from '../../api/annotations/node-annotations.ts';
 import type { Node } from '../../api/types.ts';
 import type { ClusterSettings } from '../model.ts';
 
@@ -79,7 +79,7 @@ const read = new WeakMap<Node, readonly string[]>();
 export function healthAddresses(node: Node): readonly string[] {
   const before = read.get(node);
   if (before !== undefined) return before;
-  const addresses = (nodeSubnets(node).value?.get(DEFAULT_NETWORK) ?? []).flatMap((cidr) => {
+  const addresses = (nodeSubnetsOn(node, DEFAULT_NETWORK).value ?? []).flatMap((cidr) => {
     const subnet = parsePrefix(cidr);
     return subnet === undefined ? [] : [formatAddress(managementAddress(subnet))];
   });

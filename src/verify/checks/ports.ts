@@ -203,7 +203,7 @@ const MAC = /^[0-9a-f]{2}(:[0-9a-f]{2}){5}$/i;
 /** Of the host of this node on a network: the second address of each subnet (reference/topology.md §2). */
 const hostAddressesOn = ({ name, topology, subnets }: VerifiedNetwork, intent: Intent) =>
   topology === 'layer3'
-    ? intent.here?.hostAddresses.get(name)
+    ? intent.hostAddresses.get(name)
     : subnets.flatMap((subnet) => secondOf(intent.textOf(subnet)));
 
 /** The host's port is a way out of the network, to the host of this node. */

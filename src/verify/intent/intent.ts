@@ -13,6 +13,7 @@ import {
   hostCidrs,
   nodeId,
   nodeSubnets,
+  nodeSubnetsOn,
 } from '../../api/annotations/node-annotations.ts';
 import { openDefaultPorts, type OpenPort } from '../../api/annotations/pod-annotations.ts';
 import { objectKey } from '../../api/objects.ts';
@@ -37,8 +38,6 @@ export interface VerifiedNode {
   readonly nextHops: readonly string[];
   /** Of its host's port on the default network: the second address of each subnet (reference/topology.md §2). */
   readonly defaultHostAddresses: readonly string[];
-  /** Of its host's port on other networks of subnets by node. */
-  readonly hostAddresses: ReadonlyMap<string, readonly string[]>;
 }
 
 /** An object, and the networks that it lets touch each other. */
@@ -98,6 +97,8 @@ export interface Intent {
   readonly joins: readonly Join[];
   readonly nodes: ReadonlyMap<string, VerifiedNode>;
   readonly here: VerifiedNode | undefined;
+  /** Of the host's port here on networks that have subnets by node. */
+  readonly hostAddresses: ReadonlyMap<string, readonly string[]>;
   /** Ports that pods open on the default network, by `<namespace>/<pod>`; pods that open none are missing. */
   readonly openPorts: ReadonlyMap<string, readonly OpenPort[]>;
   /** EgressIPs by their packet marks, and by their addresses. */
@@ -131,10 +132,6 @@ function nodeOf(node: Node): VerifiedNode {
   if (known !== undefined) return known;
   const gateway = gatewayConfig(node).value;
   const isOpen = gateway !== undefined && gateway.mode !== 'disabled';
-  const subnets = nodeSubnets(node).value ?? new Map<string, readonly string[]>();
-  const hostAddresses = new Map(
-    [...subnets].map(([network, cidrs]) => [network, cidrs.flatMap(secondOf)]),
-  );
   const read: VerifiedNode = {
     name: node.metadata.name,
     id: nodeId(node).value,
@@ -145,8 +142,7 @@ function nodeOf(node: Node): VerifiedNode {
     bridgePort: isOpen ? gateway.interfaceId : undefined,
     vlan: isOpen ? gateway.vlan : 0,
     nextHops: isOpen ? gateway.nextHops : [],
-    defaultHostAddresses: hostAddresses.get(DEFAULT_NETWORK) ?? [],
-    hostAddresses,
+    defaultHostAddresses: (nodeSubnetsOn(node, DEFAULT_NETWORK).value ?? []).flatMap(secondOf),
   };
   readNodes.set(node, read);
   return read;
@@ -156,6 +152,24 @@ export const nodesOf = ({
   objects,
 }: Pick<Snapshot, 'objects'>): ReadonlyMap<string, VerifiedNode> =>
   new Map(objects.nodes.map((node) => [node.metadata.name, nodeOf(node)]));
+
+const NO_ADDRESSES: ReadonlyMap<string, readonly string[]> = new Map();
+const readHostAddresses = new WeakMap<Node, Intent['hostAddresses']>();
+
+/** Of the node that is proved; the same value while its Node does not change. */
+export function hostAddressesOf({
+  node,
+  objects,
+}: Pick<Snapshot, 'node' | 'objects'>): Intent['hostAddresses'] {
+  const self = objects.nodes.find(({ metadata }) => metadata.name === node);
+  if (self === undefined) return NO_ADDRESSES;
+  const known = readHostAddresses.get(self);
+  if (known !== undefined) return known;
+  const subnets = nodeSubnets(self).value ?? new Map<string, readonly string[]>();
+  const read = new Map([...subnets].map(([network, cidrs]) => [network, cidrs.flatMap(secondOf)]));
+  readHostAddresses.set(self, read);
+  return read;
+}
 
 /** Networks that may touch, with the object that wants it: those of a connection, and primary networks of one namespace (OKEP-5252). */
 export function joinsOf(
@@ -288,6 +302,7 @@ export function intentOf(snapshot: Snapshot, findings: Findings): Intent {
     joins,
     nodes,
     here: nodes.get(snapshot.node),
+    hostAddresses: hostAddressesOf(snapshot),
     openPorts: openPortsOf(snapshot.objects.pods),
     egressMarks: egressMarksOf(snapshot.objects, findings),
     egressAddresses: egressAddressesOf(snapshot.objects),

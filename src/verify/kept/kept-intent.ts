@@ -11,6 +11,7 @@ import { connectionsOf, type VerifiedConnection } from '../intent/connections.ts
 import {
   egressAddressesOf,
   egressMarksOf,
+  hostAddressesOf,
   Joins,
   joinsOf,
   nodesOf,
@@ -36,6 +37,7 @@ interface Few {
   readonly allJoins: Intent['joins'];
   readonly joins: Joins;
   readonly nodes: ReadonlyMap<string, VerifiedNode>;
+  readonly hostAddresses: Intent['hostAddresses'];
   readonly egressMarks: ReadonlyMap<number, string>;
   readonly egressAddresses: ReadonlyMap<string, string>;
 }
@@ -48,12 +50,14 @@ const READ: Readonly<Record<string, (few: Few, key: string, node: string) => unk
   joins: ({ joins }, key) => joins.of(key),
   node: ({ nodes }, key) => nodes.get(key),
   here: ({ nodes }, _, node) => nodes.get(node),
+  'host addresses': ({ hostAddresses }, key) => hostAddresses.get(key),
   mark: ({ egressMarks }, key) => egressMarks.get(Number(key)),
   'egress address': ({ egressAddresses }, key) => egressAddresses.get(key),
   'all networks': ({ networks }) => networks.map((one) => one),
   'all connections': ({ connections }) => connections,
   'all joins': ({ allJoins }) => allJoins,
   'all nodes': ({ nodes }) => nodes,
+  'all host addresses': ({ hostAddresses }) => hostAddresses,
   'all marks': ({ egressMarks }) => egressMarks,
 };
 
@@ -125,6 +129,7 @@ export class KeptIntent {
       allJoins,
       joins: new Joins(allJoins),
       nodes: nodesOf(snapshot),
+      hostAddresses: hostAddressesOf(snapshot),
       egressMarks: egressMarksOf(objects, findings),
       egressAddresses: egressAddressesOf(objects),
     };
@@ -219,6 +224,7 @@ export class KeptIntent {
         note('here');
         return few().nodes.get(this.node);
       },
+      hostAddresses: map('host addresses', 'all host addresses', () => few().hostAddresses),
       openPorts: new NotedMap(
         readers,
         'open ports',

@@ -1,7 +1,7 @@
 /** Pods as policies know them: by labels, and by the addresses that they have on a network and on those that are reached from there. */
 import { withoutPrefix, overlaps } from '../../allocators/addresses.ts';
 import { PRIMARY_NETWORK_LABEL } from '../../api/annotations/network-annotations.ts';
-import { nodeSubnets, hostCidrs } from '../../api/annotations/node-annotations.ts';
+import { hostCidrs, nodeSubnetsOn } from '../../api/annotations/node-annotations.ts';
 import { objectKey } from '../../api/objects.ts';
 import { matchesSelector, NAME_LABEL } from '../../api/selectors.ts';
 import type { LabelSelector, Namespace, Node, Pod } from '../../api/types.ts';
@@ -185,7 +185,7 @@ export class SelectedPods {
     return addressesNamed(
       this.#nodes(selector).flatMap((node) => [
         ...(hostCidrs(node).value ?? []).map(withoutPrefix),
-        ...hostAddresses(node, this.#network),
+        ...(nodeSubnetsOn(node, this.#network).value ?? []).flatMap(secondOf),
       ]),
     );
   }
@@ -206,10 +206,6 @@ export class SelectedPods {
     const { topology, subnets = [] } = this.#intent.byName.get(this.#network) ?? {};
     if (topology !== 'layer3')
       return subnets.flatMap((subnet) => secondOf(this.#intent.textOf(subnet)));
-    const here = this.#objects.nodes().find(({ metadata }) => metadata.name === this.#intent.node);
-    return here === undefined ? [] : hostAddresses(here, this.#network);
+    return this.#intent.hostAddresses.get(this.#network) ?? [];
   }
 }
-
-const hostAddresses = (node: Node, network: string): readonly string[] =>
-  (nodeSubnets(node).value?.get(network) ?? []).flatMap(secondOf);

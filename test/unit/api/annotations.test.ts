@@ -21,17 +21,19 @@ const messages = ({ errors }: Reading<unknown>): string[] => errors.map(({ messa
 
 describe('annotations of a node', () => {
   test('name its subnets per network, IPv4 first, also as plain text', () => {
-    const { value, errors } = node.nodeSubnets(
-      worker({
-        'k8s.ovn.org/node-subnets':
-          '{"default":["fd01::/64","10.244.0.0/24"],"udn-test_l3":"10.20.2.0/24"}',
-      }),
-    );
+    const two = worker({
+      'k8s.ovn.org/node-subnets':
+        '{"default":["fd01::/64","10.244.0.0/24"],"udn-test_l3":"10.20.2.0/24"}',
+    });
+    const { value, errors } = node.nodeSubnets(two);
     expect(errors).toEqual([]);
     expect([...(value ?? [])]).toEqual([
       ['default', ['10.244.0.0/24', 'fd01::/64']],
       ['udn-test_l3', ['10.20.2.0/24']],
     ]);
+    expect(node.nodeSubnetsOn(two, 'default').value).toEqual(['10.244.0.0/24', 'fd01::/64']);
+    expect(node.nodeSubnetsOn(two, 'udn-test_l3').value).toEqual(['10.20.2.0/24']);
+    expect(node.nodeSubnetsOn(two, 'other').value).toEqual([]);
     const entries = [...(value ?? [])].map((entry) => node.formatNodeSubnetEntry(...entry));
     expect(node.formatNodeSubnetEntries(entries)).toBe(
       '{"default":["10.244.0.0/24","fd01::/64"],"udn-test_l3":["10.20.2.0/24"]}',
@@ -39,9 +41,10 @@ describe('annotations of a node', () => {
   });
 
   test('lose the broken network, not the others', () => {
-    const reading = node.nodeSubnets(
-      worker({ 'k8s.ovn.org/node-subnets': '{"a":["x"],"b":["10.0.0.0/24"]}' }),
-    );
+    const broken = worker({ 'k8s.ovn.org/node-subnets': '{"a":["x"],"b":["10.0.0.0/24"]}' });
+    const reading = node.nodeSubnets(broken);
+    expect(node.nodeSubnetsOn(broken, 'a').value).toBeUndefined();
+    expect(node.nodeSubnetsOn(broken, 'b').value).toEqual(['10.0.0.0/24']);
     expect([...(reading.value?.keys() ?? [])]).toEqual(['b']);
     expect(messages(reading)).toEqual([
       'Node worker: annotation k8s.ovn.org/node-subnets: "a": must be an IP address with prefix length, is "x"; ' +
@@ -396,6 +399,7 @@ describe('annotations of networks', () => {
 test('no reader throws on any text', () => {
   const readers: readonly ((object: Annotated) => Reading<unknown>)[] = [
     node.nodeSubnets,
+    (object) => node.nodeSubnetsOn(object, 'default'),
     node.nodeId,
     node.gatewayConfig,
     node.primaryAddresses,

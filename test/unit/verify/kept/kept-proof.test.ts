@@ -452,6 +452,35 @@ test('one pod is judged with its switch, and not the other network', () => {
   expect(proof.violations.map(({ networks }) => networks)).toEqual([['blue_net'], ['blue_net']]);
 });
 
+test('subnets that nodes get on one network have none judged again on the others', () => {
+  const { objects, ...begin } = joinedSnapshot({ groups: {}, objects: { connects: [] } });
+  const withSubnets = (subnets: Readonly<Record<string, readonly string[]>>): Snapshot => ({
+    ...begin,
+    objects: {
+      ...objects,
+      nodes: objects.nodes.map((node) => ({
+        ...node,
+        metadata: {
+          ...node.metadata,
+          annotations: {
+            ...node.metadata.annotations,
+            'k8s.ovn.org/node-subnets': JSON.stringify(subnets),
+          },
+        },
+      })),
+    },
+  });
+  const before = withSubnets({ blue_net: ['10.0.0.0/24'] });
+  const proof = new KeptProof(begin.node, begin.settings);
+  proof.apply({ ...changesBetween(undefined, before), policies: {} });
+  proof.judge();
+  const other = withSubnets({ blue_net: ['10.0.0.0/24'], red_net: ['10.9.0.0/24'] });
+  proof.apply(changesBetween(before, other));
+  expect(proof.waiting).toBe(0);
+  proof.apply(changesBetween(other, withSubnets({ blue_net: ['10.0.8.0/24'] })));
+  expect(proof.waiting).toBeGreaterThan(0);
+});
+
 test('what pods get and send is judged again where a row, a set, an object or an option is another one, and on no other network', () => {
   const begin: Snapshot = {
     ...joinedSnapshot({

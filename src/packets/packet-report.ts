@@ -225,6 +225,25 @@ function legLines({ direction, node, from, to, hops, end }: Leg): readonly strin
       ...decisions.flatMap(decidedLines),
     ]),
     `  ${legEndText(end)}`,
+    ...unfollowedLines(end),
+  ];
+}
+
+/** Family and name of Heddle's table of nftables (reference/node.md §3). */
+const NFT_TABLE = 'inet ovn-kubernetes';
+
+/** At which hooks nftables of the host see what the kernel was handed, by what its routes make of it. */
+const HOOKS = {
+  here: 'prerouting and input',
+  sent: 'prerouting, forward and postrouting',
+} as const;
+
+/** Where the way goes on and is not followed. */
+function unfollowedLines(end: LegEnd): readonly string[] {
+  if (end.kind !== 'host') return [];
+  const hooks = end.route === undefined ? '' : ` at ${HOOKS[end.route.kind]}`;
+  return [
+    `    not followed: nftables of the host${hooks}, which may drop it or give it another address (of Heddle's own rules: nft list table ${NFT_TABLE})`,
   ];
 }
 

@@ -45,7 +45,9 @@ const MISS = /^\s*(\d+)\. No match\.$/;
 const OUTPUT = /^(\s+)(?:output:)?(\d+|LOCAL|NORMAL|FLOOD|IN_PORT)$/;
 const FORKED = /^(\s*)-> A clone of the packet is forked to recirculate/;
 const RESUMED = /^recirc\(/;
-const TRANSLATED = /^ Modified flow: (?:nw|ipv6)_src=([^,]+),.*?(?:nw|ipv6)_dst=([^,]+)(?:,|$)/;
+/** Of IPv6 in brackets, unlike in flows. */
+const TRANSLATED =
+  /^ Modified flow: (?:nw|ipv6)_src=\[?([^\],]+)\]?,.*?(?:nw|ipv6)_dst=\[?([^\],]+)\]?(?:,|$)/;
 
 /**
  * Events in the order in which they are printed. Of a packet that goes on after connection tracking Open vSwitch names the bridge by which it came, and not the

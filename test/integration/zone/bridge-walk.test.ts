@@ -291,6 +291,22 @@ describe('a packet on the bridges of a node', () => {
     },
   );
 
+  test('of IPv6 leaves with the addresses that connection tracking gave it', async () => {
+    const to = '2001:db8::8';
+    await flow(
+      `ipv6,in_port=${POD_PORT},actions=ct(commit,zone=7,table=99,nat(src=fd00:172:18::3))`,
+    );
+    await flow(`table=99,actions=${outside.split(',').at(-1)}`);
+    await kept.vswitchd.ofctlOn(
+      BRIDGE,
+      'add-flow',
+      'cookie=0x77,priority=9000,ipv6,actions=NORMAL',
+    );
+    const packet = { ...PACKET, from: 'fd00:10:20::3', to };
+    const { end } = await walk().followed({ ...OUTSIDE, from: packet.from, to }, packet);
+    expect(end).toMatchObject({ wire: { bridge: BRIDGE, from: 'fd00:172:18::3', to } });
+  });
+
   test('leaves by no port that is known where the bridge forwards as a switch does', async () => {
     await kept.vswitchd.ofctlOn(BRIDGE, 'add-flow', 'cookie=0x77,priority=9000,ip,actions=NORMAL');
     const { end } = await walk().followed(OUTSIDE, PACKET);

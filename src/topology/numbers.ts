@@ -94,6 +94,7 @@ export const ACL_DEFAULT_ALLOW = 1001;
 export const ACL_POD_SERVERS_DROP = 1050;
 export const ACL_POD_SERVERS_PASS = 1051;
 export const ACL_DHCP_CLIENTS = 1052;
+export const ACL_HAIRPIN_SOURCE = 1053;
 /** Of the first rule; each further one has one less (reference/topology.md §18.2). */
 export const ACL_FIREWALL = 10_000;
 /** Lower than any that decides. No number of ovn-kubernetes. */

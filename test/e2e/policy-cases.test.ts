@@ -5,6 +5,7 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { probe } from '../../src/lab/connectivity.ts';
 import { heddleCommand, runInside } from '../../src/lab/exec.ts';
 import { settingsFile } from '../../src/lab/objects.ts';
 import { VERSION } from '../../src/process/version.ts';
@@ -22,7 +23,8 @@ import {
   xa,
   za,
 } from '../support/lab/policy-cases.ts';
-import { ALL, of } from '../support/lab/policy-selectors.ts';
+import { cluster, type Rule } from '../support/lab/cluster-policy-cases.ts';
+import { ALL, ns, of } from '../support/lab/policy-selectors.ts';
 import { NODE_PEER_CASES, reachedNodes, serveOnNodes } from '../support/lab/policy-node-peers.ts';
 import { reachOfStep } from '../support/lab/table-reach.ts';
 import { manifestsText } from '../support/lab/network-spaces.ts';
@@ -52,13 +54,17 @@ const SERVICES: readonly { readonly name: string; readonly pods: readonly PodNam
   { name: 'one', pods: ['b'] },
   { name: 'two', pods: ['b', 'c'] },
   { name: 'none', pods: [] },
+  { name: 'own', pods: ['a'] },
 ];
+
+const clusterIp = (network: number, name: string): string =>
+  `172.16.1.${80 + 10 * network + SERVICES.findIndex((service) => service.name === name)}`;
 
 function servicesText(addressOf: (pod: string) => string): string {
   const objects = NETWORKS.flatMap((network, row) =>
-    SERVICES.flatMap(({ name, pods: servers }, column) => {
+    SERVICES.flatMap(({ name, pods: servers }) => {
       const namespace = spaceName(network, 'z');
-      const ip = `172.16.1.${80 + 10 * row + column}`;
+      const ip = clusterIp(row, name);
       const ports = [{ port: 80, protocol: 'TCP', name: 'web' }];
       return [
         {
@@ -133,6 +139,31 @@ describe.skipIf(whyNoLab !== undefined)(
 
     test.each(POLICY_CASES)('%s', async (_, ...steps) => {
       for (const step of steps) await table.holds(step);
+    });
+
+    test('CNPAdminTierHairpin', async () => {
+      const addressOf = (pod: string): string =>
+        table.ends.find((end) => end.pod === pod)?.addresses[0] ?? '';
+      writeFileSync(join(tenants.manifests, 'services.yaml'), servicesText(addressOf));
+      const pods = NETWORKS.map((network) => `${network}-z/a`);
+      /** Networks on which the pod a of namespace z reaches itself by its service. */
+      const reached = async (): Promise<readonly string[]> => {
+        const probes = pods.map((pod, row) => ({
+          from: table.ends.find((end) => end.pod === pod)?.namespace ?? '',
+          to: clusterIp(row, 'own'),
+          port: 80,
+          ping: false,
+        }));
+        const results = await probe(lab.record, probes, 1);
+        return pods.filter((pod, n) => results[n]?.answer?.server === pod);
+      };
+      await table.apply({});
+      await expect.poll(reached, SOON).toEqual(pods);
+      const rule: Rule = ['Deny', { namespaces: ns('z') }];
+      await table.apply({
+        cluster: (world) => ({ hairpin: cluster(world, 'Admin', 15, { ingress: [rule] }, 'z') }),
+      });
+      expect(await reached()).toEqual([]);
     });
 
     test.each(NODE_PEER_CASES)('%s', async (_, ...steps) => {

@@ -201,7 +201,7 @@ function addRule(rows: Rows, onNetwork: AdminOnNetwork, rule: AdminRule): void {
 
 /**
  * A pod that reaches itself by a service, which ClusterNetworkPolicies are about, has an address of nobody's as its source: it is among the peers if
- * the destination is.
+ * the destination is. OVN sends it back before ACLs of egress, so only rules of ingress can be about it.
  */
 function selfTerm(
   { facts, policy }: AdminOnNetwork,

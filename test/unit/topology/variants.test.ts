@@ -204,6 +204,7 @@ describe('nodes', () => {
   test('without subnet of a network: its router and transit switch, for the day that it gets one', () => {
     const network = { ...blue, nodeSubnets: new Map([['ovn-worker2', ['103.103.1.0/24']]]) };
     expect(heads(rowsOf(withNetworks(network), /^layer3\/network blue_blue$/))).toEqual([
+      'ACL blue_blue-network-controller:HairpinSource:drop',
       'ACL blue_blue-network-controller:NetpolDefault:allow-hairpinning:Egress',
       'ACL blue_blue-network-controller:NetpolDefault:allow-hairpinning:Ingress',
       'Load_Balancer_Group blue_blue_clusterLBGroup',

@@ -23,8 +23,8 @@ export function nextQuestions(report: PacketReport): readonly NextQuestion[] {
   if (others.length === 0) {
     const end = legs.find(({ direction }) => direction === 'there')?.end;
     const next = end?.kind === 'node' ? end.node : undefined;
-    const node = destination.node ?? next;
-    if (part !== 'sends' || passesHere !== true || node === undefined) return [];
+    const node = destination.node ?? next ?? endpointNodes[endpoint ?? ''];
+    if (part !== 'sends' || passesHere !== true || node === undefined || node === here) return [];
     // By that node it leaves the cluster: what nobody balanced, and what is for a pod elsewhere.
     const isService = destination.object?.startsWith('Service ') === true;
     if ((isService && endpoint === undefined) || (next !== undefined && next !== node)) return [];

@@ -29,7 +29,7 @@ export interface PacketEnd {
   readonly endpoints?: readonly string[];
   /** Of several endpoints: no try met some of them. */
   readonly isUnmet?: true;
-  /** Of several endpoints: the nodes that they are on, as far as slices say. */
+  /** The nodes that endpoints are on, as far as slices say. */
   readonly endpointNodes?: Readonly<Record<string, string>>;
 }
 

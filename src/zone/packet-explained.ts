@@ -91,7 +91,7 @@ export async function explainedPacket(
       ...common.destination,
       ...(endpoints.length === 0 ? {} : { endpoints }),
       ...(missing.length === 0 ? {} : { isUnmet: true }),
-      ...(endpoints.length < 2 || target.namespace === undefined
+      ...(endpoints.length === 0 || target.namespace === undefined
         ? {}
         : { endpointNodes: await endpointNodes(source, target.namespace, endpoints, signal) }),
     },

@@ -1,5 +1,5 @@
 /** Follows a packet through the logical network of this node, and the answer to it: ovn-trace says the way, and Southbound where it begins. */
-import { familyOf, parseAddress, withoutPrefix } from '../allocators/addresses.ts';
+import { contains, familyOf, parseAddress, withoutPrefix } from '../allocators/addresses.ts';
 import { ovnPrefix } from '../api/nad/network-name.ts';
 import { mapIn, textIn } from '../databases/row-lookup.ts';
 import {
@@ -249,8 +249,13 @@ class PacketWalk {
     const name = networkOfKey(this.#source, way.nadKey) ?? '';
     const network = this.#source.facts.networks.peek(name);
     if (network === undefined) return { why: `network ${name} is not known on node ${node}` };
-    if (target.network !== undefined && target.network !== name)
-      return this.#atConnection(network, target.network);
+    const [other, ...others] = target.network === undefined ? this.#joined(network) : [];
+    if (other !== undefined && others.length > 0)
+      return {
+        why: `${target.address} is in the subnets of ${others.length + 1} networks that are connected with ${name}, and on which of them it comes the sending node says alone`,
+      };
+    const on = target.network ?? other?.name ?? name;
+    if (on !== name) return this.#atConnection(network, on);
     if (network.topology !== 'layer3') return this.#atPod();
     const prefix = ovnPrefix(name);
     const inport = transitPort(prefix, pod.node);
@@ -258,6 +263,21 @@ class PacketWalk {
     if ((await this.#ports.named(inport)) === undefined || toMac === undefined)
       return { why: `Southbound has no port ${inport}, by which it would come here` };
     return { inport, fromMac: (await this.#ports.macOf(inport)) ?? way.network.macAddress, toMac };
+  }
+
+  /** Networks connected with the sender's that the address is in: an endpoint of a service of theirs, when it is not in the sender's own. */
+  #joined({ id, subnets }: Network): readonly Network[] {
+    const { address } = this.#walk.target;
+    const hasIt = (one: Pick<Network, 'subnets'>): boolean =>
+      one.subnets.some(({ cidr }) => contains(cidr, address));
+    if (hasIt({ subnets })) return [];
+    const ids = new Set(
+      [...this.#source.facts.connects.entries()].flatMap(([, { members }]) => {
+        const all = members.map(({ networkId }) => networkId);
+        return all.includes(id) ? all : [];
+      }),
+    );
+    return this.#networks().filter((one) => ids.has(one.id) && hasIt(one));
   }
 
   /** Where it comes from another node on a network that is connected with the sender's, whose router it has gone through there. */
@@ -280,26 +300,16 @@ class PacketWalk {
       };
     const { onConnectRouter, onNetworkRouter } = connectPorts(connect, target, node);
     // A Layer2 network has its router on the node of the sender, and is one switch on all nodes.
-    const [inport, before, after] =
-      to.topology === 'layer3'
-        ? [onNetworkRouter, onConnectRouter, onNetworkRouter]
-        : [layer2Names(to.name, node).switchToRouter, undefined, this.#portOnTarget(to)];
-    const fromMac = await this.#ports.macOf(before ?? inport);
-    const toMac = await this.#ports.macOf(after);
+    const isRouted = to.topology === 'layer3';
+    const inport = isRouted ? onNetworkRouter : layer2Names(to.name, node).switchToRouter;
+    const port = await this.#ports.named(inport);
+    const fromMac = await this.#ports.macOf(isRouted ? onConnectRouter : inport);
+    const toMac = isRouted
+      ? await this.#ports.macOf(inport)
+      : port && (await this.#ports.macOn(textIn(port, 'datapath'), this.#walk.target.address));
     return fromMac === undefined || toMac === undefined
       ? { why: `Southbound has no port ${inport}, by which it would come here over ${connect}` }
       : { inport, fromMac, toMac };
-  }
-
-  /** Logical port of the pod that is asked. */
-  #portOnTarget({ name }: Network): string {
-    const { pod } = this.#walk.target;
-    const nadKey = [...(pod?.networks.keys() ?? [])].find(
-      (key) => networkOfKey(this.#source, key) === name,
-    );
-    return pod === undefined || nadKey === undefined
-      ? ''
-      : podPort(nadKey, pod.namespace, pod.name);
   }
 
   /** The answer of whom the packet arrived at; undefined where it arrived at nobody who was meant. */

@@ -169,6 +169,19 @@ describe.skipIf(whyNoLab !== undefined)(
       expect(wrong).toEqual([]);
     });
 
+    test('heddle explain follows what is for a service of the other network to its endpoint on another node', async () => {
+      const wrong: string[] = [];
+      for (const from of ends.filter(({ pod }) => ['routed/client', 'flat/client'].includes(pod)))
+        for (const { name } of MEMBERS.filter((member) => member.name !== tenantOf(from.pod))) {
+          const destination = `svc/${name}/web`;
+          const asking = { from, destination, port: 80, protocol: 'tcp' } as const;
+          const { verdict, report } = await said(lab.record, asking);
+          if (verdict !== 'reaches')
+            wrong.push(`${from.pod} → ${destination}: ${verdict}: ${report.why}`);
+        }
+      expect(wrong).toEqual([]);
+    });
+
     test('a policy lets in the connected networks that it names, in both families', async () => {
       declare('policy.yaml', POLICY);
       const isLetIn = (from: string, to: string): boolean =>

@@ -63,6 +63,24 @@ describe('who is asked next', () => {
     ]);
   });
 
+  test('of an endpoint that goes through the tunnel to nobody knows which node, that on which slices have it', () => {
+    const destination = {
+      object: 'Service red/web',
+      address: '10.96.0.7',
+      port: 80,
+      protocol: 'tcp' as const,
+      endpoints: ['10.20.1.6:80'],
+    };
+    const service = report('n1', { kind: 'node' }, { destination });
+    expect(nextQuestions(service)).toEqual([]);
+    const on = (node: string): PacketReport => ({
+      ...service,
+      destination: { ...destination, endpointNodes: { '10.20.1.6:80': node } },
+    });
+    expect(nextQuestions(on('n2'))).toEqual([{ node: 'n2', destination: '10.20.1.6:80/tcp' }]);
+    expect(nextQuestions(on('n1'))).toEqual([]);
+  });
+
   test('of several endpoints those of other nodes, each for itself', () => {
     const endpoints = ['10.20.0.6:80', '10.20.1.6:80', '10.20.2.6:80'];
     const destination = {

@@ -22,6 +22,7 @@ import { changedBridges } from './openflow/bridge-ports.ts';
 import { isFenceFlow } from './openflow/egress-fence.ts';
 import { OfctlError, type OfctlProgram } from './openflow/ofctl-program.ts';
 import { STRANGER_FLOWS } from './openflow/bridge-flows-uplink.ts';
+import { isLeaseElement } from './nftables/egress.ts';
 import { TUNNEL_SOURCES } from './nftables/tunnels.ts';
 import { hostFeatures } from './features.ts';
 import type { HostSettings } from './networks/host-network.ts';
@@ -121,6 +122,10 @@ const isRuleBeforeNft = ({ table, action, key }: PlannedChange): boolean =>
 const isFenceThatComes = (change: PlannedChange): boolean =>
   change.action !== 'remove' && isFenceFlow(change);
 
+/** Without the address nothing would leave with it. */
+const isLeaseThatComes = (change: PlannedChange): boolean =>
+  change.action !== 'remove' && isLeaseElement(change);
+
 /** A plan made on a state that moved meanwhile is made again this often before the pass is given up. */
 const MAX_ATTEMPTS = 10;
 
@@ -204,7 +209,7 @@ export class HostController implements AsyncDisposable {
   /**
    * Makes what differs as it should be. Returns why not everything could be tried, if so. Isolation comes before what it isolates, and goes
    * after the rules by which that finds its way (those of EgressServices the other way round); what leads to a port goes before the port, and comes when Open vSwitch has made its device. An egress address
-   * comes after what fences it.
+   * comes after what fences it, and at another network card than the gateway's before what lets nothing leave without it.
    */
   async flush(
     mayBeWanted: MayBeWanted | undefined,
@@ -217,7 +222,10 @@ export class HostController implements AsyncDisposable {
       how: FlushOptions = {},
     ): Promise<string | undefined> => this.#flushDriver(driver, mayBeWanted, signal, how);
     const results = [
-      await flush(nft, { first: () => flush(linux, { only: isRuleBeforeNft }) }),
+      await flush(nft, {
+        first: () => flush(linux, { only: isRuleBeforeNft }),
+        only: (change) => !isLeaseThatComes(change),
+      }),
       await flush(linux, {
         async first() {
           // Without Open vSwitch there is nothing that would answer for an address.
@@ -226,6 +234,7 @@ export class HostController implements AsyncDisposable {
           return undefined;
         },
       }),
+      await flush(nft),
       await this.#flushPorts(mayBeWanted, signal),
       // Numbers of ports would be those of before, and another process may be at work.
       openVswitch.unavailable() ?? (await flush(flows)),

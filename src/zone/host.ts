@@ -7,6 +7,7 @@ import { Conntrack } from '../node/conntrack/conntrack.ts';
 import { HopNeighbours } from '../node/conntrack/hop-neighbours.ts';
 import { openConntrackSocket, openRouteSocket, sendFrameBy } from '../node/linux/network-socket.ts';
 import { DatapathConntrack, revalidated } from '../node/conntrack/datapath-conntrack.ts';
+import { CardLeases, type EgressCardLeases } from '../node/egress-lease/card-leases.ts';
 import { bridgeFence, type BridgeFence } from '../node/openflow/egress-fence.ts';
 import { FlowDriver } from '../node/openflow/flow-driver.ts';
 import { HealthCheckServers } from '../node/health-checks/health-check-servers.ts';
@@ -93,6 +94,7 @@ export interface OpenHost extends AsyncDisposable {
   /** Of the kernel. */
   readonly conntrack: Conntrack;
   readonly fence: BridgeFence;
+  readonly cardLeases: EgressCardLeases;
   readonly uplink: UplinkSwitch;
   readonly chassis: ChassisDatabase;
   /** How external bridges that Heddle made go, and their uplinks have everything back; in words. */
@@ -213,7 +215,13 @@ export function openHost({
     onTrouble: (text: string): void => log.warn({ component: 'host' }, text),
   };
   const monitor = new NetworkMonitor({ namespace, onTrouble: events.onTrouble });
-  const linux = new LinuxDriver({ namespace, monitor, sysctls, onDrift: onWork });
+  const linux = new LinuxDriver({
+    namespace,
+    monitor,
+    sysctls,
+    onDrift: onWork,
+    mayLease: () => mayOpenFence(false),
+  });
   const nftProgram = new NftProgram();
   const nft = new NftDriver({ nft: nftProgram, cgroups: kernelCgroups, ...events });
   const folder = folderOf(remotes);
@@ -275,6 +283,7 @@ export function openHost({
     nft: nftProgram,
     conntrack,
     fence,
+    cardLeases: new CardLeases(namespace),
     uplink,
     chassis,
     removalsText: () => removalsText(bridgeRemovals({ openVswitch: uplink, namespace })),

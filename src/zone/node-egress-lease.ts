@@ -30,7 +30,7 @@ export interface NodeEgressLeaseOptions {
   readonly settings: ClusterSettings;
   readonly informers: Informers;
   readonly facts: ZoneFacts;
-  readonly host: Pick<OpenHost, 'fence' | 'controller'>;
+  readonly host: Pick<OpenHost, 'fence' | 'cardLeases' | 'controller'>;
   readonly log: Logger;
   /** Called when the node fences its addresses otherwise than before. */
   readonly onFence: () => void;
@@ -53,6 +53,7 @@ export class NodeEgressLease {
       ? new EgressFenceSource({
           node,
           fence: host.fence,
+          cards: host.cardLeases,
           places: () => fencedPlaces(facts),
           right: () => this.#right,
           mayMove: () => lease.mayMove,

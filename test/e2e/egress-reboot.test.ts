@@ -1,5 +1,5 @@
 /** Egress addresses of a node that reboots, of both families, whose programs then start in any order: who answers for them, and as whom pods of another node are seen outside. */
-import { rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
@@ -85,12 +85,17 @@ describe.skipIf(whyNoLab !== undefined).each(['shared', 'local'])(
     };
     const label = (...nodes: readonly string[]): void =>
       labelNodes(lab.record, { 'k8s.ovn.org/egress-assignable': '' }, nodes);
-    const reboot = async (order: readonly Program[]): Promise<void> => {
-      await outputInside(lab.record, ['lab-reboot', REBOOTED, 'bare']);
+    const switchOff = (): Promise<string> =>
+      outputInside(lab.record, ['lab-reboot', REBOOTED, 'bare']);
+    const start = async (order: readonly Program[]): Promise<void> => {
       for (const program of order)
         if (program === 'pause') await pause(PAUSE_MS);
         else if (program === 'daemon') await startDaemon(lab.record, REBOOTED, daemonArguments);
         else await outputInside(lab.record, ['service', REBOOTED, 'start', program]);
+    };
+    const reboot = async (order: readonly Program[]): Promise<void> => {
+      await switchOff();
+      await start(order);
     };
     /** Who answered for the addresses meanwhile; nobody was seen as anybody else. */
     const during = async (
@@ -117,12 +122,17 @@ describe.skipIf(whyNoLab !== undefined).each(['shared', 'local'])(
     beforeAll(async () => {
       writeFileSync(
         join(folder, 'objects.yaml'),
-        manifestsText([
-          ...SPACES.flatMap((space) => [
+        manifestsText(
+          SPACES.flatMap((space) => [
             ...spaceObjects(space, { leaves: 'by-egress' }),
             ...FAMILIES.map((family) => podOn('n1', space, family)),
           ]),
-          ...FAMILIES.map((family: Family) => ({
+        ),
+      );
+      writeFileSync(
+        join(folder, 'egress-ips.yaml'),
+        manifestsText(
+          FAMILIES.map((family: Family) => ({
             apiVersion: 'k8s.ovn.org/v1',
             kind: 'EgressIP',
             metadata: { name: family },
@@ -132,7 +142,7 @@ describe.skipIf(whyNoLab !== undefined).each(['shared', 'local'])(
               podSelector: { matchLabels: { app: family } },
             },
           })),
-        ]),
+        ),
       );
       lab = await testLab(`e2e-egress-reboot-${mode}`, { nodes: 3, families: 'dual' });
       tenants = new Tenants(lab.record, { folder, daemonArguments });
@@ -189,6 +199,31 @@ describe.skipIf(whyNoLab !== undefined).each(['shared', 'local'])(
         });
         for (const [address, found] of owners)
           expect([address, ...found.map(({ mac }) => mac)]).toEqual([address, macs[REBOOTED]]);
+      },
+    );
+
+    test.each(ORDERS.slice(0, 2))(
+      'where their EgressIPs are deleted while it is off, nobody answers for them: $what',
+      async ({ what, order }) => {
+        const path = join(tenants.manifests, 'egress-ips.yaml');
+        const before = readFileSync(path, 'utf8');
+        await switchOff();
+        rmSync(path);
+        try {
+          const owners = await whileAskingForOwners(
+            lab.record,
+            Object.values(EGRESS),
+            `${mode}-deleted-${what.replaceAll(' ', '-')}`,
+            async () => {
+              await start(order);
+              await tenants.settle();
+              await pause(PAUSE_MS);
+            },
+          );
+          for (const [address, found] of owners) expect([address, ...found]).toEqual([address]);
+        } finally {
+          writeFileSync(path, before);
+        }
       },
     );
   },

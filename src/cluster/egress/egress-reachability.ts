@@ -297,8 +297,6 @@ export class EgressReachability {
   #fenceOf(name: string, { answeredAt, fence }: Probed): number | undefined {
     const node = this.#options.nodes.get(name);
     if (node === undefined) return answeredAt === undefined ? undefined : fence;
-    // It writes these down before they are there, and until they are not.
-    if (annotationOf(node, CARD_EGRESS_ADDRESSES) !== undefined) return undefined;
     if (answeredAt !== undefined) return fence;
     // Before it was heard there is only what it has written down: of the daemon that was there last, and no other.
     const { value } = egressFence(node);

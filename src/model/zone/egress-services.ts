@@ -15,7 +15,7 @@ import { DerivedFacts } from '../../facts/derived-facts.ts';
 import { FactTable } from '../../facts/fact-table.ts';
 import { union } from '../../facts/keys.ts';
 import type { NetworkName } from '../model.ts';
-import { EVERY_HOST, type EgressServiceFacts } from '../read/egress-services.ts';
+import { EVERY_HOST, type EgressServiceFacts, type NamedTable } from '../read/egress-services.ts';
 import { DEFAULT_NETWORK } from '../read/networks.ts';
 import { egressServiceMark, egressServiceSlot } from '../rules/egress-service-mark.ts';
 import type { AttachmentTables } from './attachments.ts';
@@ -36,7 +36,7 @@ export interface EgressServicePlace {
   /** Addresses with which they leave, one of each family at most; none with EVERY_HOST. */
   readonly sources: readonly string[];
   /** Routing table that leads them. */
-  readonly table?: number;
+  readonly table?: NamedTable;
   /** What an administrator is told. */
   readonly problems: readonly string[];
   /** What the bridge of this node knows by a mark: `sources`, or with a routing table the service. */

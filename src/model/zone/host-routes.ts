@@ -38,6 +38,13 @@ export interface HostCard {
   readonly routes: PerFamily<readonly HostRoute[]>;
 }
 
+/** A VRF of the host that is none of a network. */
+export interface HostVrf {
+  readonly device: string;
+  /** Number of its routing table. */
+  readonly table: number;
+}
+
 /** A next hop of the host's default routes, on a device of the host. */
 export interface NextHop {
   /** As the kernel learnt it last. */
@@ -50,11 +57,20 @@ export type HostRouteTables = ReturnType<typeof hostRouteTables>;
 export function hostRouteTables({ recorder }: ZoneBasis) {
   const hostRoutes = new FactTable<[family: Family], HostRoutes>('hostRoutes', recorder);
   const hostCards = new FactTable<[device: string], HostCard>('hostCards', recorder);
+  const hostVrfs = new FactTable<[device: string], HostVrf>('hostVrfs', recorder);
   return {
     hostRoutes,
     hostCards,
+    hostVrfs,
     /** Those whose MAC address is known. */
     nextHops: new FactTable<[device: string, address: string], NextHop>('nextHops', recorder),
+
+    /** Number of the routing table of a VRF; undefined where the host has none of that name. Throws `Unreadable` where that can't be known. */
+    tableOfVrf(device: string): number | undefined {
+      const reason = hostRoutes.part('v4', 'unreadable');
+      if (reason !== undefined) throw new Unreadable(`VRFs of the host: ${reason}`);
+      return hostVrfs.part(device, 'table');
+    },
 
     /** The card in whose network an address is: of several the longest. Throws `Unreadable` where that can't be known. */
     hostCardOf(address: string): string | undefined {

@@ -1,8 +1,12 @@
 /**
- * Keeps the fence of egress addresses open while this node may have them (docs/decisions/egress-health.md): where another node could have one, so that it shuts by
- * itself, else for good. A loop of its own: it waits for nothing but the one program that writes a flow, and so ends with the daemon, and with nothing else.
+ * Keeps the fence of egress addresses open while this node may have them, and the leases of those at other network cards (docs/decisions/egress-health.md): where
+ * another node could have one, so that they end by themselves, else for good. A loop of its own: it waits for nothing but the one program that writes a flow, and so
+ * ends with the daemon, and with nothing else.
  */
+import { MalformedMessage, NetlinkError } from 'rtnetlink-ts';
 import type { ZoneProblem } from '../../api/zone-status.ts';
+import { asHost } from '../../allocators/addresses.ts';
+import { exitsOf } from '../../model/read/egress-ips.ts';
 import { EGRESS_FENCE } from '../../model/rules/egress-health.ts';
 import type { ZoneFacts } from '../../model/zone/zone.ts';
 import { pause, type Clock } from '../../store/clock.ts';
@@ -10,6 +14,7 @@ import type { Log } from '../../store/log.ts';
 import type { FactSource } from '../fact-source.ts';
 import type { BridgeFence, FenceTerm } from '../openflow/egress-fence.ts';
 import { OfctlError } from '../openflow/ofctl-program.ts';
+import type { EgressCardLeases } from './card-leases.ts';
 
 /** What the lease says of now. `left`: since the start no manager was heard, and none is there; what a daemon before left open may stay so. */
 export type FenceRight = 'open' | 'left' | 'closed' | 'unknown';
@@ -20,16 +25,21 @@ export interface FencedPlaces {
   readonly bridge: string | undefined;
   /** It has some, or is ready to. */
   readonly isUsed: boolean;
-  /** Others are at network cards where nothing fences them. */
-  readonly areElsewhere: boolean;
+  /** Those that it answers for, with prefix length: at the bridge, or at another network card. */
+  readonly held: readonly string[];
 }
 
+/** By what EgressIPs say: whether this node may have their addresses is another question, and one that a daemon that starts can't answer for a while. */
 export function fencedPlaces(facts: ZoneFacts): FencedPlaces {
-  const all = [...facts.egressPlaces.entries()];
+  const exits = facts.egressIps.keysBy('here').flatMap((name) => {
+    const egressIp = facts.egressIps.peek(name);
+    return egressIp === undefined ? [] : exitsOf(egressIp);
+  });
+  const here = exits.filter(({ node }) => node === facts.nodeName);
   return {
     bridge: facts.self.peek(facts.nodeName)?.gateway?.bridge,
-    isUsed: all.some(([, { exits }]) => exits.some(({ card }) => card === undefined)),
-    areElsewhere: facts.egressPlaces.keysBy('onCard').length > 0,
+    isUsed: here.length > 0,
+    held: here.flatMap(({ address, role }) => (role === 'holder' ? [asHost(address)] : [])),
   };
 }
 
@@ -37,6 +47,7 @@ export interface EgressFenceOptions {
   readonly node: string;
   readonly places: () => FencedPlaces;
   readonly fence: BridgeFence;
+  readonly cards: EgressCardLeases;
   readonly right: () => FenceRight;
   /** True while another node could have an address that is here. */
   readonly mayMove: () => boolean;
@@ -50,6 +61,10 @@ export interface EgressFenceOptions {
   /** Called when `seconds`, or problems, are others. */
   readonly onChange: () => void;
 }
+
+/** That Open vSwitch, or the kernel, does not do as it is asked. */
+const isTrouble = (error: unknown): error is Error =>
+  error instanceof OfctlError || error instanceof NetlinkError || error instanceof MalformedMessage;
 
 const AGAIN = EGRESS_FENCE / 3;
 /** Milliseconds after which it is tried again when it failed, or was not yet all there. */
@@ -104,18 +119,13 @@ export class EgressFenceSource implements FactSource {
   }
 
   get #isTimed(): boolean {
-    return this.#isWhole && this.#term === 'timed' && this.#serves;
-  }
-
-  /** Somebody could have what it ends, and nothing is where it ends nothing. */
-  get #serves(): boolean {
-    return this.#options.mayMove() && !this.#options.places().areElsewhere;
+    return this.#isWhole && this.#term === 'timed' && this.#options.mayMove();
   }
 
   /** It lasts only where nobody counts on its end any more: neither by what he was answered, nor by what he can read, or is about to. */
   #wantedTerm(now: number): FenceTerm {
-    if (this.#serves) return 'timed';
-    const { isHeardSince, isWritten } = this.#options;
+    const { mayMove, isHeardSince, isWritten } = this.#options;
+    if (mayMove()) return 'timed';
     const isKnown = now - this.#saidAt >= AGAIN && isHeardSince(this.#saidAt) && !isWritten();
     return this.#term === 'lasting' || isKnown ? 'lasting' : 'timed';
   }
@@ -126,13 +136,14 @@ export class EgressFenceSource implements FactSource {
 
   /** True if there is nothing more to do for a while. */
   async #keep(clock: Clock): Promise<boolean> {
-    const { fence, places, right, isHostSet, isHeardSince } = this.#options;
-    const { bridge, isUsed } = places();
+    const { fence, cards, places, right, mayMove, isHostSet, isHeardSince } = this.#options;
+    const { bridge, isUsed, held } = places();
     if (bridge === undefined) return false;
     const now = clock.monotonic();
     const mayBe = right();
     try {
       if (mayBe === 'closed') {
+        cards.release();
         if (this.#mayBeOpen) await fence.close(bridge);
         this.#mayBeOpen = false;
         this.#term = undefined;
@@ -146,19 +157,20 @@ export class EgressFenceSource implements FactSource {
         const term = this.#wantedTerm(now);
         // Nobody is told that it ends from the moment at which it may not.
         if (term === 'lasting') this.#term = term;
+        cards.renew(held, bridge, term);
         await fence.open(bridge, term);
         this.#term = term;
         this.#openedAt = now;
         this.#failure = undefined;
         this.#isWhole ||= mayBe === 'open' && isHostSet();
-        const isToLast = term === 'timed' && !this.#serves && isHeardSince(-Infinity);
+        const isToLast = term === 'timed' && !mayMove() && isHeardSince(-Infinity);
         if (!this.#isWhole || isToLast) return false;
       }
       this.#failure = undefined;
       // Addresses may be known any moment: what is open for them may be what a daemon before left.
       return isUsed || mayBe === 'closed';
     } catch (error) {
-      if (!(error instanceof OfctlError)) throw error;
+      if (!isTrouble(error)) throw error;
       this.#failure = { since: this.#failure?.since ?? now, why: error.message };
       return false;
     }
@@ -180,7 +192,7 @@ export class EgressFenceSource implements FactSource {
         : [
             {
               object: `Node ${node}`,
-              message: `Open vSwitch does not take the flow without which egress addresses of this node are dropped within ${EGRESS_FENCE / 1000} s: ${why}; is ovs-vswitchd busy, or gone?`,
+              message: `egress addresses of this node end within ${EGRESS_FENCE / 1000} s, as they can't be renewed: ${why}; is ovs-vswitchd busy, or gone?`,
             },
           ];
     onChange();

@@ -1,10 +1,17 @@
 /** Keeps the facts of which routes and network cards the host has, as the kernel announces them. */
 import { addresses, links, routes } from 'rtnetlink-ts';
 import { FAMILIES } from '../../allocators/addresses.ts';
+import type { FactTable } from '../../facts/fact-table.ts';
 import type { ZoneFacts } from '../../model/zone/zone.ts';
 import { isManagementDevice } from '../names.ts';
 import { MAIN_TABLE, PROTOCOLS_OF_HOST } from '../numbers.ts';
-import { chooseHostCards, chooseHostRoutes, isCardRoute, MOST_HOST_ROUTES } from './host-routes.ts';
+import {
+  chooseHostCards,
+  chooseHostRoutes,
+  chooseHostVrfs,
+  isCardRoute,
+  MOST_HOST_ROUTES,
+} from './host-routes.ts';
 import {
   KernelFactSource,
   type KernelReading,
@@ -22,6 +29,20 @@ const RESYNC = 60_000;
 const mayTakeRoutes = (stale: Stale): boolean =>
   stale.kind === 'all' ||
   (stale.kind === 'link' && stale.isOutward === undefined && !isManagementDevice(stale.dev));
+
+/** Has a table hold these facts and no others. Returns true if it is another than before. */
+function replaceAll<V extends { readonly device: string }>(
+  table: FactTable<[device: string], V>,
+  found: readonly V[],
+): boolean {
+  const devices = new Set(found.map(({ device }) => device));
+  const gone = [...table.keys()].flatMap(([device]) => (devices.has(device) ? [] : [device]));
+  const changes = [
+    ...gone.map((device) => table.delete(device)),
+    ...found.map((value) => table.put(value.device, value)),
+  ];
+  return changes.includes(true);
+}
 
 export class HostRouteSource extends KernelFactSource {
   constructor(options: KernelSourceOptions) {
@@ -53,13 +74,11 @@ export class HostRouteSource extends KernelFactSource {
       socket.dump(addresses()),
       read.flatMap(({ all }) => all),
     );
-    let hasChanged = false;
-    const gone = new Set([...facts.hostCards.keys()].map(([device]) => device));
-    for (const card of cards) {
-      gone.delete(card.device);
-      if (facts.hostCards.put(card.device, card)) hasChanged = true;
-    }
-    for (const device of gone) if (facts.hostCards.delete(device)) hasChanged = true;
+    const changes = [
+      replaceAll(facts.hostCards, cards),
+      replaceAll(facts.hostVrfs, chooseHostVrfs(devices)),
+    ];
+    let hasChanged = changes.includes(true);
     for (const { family, routes: chosen } of read)
       if (facts.hostRoutes.put(family, { routes: chosen })) hasChanged = true;
     const tooMany = read.find(({ found }) => found > MOST_HOST_ROUTES);

@@ -15,10 +15,11 @@ import {
   parsePrefix,
   type Family,
 } from '../../allocators/addresses.ts';
-import type { HostCard, HostRoute } from '../../model/zone/host-routes.ts';
+import type { HostCard, HostRoute, HostVrf } from '../../model/zone/host-routes.ts';
 import { DEFAULT_ROUTE } from '../host-rows.ts';
 import { isManagementDevice } from '../names.ts';
 import { MAIN_TABLE, PROTOCOL, PROTOCOLS_OF_HOST } from '../numbers.ts';
+import { markInAlias } from './linux-draft.ts';
 import { DEFAULTS } from './linux-found.ts';
 import { isAskable } from './network-socket.ts';
 
@@ -122,6 +123,12 @@ function chooseRoutes(
     .map(({ route }) => route);
   return { routes: sorted.slice(0, MOST_HOST_ROUTES), found: sorted.length };
 }
+
+/** VRFs that somebody else made. */
+export const chooseHostVrfs = (links: readonly Link[]): readonly HostVrf[] =>
+  links.flatMap(({ name: device, data, alias = '' }) =>
+    data?.kind === 'vrf' && markInAlias(alias) === undefined ? [{ device, table: data.table }] : [],
+  );
 
 /** An address by which nobody is sure to be reached. */
 const UNUSABLE = ADDRESS_FLAG.tentative | ADDRESS_FLAG.dadFailed;

@@ -20,6 +20,7 @@ import {
   type Request,
 } from 'rtnetlink-ts';
 import { familyOf } from '../../allocators/addresses.ts';
+import { EGRESS_FENCE } from '../../model/rules/egress-health.ts';
 import { PROTOCOL, PROTOCOL_KERNEL } from '../numbers.ts';
 import type { LinuxCommand } from './linux-change.ts';
 import {
@@ -35,16 +36,20 @@ import {
 export type IndexOf = (dev: string) => number;
 
 /** Nobody else has the addresses that we give: no need to look for duplicates before they work. */
-const newAddress = (
-  { dev, address, deprecated }: AddressColumns,
+export const newAddress = (
+  { dev, address, deprecated = false, isLeased = false }: AddressColumns,
   indexOf: IndexOf,
-): NewAddress => ({
-  device: indexOf(dev),
-  address,
-  protocol: PROTOCOL,
-  ...(familyOf(address) === 'v6' ? { flags: ADDRESS_FLAG.noDad } : {}),
-  ...(deprecated === true ? { lifetimes: { preferred: 0, valid: FOREVER } } : {}),
-});
+): NewAddress => {
+  const valid = isLeased ? EGRESS_FENCE / 1000 : FOREVER;
+  const preferred = deprecated ? 0 : valid;
+  return {
+    device: indexOf(dev),
+    address,
+    protocol: PROTOCOL,
+    ...(familyOf(address) === 'v6' ? { flags: ADDRESS_FLAG.noDad } : {}),
+    ...(preferred === FOREVER ? {} : { lifetimes: { preferred, valid } }),
+  };
+};
 
 function routeType(type: RouteColumns['type'] = `${ROUTE_TYPE.unicast}`): number {
   return type === 'unreachable' || type === 'local' ? ROUTE_TYPE[type] : Number(type);

@@ -22,6 +22,8 @@ export interface AddressColumns {
   readonly address: string;
   /** Never chosen as a source by the kernel. */
   readonly deprecated?: boolean;
+  /** The kernel takes it away by itself unless its lease is renewed (`CardFence`). */
+  readonly isLeased?: boolean;
 }
 
 export interface RouteColumns {

@@ -10,6 +10,8 @@ export interface LinuxWriterOptions {
   /** Path of the network namespace; that of the process, if none is named. */
   readonly namespace?: string | undefined;
   readonly sysctls: Sysctls;
+  /** True while nobody else can have what is leased, at this moment. */
+  readonly mayLease?: () => boolean;
 }
 
 /**
@@ -18,7 +20,7 @@ export interface LinuxWriterOptions {
  */
 export async function makeChanges(
   changes: readonly LinuxChange[],
-  { namespace, sysctls }: LinuxWriterOptions,
+  { namespace, sysctls, mayLease = () => true }: LinuxWriterOptions,
   devices: Map<string, number>,
 ): Promise<readonly (string | undefined)[]> {
   const refusals = changes.map(({ write }) =>
@@ -27,8 +29,12 @@ export async function makeChanges(
   const commands = changes.flatMap((change, index) =>
     change.commands.map((command) => ({ index, command })),
   );
-  const requestOf = ({ command }: (typeof commands)[number], indexOf: IndexOf): Request =>
-    linuxRequest(command, indexOf);
+  const requestOf = ({ command }: (typeof commands)[number], indexOf: IndexOf): Request => {
+    const isLeased = command.kind === 'add-address' && command.address.isLeased === true;
+    if (isLeased && !mayLease())
+      throw new Error('another node may have the address by now: no cluster manager was heard');
+    return linuxRequest(command, indexOf);
+  };
   const answers = await carryOut(namespace, commands, requestOf, devices);
   for (const [place, { index, command }] of commands.entries()) {
     const error = answers[place];

@@ -1,6 +1,7 @@
 /** Addresses of EgressIPs on the external bridge and on other network cards, where the kernel answers for them (reference/egress.md §1.10, §1.11). */
 import { asHost, familyOf } from '../../allocators/addresses.ts';
 import { feature } from '../../desired/features.ts';
+import { hasEgressFence } from '../../model/rules/egress-health.ts';
 import type { ZoneFacts } from '../../model/zone/zone.ts';
 import { HostRows } from '../host-rows.ts';
 
@@ -10,7 +11,7 @@ export const egressAddressesOnHost = feature({
   objects: (_facts, [egressIp]) => [`EgressIP ${egressIp}`],
   rules: {
     'egress-address': {
-      text: 'The external bridge, or the network card in whose network they are, has the addresses of EgressIPs on this node, as soon as everybody can know that they are none of the host.',
+      text: 'The external bridge, or the network card in whose network they are, has the addresses of EgressIPs on this node, as soon as everybody can know that they are none of the host; the card for as long as a daemon says so.',
       source: 'reference/egress.md §1.10, §1.11',
     },
   },
@@ -20,7 +21,8 @@ export const egressAddressesOnHost = feature({
     if (bridge === undefined) return;
     const rows = new HostRows(out, `EgressIP ${egressIp}`, 'egress-address');
     const told = facts.own('egressAddresses');
-    for (const { address, role, card: dev = bridge } of facts.egressAddressesHere(egressIp)) {
+    const isFenced = hasEgressFence(facts.settings);
+    for (const { address, role, card } of facts.egressAddressesHere(egressIp)) {
       if (role !== 'holder') continue;
       if (!told.includes(address)) {
         out.waitFor(
@@ -29,9 +31,10 @@ export const egressAddressesOnHost = feature({
         continue;
       }
       rows.address({
-        dev,
+        dev: card ?? bridge,
         address: asHost(address),
         ...(familyOf(address) === 'v6' ? { deprecated: true } : {}),
+        ...(card !== undefined && isFenced ? { isLeased: true } : {}),
       });
     }
   },

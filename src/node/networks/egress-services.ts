@@ -18,24 +18,35 @@ import type { HostSettings } from './host-network.ts';
 /** Ids of networks have at most four digits. */
 const NETWORKS = 10_000;
 
+/** A place at this host, with the number that its routing table has here. */
+interface PlaceHere extends Omit<EgressServicePlace, 'table'> {
+  readonly table: number | undefined;
+}
+
 /** The place, where its pods leave by this host. */
 function placeHere(
   facts: ZoneFacts,
   service: string,
   { routingTables }: HostSettings,
   out?: Sink,
-): EgressServicePlace | undefined {
+): PlaceHere | undefined {
   const place = facts.placeOfService(service);
-  if (place === undefined || (place.host !== facts.nodeName && place.host !== EVERY_HOST))
+  const { nodeName } = facts;
+  if (place === undefined || (place.host !== nodeName && place.host !== EVERY_HOST))
     return undefined;
-  const { table } = place;
-  if (table === undefined || table < routingTables || table >= routingTables + NETWORKS)
-    return place;
-  out?.problem(
-    egressServiceObject(service),
-    `spec.network: ${table} is, or may become, the routing table of a network of Heddle: no pod of it leaves by node ${facts.nodeName}; name one that an administrator keeps on the nodes`,
-  );
-  return undefined;
+  const { table: named } = place;
+  const table = typeof named === 'string' ? facts.tableOfVrf(named) : named;
+  const problem = (why: string): undefined => {
+    out?.problem(
+      egressServiceObject(service),
+      `spec.network: ${why}: no pod of it leaves by node ${nodeName}; name one that an administrator keeps on the nodes`,
+    );
+  };
+  if (named !== undefined && table === undefined)
+    return problem(`node ${nodeName} has no VRF ${named} of its own`);
+  if (table !== undefined && table >= routingTables && table < routingTables + NETWORKS)
+    return problem(`${named} is, or may become, the routing table of a network of Heddle`);
+  return { ...place, table };
 }
 
 /** Rules of what leaves, by a pod's own address or by that which stands for pods of primary networks. */

@@ -5,6 +5,7 @@ import { feature, type Feature } from '../../desired/features.ts';
 import type { CardExit } from '../../model/zone/egress-ips.ts';
 import type { ZoneFacts } from '../../model/zone/zone.ts';
 import { DEFAULT_NETWORK } from '../../model/read/networks.ts';
+import { hasEgressFence } from '../../model/rules/egress-health.ts';
 import { clusterFamilies } from '../../model/rules/network-addresses.ts';
 import {
   egressIpLinks,
@@ -13,6 +14,7 @@ import {
   FORWARDED,
   SERVICE_PODS,
 } from './management-port-forward.ts';
+import type { NftChange } from './nft-plan.ts';
 import { concatenated, ipWord, NftRows, quoted } from './nft-rows.ts';
 import { ofFamily } from './ruleset.ts';
 import { MARK_SECONDARY_EGRESS, MARK_TO_NODE_ADDRESS } from '../numbers.ts';
@@ -30,6 +32,9 @@ const CONNECTIONS = 'egress-ip-connmark';
 const HERE = 'egress-ip-here';
 const INPUT = 'egress-ip-input';
 const LEAKS = 'egress-ip-sec-filter';
+const LEASED = 'egress-ip-leased';
+/** After all other rules of its chain. */
+const LAPSED_ORDER = 1000;
 /** nft lists marks that are compared as decimal numbers. */
 const TO_NODE_ADDRESS = Number(MARK_TO_NODE_ADDRESS);
 
@@ -61,6 +66,10 @@ export const egressChains: Feature<ZoneFacts> = {
     'egress-leaks': {
       text: 'What was to leave by another network card with an egress address leaves with one or not at all, also what belongs to a connection that was translated otherwise before, or to none.',
       source: 'reference/node.md §3.7, leak guard; reference/egress.md §1.13, G2',
+    },
+    'egress-lapsed': {
+      text: 'A network card is left with no egress address that the kernel took away because no daemon renewed its lease.',
+      source: 'reference/egress.md §1.13',
     },
   },
   claims: [],
@@ -107,6 +116,7 @@ export const egressChains: Feature<ZoneFacts> = {
       ),
     );
     buildLeaks(by('egress-leaks'), facts);
+    if (hasEgressFence(facts.settings)) buildLapsed(by('egress-lapsed'), families);
     if (facts.own('gateway')?.mode !== 'local') return;
     const connections = by('egress-connections');
     connections.chain(CONNECTIONS);
@@ -165,6 +175,15 @@ function buildLeaks(rows: NftRows, facts: ZoneFacts): void {
     }),
     ...untranslated(families, (family) => egressIpLinks(facts.settings, family)),
   );
+}
+
+/** Behind what leaks: the chain is theirs. */
+function buildLapsed(rows: NftRows, families: readonly Family[]): void {
+  for (const family of families) {
+    rows.set(LEASED, family);
+    const text = `${ipWord(family)} saddr @${ofFamily(LEASED, family)} fib saddr type != local drop`;
+    rows.rule(text, { chain: LEAKS, text, order: LAPSED_ORDER });
+  }
 }
 
 /** A pod that leaves by a network card of this node. */
@@ -240,6 +259,10 @@ function addExit(rows: NftRows, { from, card, egressAddress }: CardExit): void {
   rows.element({ set: ofFamily(FORWARDED, family), element });
 }
 
+/** True for an element by which an egress address is left with only while its card has it: it comes after the address, and goes before it. */
+export const isLeaseElement = ({ table, key }: Pick<NftChange, 'table' | 'key'>): boolean =>
+  table === 'element' && key.startsWith(`${LEASED}-`);
+
 /** Its addresses on this node. */
 export const egressAddressElements = feature({
   name: 'nft/egress-address',
@@ -250,11 +273,17 @@ export const egressAddressElements = feature({
       text: 'A network card is left with its own egress addresses, and by these nobody comes in.',
       source: 'reference/egress.md §1.10, §1.11',
     },
+    'egress-leased': {
+      text: 'Those that a network card has are left with for as long as it has them.',
+      source: 'reference/egress.md §1.13',
+    },
   },
   claims: [],
   build(facts, [egressIp], out) {
     const rows = new NftRows(out, `EgressIP ${egressIp}`, 'egress-address');
-    for (const { address, card } of facts.egressAddressesHere(egressIp)) {
+    const leased = new NftRows(out, `EgressIP ${egressIp}`, 'egress-leased');
+    const told = facts.own('egressAddresses');
+    for (const { address, card, role } of facts.egressAddressesHere(egressIp)) {
       const family = familyOf(address);
       rows.element({ set: ofFamily(HERE, family), element: address });
       if (card !== undefined)
@@ -262,6 +291,10 @@ export const egressAddressElements = feature({
           set: ofFamily(LEFT_WITH, family),
           element: concatenated(quoted(card), address),
         });
+      // As long as it is only to come here, or goes on elsewhere, pods leave with it although the card has it not.
+      const isLeased = card !== undefined && role === 'holder' && told.includes(address);
+      if (isLeased && hasEgressFence(facts.settings))
+        leased.element({ set: ofFamily(LEASED, family), element: address });
     }
   },
 });

@@ -394,6 +394,11 @@ export const SETS = {
     type: ['ifname', 'address'],
     meaning: 'cards, with the egress addresses that what is so forwarded leaves with',
   },
+  'egress-ip-leased': {
+    type: ['address'],
+    meaning:
+      'those that another network card of it has for as long as a daemon says so: nothing leaves with one that is gone',
+  },
   'egress-ip-here': {
     type: ['address'],
     meaning: 'egress addresses that this node answers for, on whatever card',

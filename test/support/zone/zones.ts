@@ -33,7 +33,7 @@ import type {
 } from '../../../src/model/model.ts';
 
 import type { AdminPolicy } from '../../../src/model/read/admin-policies.ts';
-import type { HostCard } from '../../../src/model/zone/host-routes.ts';
+import type { HostCard, HostVrf } from '../../../src/model/zone/host-routes.ts';
 import type { EgressServiceFacts } from '../../../src/model/read/egress-services.ts';
 import type { EgressIp, RequestedEgress } from '../../../src/model/read/egress-ips.ts';
 import type { NodeGatewayMac } from '../../../src/model/read/nodes.ts';
@@ -83,6 +83,7 @@ export interface Zone {
   readonly requestedEgress?: readonly RequestedEgress[];
   readonly gatewayMacs?: readonly NodeGatewayMac[];
   readonly hostCards?: readonly HostCard[];
+  readonly hostVrfs?: readonly HostVrf[];
   readonly egressServices?: readonly EgressServiceFacts[];
   readonly externalRoutes?: readonly ExternalRoute[];
   readonly gatewayPods?: readonly GatewayPod[];
@@ -627,6 +628,7 @@ export function putZone(facts: ZoneFacts, before: Zone | undefined, after: Zone)
   ]);
   replace(facts.firewalls, before?.firewalls, after.firewalls ?? [], named);
   replace(facts.hostCards, before?.hostCards, after.hostCards ?? [], ({ device }) => device);
+  replace(facts.hostVrfs, before?.hostVrfs, after.hostVrfs ?? [], ({ device }) => device);
   replace(facts.egressIps, before?.egressIps, after.egressIps ?? [], ({ name }) => name);
   replace(
     facts.trafficClasses,

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { expect, test } from 'vitest';
 import type { KubeObject } from '../../../src/api/objects.ts';
-import { routingTable } from '../../../src/model/read/egress-services.ts';
+import { egressServiceZone } from '../../support/zone/egress-services.ts';
 import { parseManifest } from '../../../src/api/validation/manifest.ts';
 import { zoneFacts } from '../../../src/model/zone/zone.ts';
 import { ObjectIntake } from '../../../src/model/zone/intake.ts';
@@ -11,6 +11,7 @@ import { whyNotRendered } from '../../../src/model/rules/rendering.ts';
 import { DEFAULT_SETTINGS } from '../../../src/model/settings.ts';
 import { adminPolicy } from '../../support/zone/policed-zone.ts';
 import { builtUnits } from '../../support/zone/built-rows.ts';
+import { hostUnits } from '../../support/host/host-units.ts';
 import { egressFirewall } from '../../../src/topology/egress/firewall.ts';
 import {
   firewallWithNames,
@@ -79,7 +80,10 @@ const SAID: Readonly<Record<string, () => readonly (string | undefined)[]>> = {
       toldOf('Pod', `k8s.ovn.org/${name}`),
     ),
   ],
-  'EgressServices that name a routing table by its name': () => [routingTable('blue').problem],
+  'EgressServices that name a routing table by a name that is none of a VRF': () =>
+    hostUnits(egressServiceZone({ table: 'blue' })).flatMap(({ problems }) =>
+      problems.map((problem) => JSON.stringify(problem)),
+    ),
   'EgressFirewalls with wildcards': () =>
     builtUnits(
       forwardingFacts(true, {

@@ -1,8 +1,10 @@
 /** When a node opens the fence of its egress addresses, and shuts it. */
 import { expect, test } from 'vitest';
+import { NetlinkError } from 'rtnetlink-ts';
 import { zoneFacts } from '../../../../src/model/zone/zone.ts';
 import {
   EgressFenceSource,
+  fencedPlaces,
   type FencedPlaces,
   type FenceRight,
 } from '../../../../src/node/egress-lease/egress-fence-source.ts';
@@ -15,14 +17,16 @@ import { ipv4Settings } from '../../../support/zone/zones.ts';
 class Fenced implements AsyncDisposable {
   readonly clock = new ManualClock();
   readonly did: string[] = [];
+  readonly leases: string[] = [];
   right: FenceRight = 'open';
-  places: FencedPlaces = { bridge: 'br-ex', isUsed: true, areElsewhere: false };
+  places: FencedPlaces = { bridge: 'br-ex', isUsed: true, held: ['10.9.0.7/32'] };
   isHostSet = true;
   term: FenceTerm | undefined = 'timed';
   mayMove = true;
   heardUntil = Infinity;
   isWritten = false;
   fails = false;
+  cardsFail = false;
   readonly source: EgressFenceSource;
   readonly #stop = new AbortController();
   readonly #running: Promise<void>;
@@ -49,6 +53,13 @@ class Fenced implements AsyncDisposable {
           this.term = undefined;
         },
         termOf: async () => this.term,
+      },
+      cards: {
+        renew: (held, bridge, term) => {
+          this.leases.push(`${this.clock.monotonic()} ${held.join()} but for ${bridge} ${term}`);
+          if (this.cardsFail) throw new NetlinkError('replace', 'the kernel is busy', 'EBUSY');
+        },
+        release: () => void this.leases.push(`${this.clock.monotonic()} released`),
       },
       places: () => this.places,
       right: () => this.right,
@@ -78,7 +89,7 @@ test('it is opened again every 10 s, for all addresses together, and says that i
 });
 
 test('nothing is written where there is no egress address', async () => {
-  const places = { bridge: 'br-ex', isUsed: false, areElsewhere: false };
+  const places = { bridge: 'br-ex', isUsed: false, held: [] };
   await using fenced = new Fenced({ places });
   await fenced.clock.advance(60_000);
   expect(fenced.did).toEqual([]);
@@ -110,16 +121,75 @@ test('a daemon that has not been heard since its start keeps open what is open, 
   }
 });
 
-test('nobody counts on it before all that it is for is on the host, nor where addresses are at other network cards', async () => {
+test('nobody counts on it before all that it is for is on the host', async () => {
   await using fenced = new Fenced({ isHostSet: false });
   await fenced.clock.advance(5000);
   expect(fenced.source.lasts(5000)).toBeUndefined();
   fenced.isHostSet = true;
   await fenced.clock.advance(1000);
   expect(fenced.source.lasts(6000)).toBe(30_000);
-  fenced.places = { ...fenced.places, areElsewhere: true };
-  expect(fenced.source.lasts(6000)).toBeUndefined();
-  expect(fenced.source.seconds).toBe(0);
+});
+
+test('the kernel leases what is at other network cards for as long, renews that with it, and is told at once when the node may have none any more', async () => {
+  await using fenced = new Fenced();
+  await fenced.clock.advance(15_000);
+  fenced.right = 'closed';
+  fenced.source.wake();
+  await fenced.clock.advance(0);
+  expect(fenced.leases).toEqual([
+    '0 10.9.0.7/32 but for br-ex timed',
+    '10000 10.9.0.7/32 but for br-ex timed',
+    '15000 released',
+  ]);
+});
+
+test('for good where no other node could have an address, and what a daemon before left only where the fence is open', async () => {
+  await using lasting = new Fenced({ term: 'lasting', mayMove: false });
+  await lasting.clock.advance(1000);
+  expect(lasting.leases).toEqual(['0 10.9.0.7/32 but for br-ex lasting']);
+  await using left = new Fenced({ right: 'left' });
+  await left.clock.advance(500);
+  expect(left.leases).toEqual(['0 10.9.0.7/32 but for br-ex timed']);
+  await using shut = new Fenced({ right: 'left', term: undefined });
+  await shut.clock.advance(5000);
+  expect(shut.leases).toEqual([]);
+});
+
+test('where the kernel renews nothing nobody counts on it after 30 s, and the node says so', async () => {
+  await using fenced = new Fenced();
+  await fenced.clock.advance(500);
+  fenced.cardsFail = true;
+  await fenced.clock.advance(31_000);
+  expect(fenced.source.lasts(fenced.clock.monotonic())).toBeUndefined();
+  const message = expect.stringContaining('the kernel is busy') as string;
+  expect(fenced.source.problems()).toEqual([{ object: 'Node n1', message }]);
+});
+
+test('what is fenced is what EgressIPs give the node, also while it is not known whether it may have it', () => {
+  const facts = zoneFacts('n1', ipv4Settings);
+  facts.egressLease.put([], { state: 'unknown' });
+  const move = { address: '10.9.0.9', from: 'n1', to: 'n2', step: 'prepare' } as const;
+  const items = ['10.9.0.7', '10.9.0.8', '10.9.0.9'].map((address, index) => ({
+    node: index === 1 ? 'n2' : 'n1',
+    address,
+  }));
+  facts.egressIps.put('out', {
+    name: 'out',
+    created: '',
+    namespaceSelector: {},
+    podSelector: {},
+    families: ['v4'],
+    items,
+    moves: [move],
+    isHere: true,
+  });
+  expect(fencedPlaces(facts)).toEqual({
+    bridge: undefined,
+    isUsed: true,
+    held: ['10.9.0.7/32', '10.9.0.9/32'],
+  });
+  facts.egressIps.put('out', undefined);
+  expect(fencedPlaces(facts)).toEqual({ bridge: undefined, isUsed: false, held: [] });
 });
 
 test('where no other node could have its addresses it lasts, once nobody counts on its end: neither by an answer, nor by what he can read', async () => {

@@ -131,7 +131,6 @@ class Network implements AsyncDisposable {
   readonly dead = new Set<string>();
   latency = 5;
   /** Nodes have addresses at other network cards, too. */
-  areElsewhere = false;
   /** Another node could have what one has. */
   mayMove = true;
   /** Nodes whose addresses were given to others, which they do not know yet. */
@@ -220,7 +219,8 @@ class Network implements AsyncDisposable {
           return one.openUntil === Infinity ? 'lasting' : 'timed';
         },
       },
-      places: () => ({ bridge: 'br-ex', isUsed: true, areElsewhere: this.areElsewhere }),
+      cards: { renew: () => undefined, release: () => undefined },
+      places: () => ({ bridge: 'br-ex', isUsed: true, held: [] }),
       right: () => lease.fenceRight(facts, clock.monotonic()),
       mayMove: () => lease.mayMove,
       isHeardSince: (at) => lease.isHeardSince(at, clock.monotonic()),
@@ -567,7 +567,7 @@ test('a daemon that starts again in time leaves no moment without its addresses,
 test('a node whose data plane keeps its addresses without its daemon keeps them, then and when it falls silent', async () => {
   for (const end of ['kill', 'stop'] as const) {
     await using network = new Network(3);
-    network.areElsewhere = true;
+    network.mayMove = false;
     await network.clock.advance(13_000);
     if (end === 'kill') network.kill('n2');
     else network.nodes.get('n2')?.clock.stop();

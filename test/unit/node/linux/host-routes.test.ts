@@ -11,6 +11,7 @@ import { describe, expect, test } from 'vitest';
 import {
   chooseHostCards,
   chooseHostRoutes,
+  chooseHostVrfs,
   MOST_HOST_ROUTES,
 } from '../../../../src/node/linux/host-routes.ts';
 
@@ -22,9 +23,13 @@ const LINKS = [
   link(3, 'eth1'),
   link(4, 'ovn-k8s-mp0'),
   link(5, 'ovn-k8s-mp2', { slaveKind: 'vrf' }),
-  link(6, 'mp2-udn-vrf', { kind: 'vrf' }),
+  link(6, 'mp2-udn-vrf', {
+    kind: 'vrf',
+    data: { kind: 'vrf', table: 1002 },
+    alias: 'heddle Network blue',
+  }),
   link(7, 'eth2', { slaveKind: 'vrf', master: 8 }),
-  link(8, 'theirs', { kind: 'vrf' }),
+  link(8, 'theirs', { kind: 'vrf', data: { kind: 'vrf', table: 1300 } }),
   link(9, 'a"b'),
   link(10, 'eth3', { slaveKind: 'bond' }),
 ];
@@ -226,4 +231,8 @@ describe('network cards of the host', () => {
       ]),
     ).toEqual([]);
   });
+});
+
+test('VRFs of the host are those that somebody else made', () => {
+  expect(chooseHostVrfs(LINKS)).toEqual([{ device: 'theirs', table: 1300 }]);
 });

@@ -95,8 +95,10 @@ describe('a card with egress addresses', () => {
       `egress-ip-forwarded-v4 ${from} . "eth1"`,
       'egress-ip-here-v4 10.9.0.50',
       'egress-ip-addresses-v4 "eth1" . 10.9.0.50',
+      'egress-ip-leased-v4 10.9.0.50',
       'egress-ip-here-v4 10.9.0.51',
       'egress-ip-addresses-v4 "eth1" . 10.9.0.51',
+      'egress-ip-leased-v4 10.9.0.51',
     ]);
   });
 

@@ -80,6 +80,26 @@ test("a table of a tenant's network is refused by name, and nothing leaves", () 
   );
 });
 
+test('a VRF of the host is named by its device: each node leads there by the number that its table has', () => {
+  const zone = egressServiceZone({ table: 'partner' });
+  const told = (one: Zone): string =>
+    hostUnits(one)
+      .flatMap(({ problems }) => problems.map((problem) => JSON.stringify(problem)))
+      .join();
+  const NONE =
+    'spec.network: node ovn-worker has no VRF partner of its own: no pod of it leaves by node ovn-worker; name one';
+  expect(rowsOf(zone)).toEqual([]);
+  expect(told(zone)).toContain(NONE);
+  const withVrf = (table: number): Zone => ({ ...zone, hostVrfs: [{ device: 'partner', table }] });
+  expect(told(withVrf(1300))).toBe('');
+  expect(rulesOf(withVrf(1300))).toContain('inet priority 5000 from 10.244.0.3/32 lookup 1300');
+  // Another one, made as a network's would be.
+  expect(rowsOf(withVrf(10_002))).toEqual([]);
+  expect(told(withVrf(10_002))).toContain(
+    'partner is, or may become, the routing table of a network',
+  );
+});
+
 /** By which the host knows what the service sends of primary networks. */
 const LINK = '169.254.90.173';
 const MARK = `0x${egressServiceMark('blue/lb').toString(16)}`;

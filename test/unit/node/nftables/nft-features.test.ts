@@ -126,6 +126,8 @@ test('egress services and egress addresses find their chains and maps (reference
     'ct original ip6 saddr . oifname @egress-ip-forwarded-v6 oifname . ip6 saddr != @egress-ip-addresses-v6 drop',
     'ip saddr 169.254.39.16-169.254.58.151 drop',
     'ip6 saddr fd69::2710-fd69::3a97 drop',
+    'ip saddr @egress-ip-leased-v4 fib saddr type != local drop',
+    'ip6 saddr @egress-ip-leased-v6 fib saddr type != local drop',
   ]);
   expect(chain('egress-ip-input')).toEqual([
     'ct direction original ip daddr @egress-ip-here-v4 drop',

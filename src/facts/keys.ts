@@ -74,6 +74,10 @@ class Announced<K extends Key> {
     for (const key of source.keys()) this.take(key, true, keyText(key));
   }
 
+  get size(): number {
+    return this.#keys.size;
+  }
+
   keys(): Iterable<K> {
     return this.#keys.values();
   }
@@ -109,6 +113,29 @@ export function union<K extends Key>(...sources: readonly KeySource<K>[]): KeySo
         source.onKeys((key, isPresent, text) => {
           if (take(index, text, isPresent)) listener(key, isPresent, text);
         });
+    },
+  };
+}
+
+/** The keys of a source while another one has any. */
+export function whileAny<K extends Key>(gate: KeySource, source: KeySource<K>): KeySource<K> {
+  return {
+    steps: [...gate.steps, ...source.steps],
+    *keys() {
+      if (!gate.keys()[Symbol.iterator]().next().done) yield* source.keys();
+    },
+    onKeys(listener) {
+      const open = new Announced(gate);
+      gate.onKeys((key, isPresent, text) => {
+        const wasOpen = open.size > 0;
+        open.take(key, isPresent, text);
+        const isOpen = open.size > 0;
+        if (isOpen !== wasOpen)
+          for (const one of source.keys()) listener(one, isOpen, keyText(one));
+      });
+      source.onKeys((key, isPresent, text) => {
+        if (open.size > 0) listener(key, isPresent, text);
+      });
     },
   };
 }

@@ -30,18 +30,17 @@ import type { ZoneBasis } from './zone-basis.ts';
 
 export type AttachmentTables = ReturnType<typeof attachmentTables>;
 
+type Facts<K extends Key, V extends object> = KeySource<K> & Pick<FactTable<K, V>, 'peek'>;
+
 /** Keys of two tables. One that moves from the one to the other is never gone. */
-const either = <K extends Key, V extends object>(
-  a: FactTable<K, V>,
-  b: FactTable<K, V>,
-): KeySource<K> => ({
+const either = <K extends Key, V extends object>(a: Facts<K, V>, b: Facts<K, V>): KeySource<K> => ({
   steps: [...a.steps, ...b.steps],
   *keys() {
     yield* a.keys();
     for (const key of b.keys()) if (a.peek(...key) === undefined) yield key;
   },
   onKeys(listener) {
-    const follow = (table: FactTable<K, V>, other: FactTable<K, V>): void =>
+    const follow = (table: Facts<K, V>, other: Facts<K, V>): void =>
       table.onKeys((key, ...change) => {
         if (other.peek(...key) === undefined) listener(key, ...change);
       });
@@ -194,6 +193,8 @@ export function attachmentTables(
   return {
     attachments,
     remoteAttachments,
+    /** Keys of both. */
+    allAttachments: either(attachments, remoteAttachments),
     podContext,
 
     /** Whether the interface is the open one of a virtual machine that moves; undefined where OVN need not be told. */

@@ -10,7 +10,7 @@ import { withoutPrefixes } from '../../allocators/prefix-subtraction.ts';
 import { matchesSelector } from '../../api/selectors.ts';
 import { DerivedFacts } from '../../facts/derived-facts.ts';
 import { FactTable } from '../../facts/fact-table.ts';
-import { union } from '../../facts/keys.ts';
+import { whileAny } from '../../facts/keys.ts';
 import type { Family } from '../../allocators/addresses.ts';
 import type { NetworkName } from '../model.ts';
 import { NO_TRAFFIC_CLASS, type TrafficClass } from '../read/egress-traffic-classes.ts';
@@ -88,7 +88,7 @@ export function egressClassTables(
   >(
     'egressClassPorts',
     graph,
-    union(known.attachments, known.remoteAttachments),
+    whileAny(egressIps, known.allAttachments),
     (...key) => portOf(...key),
     {
       object: (namespace, pod) => `Pod ${namespace}/${pod}`,

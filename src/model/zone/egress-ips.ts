@@ -15,7 +15,7 @@ import { matchesSelector } from '../../api/selectors.ts';
 import type { LabelSelector } from '../../api/types.ts';
 import { DerivedFacts } from '../../facts/derived-facts.ts';
 import { FactTable } from '../../facts/fact-table.ts';
-import { union } from '../../facts/keys.ts';
+import { whileAny } from '../../facts/keys.ts';
 import { Unreadable } from '../../facts/unreadable.ts';
 import type { NetworkName } from '../model.ts';
 import {
@@ -228,7 +228,7 @@ export function egressIpTables(
   const podEgress = new DerivedFacts<PodKey, PodEgress, { standby: [] }>(
     'podEgress',
     graph,
-    pods,
+    whileAny(egressIps, pods),
     (...pod) => {
       const [egressIp, ...others] = selecting(pod, false);
       return egressIp === undefined ? undefined : { egressIp, others };
@@ -243,19 +243,13 @@ export function egressIpTables(
     EgressPort,
     {},
     { served: [network: NetworkName, Family] }
-  >(
-    'egressPorts',
-    graph,
-    union(known.attachments, known.remoteAttachments),
-    (...key) => portOf(...key),
-    {
-      object: (namespace, pod) => `Pod ${namespace}/${pod}`,
-      sets: {
-        served: ({ network, addresses, isOwn }) =>
-          isOwn ? addresses.map((address) => [[network, familyOf(address)], address]) : [],
-      },
+  >('egressPorts', graph, whileAny(egressIps, known.allAttachments), (...key) => portOf(...key), {
+    object: (namespace, pod) => `Pod ${namespace}/${pod}`,
+    sets: {
+      served: ({ network, addresses, isOwn }) =>
+        isOwn ? addresses.map((address) => [[network, familyOf(address)], address]) : [],
     },
-  );
+  });
   /** EgressIPs with an address here, and the networks that they bring here. */
   const egressUses = new DerivedFacts<
     [egressIp: string],

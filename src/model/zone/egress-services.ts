@@ -13,7 +13,7 @@ import { compareAge } from '../../api/order.ts';
 import { matchesSelector } from '../../api/selectors.ts';
 import { DerivedFacts } from '../../facts/derived-facts.ts';
 import { FactTable } from '../../facts/fact-table.ts';
-import { union } from '../../facts/keys.ts';
+import { whileAny } from '../../facts/keys.ts';
 import type { NetworkName } from '../model.ts';
 import { EVERY_HOST, type EgressServiceFacts, type NamedTable } from '../read/egress-services.ts';
 import { DEFAULT_NETWORK } from '../read/networks.ts';
@@ -114,7 +114,7 @@ export function egressServiceTables(
   >(
     'egressServicePorts',
     graph,
-    union(known.attachments, known.remoteAttachments),
+    whileAny(egressServices, known.allAttachments),
     (...key) => portOf(...key),
     {
       object: (namespace, pod) => `Pod ${namespace}/${pod}`,

@@ -1,6 +1,6 @@
 /** How rows say whose they are: marks of networks, ids of objects, and the names that are hashes of ids (reference/topology.md §3). */
 
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { Network } from '../../model/model.ts';
 import { isDefault } from '../../model/rules/names.ts';
 
@@ -58,8 +58,7 @@ export function objectIds(
  * Name of a port group or address set: `a` and 128 bits of the SHA-256 hash of its object id, as ovn-kubernetes names them by the 64-bit
  * FNV-1a hash. Ids have texts of tenants in them, and for FNV-1a anybody finds in seconds a selector whose set would be that of another's policy.
  */
-export const hashedName = (id: string): string =>
-  `a${createHash('sha256').update(id).digest('hex').slice(0, 32)}`;
+export const hashedName = (id: string): string => `a${hash('sha256', id).slice(0, 32)}`;
 
 const OFFSET_BASIS = 14695981039346656037n;
 const PRIME = 1099511628211n;
@@ -67,7 +66,7 @@ const encoder = new TextEncoder();
 
 /** The name that ovn-kubernetes gives it: `a` and the 64-bit FNV-1a hash of its object id, in decimal. */
 export function nameInReference(id: string): string {
-  let hash = OFFSET_BASIS;
-  for (const byte of encoder.encode(id)) hash = BigInt.asUintN(64, (hash ^ BigInt(byte)) * PRIME);
-  return `a${hash}`;
+  let found = OFFSET_BASIS;
+  for (const byte of encoder.encode(id)) found = BigInt.asUintN(64, (found ^ BigInt(byte)) * PRIME);
+  return `a${found}`;
 }

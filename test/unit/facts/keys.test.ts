@@ -6,6 +6,7 @@ import {
   ONE,
   pairs,
   union,
+  whileAny,
   written,
   type KeySource,
 } from '../../../src/facts/keys.ts';
@@ -191,4 +192,30 @@ test('a key that a source announces twice goes from a union when the source says
   union(source).onKeys(([key], isPresent) => heard.push(`${isPresent ? '+' : '-'}${key}`));
   for (const isPresent of [true, true, false, false, true]) announce(['a'], isPresent, 'a');
   expect(heard).toEqual(['+a', '-a', '+a']);
+});
+
+test('keys that hold while another source has any come with its first key and go with its last one', () => {
+  const recorder = new ReadRecorder();
+  const gate = new FactTable<[name: string], Pod>('gate', recorder);
+  const table = new FactTable<[name: string], Pod>('pods', recorder);
+  table.put('a', pod('n1'));
+  const source = whileAny(gate, table);
+  const heard: string[] = [];
+  source.onKeys(([key], isPresent) => heard.push(`${isPresent ? '+' : '-'}${key}`));
+  const held = (): readonly string[] => [...source.keys()].map(([key]) => key);
+  table.put('b', pod('n1'));
+  expect([held(), heard]).toEqual([[], []]);
+  gate.put('x', pod('n1'));
+  gate.put('y', pod('n1'));
+  expect([held(), heard]).toEqual([
+    ['a', 'b'],
+    ['+a', '+b'],
+  ]);
+  table.delete('a');
+  table.put('c', pod('n1'));
+  gate.delete('x');
+  expect(held()).toEqual(['b', 'c']);
+  gate.delete('y');
+  table.delete('b');
+  expect([held(), heard]).toEqual([[], ['+a', '+b', '-a', '+c', '-b', '-c']]);
 });

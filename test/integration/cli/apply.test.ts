@@ -116,11 +116,11 @@ spec: { nodeName: ovn-worker, containers: [{ name: web, image: web }] }
       `apiVersion: k8s.ovn.org/v1
 kind: EgressService
 metadata: { name: web, namespace: blue }
-spec: { sourceIPBy: LoadBalancerIP, network: main }
+spec: { sourceIPBy: LoadBalancerIP, network: local }
 `,
     );
     const problem =
-      /egress\.yaml:1: EgressService blue\/web: spec\.network: "main" is not the number of a routing table/g;
+      /egress\.yaml:1: EgressService blue\/web: spec\.network: "local" is the kernel's table of local addresses/g;
     const applied = await bed.heddle.run('apply', '--no-wait');
     ended(applied, 1);
     expect(applied.stderr.match(problem)).toHaveLength(1);

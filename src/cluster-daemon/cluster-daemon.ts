@@ -1,7 +1,6 @@
 /** `heddle cluster`: the cluster manager as a process of its own; several may run, one leads. */
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
-import { setFlagsFromString } from 'node:v8';
 import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
 import { ClusterManager } from '../cluster/manager.ts';
 import { registerDroppedEvents } from '../cluster/metrics.ts';
@@ -11,6 +10,7 @@ import { systemClock } from '../store/clock.ts';
 import type { ConversionWebhook } from './conversion-webhook.ts';
 import { parseBindAddress } from '../process/bind-address.ts';
 import { egressProbing } from '../process/egress-probing.ts';
+import { setHeapGrowth } from '../process/heap.ts';
 import { serveHealth } from '../process/health.ts';
 import type { Logger } from '../process/logger.ts';
 import { registerBuild } from '../process/build-metrics.ts';
@@ -22,12 +22,6 @@ import { openTraces } from '../traces/open-traces.ts';
 /** Who a process is among several managers. */
 export const managerIdentity = (): string =>
   `${process.env['POD_NAME'] ?? hostname()}_${process.pid}`;
-
-/**
- * Percent by which the heap grows before all of it is looked through again. With `--optimize-for-size`, which the image's command has, V8 takes ten:
- * of a manager of a thousand nodes that was more than half of the processor time, for a twentieth of its memory.
- */
-const HEAP_GROWTH = 40;
 
 const RUN = randomUUID().slice(0, 8);
 
@@ -70,7 +64,7 @@ export async function runCluster(
   log: Logger,
   signal: AbortSignal,
 ): Promise<void> {
-  setFlagsFromString(`--heap-growing-percent=${HEAP_GROWTH}`);
+  setHeapGrowth();
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   registerBuild(registry);

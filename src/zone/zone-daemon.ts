@@ -2,6 +2,7 @@
 import { nodes } from '../api/kinds.ts';
 import type { ZoneProblem } from '../api/zone-status.ts';
 import { daemonIdentity } from '../cluster-daemon/cluster-daemon.ts';
+import { setHeapGrowth } from '../process/heap.ts';
 import { serveHealth, type ReadinessCheck } from '../process/health.ts';
 import { CLUSTER_HEARTBEAT, LOCAL_HEARTBEAT, startHeartbeat } from '../process/heartbeat.ts';
 import type { Logger } from '../process/logger.ts';
@@ -28,6 +29,7 @@ export async function runZone(
   log: Logger,
   signal: AbortSignal,
 ): Promise<void> {
+  setHeapGrowth();
   const metrics = new ZoneMetrics();
   let access: MetricsAccess | undefined;
   let loops: ZoneLoops | undefined;

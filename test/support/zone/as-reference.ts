@@ -73,9 +73,9 @@ const ID = 'k8s.ovn.org/id';
 const idOf = (row: WireRow): string =>
   'external_ids' in row.columns ? (mapOf(row, 'external_ids').get(ID) ?? '') : '';
 
-/** Of which ports have one Gateway_Chassis each there. */
 /** Addresses of the lab's host outside, by which nodes leave. */
 const NEXT_HOP = /^(172\.18\.0|fd00:172:18:)[.:]100$/;
+/** Of which ports have one Gateway_Chassis each there. */
 const CHASSIS_GROUPS: ReadonlySet<string> = new Set(['HA_Chassis_Group', 'HA_Chassis']);
 
 /** A Gateway_Chassis for each port that has our group; the ports name them in its place. */

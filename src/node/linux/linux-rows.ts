@@ -22,7 +22,7 @@ export interface AddressColumns {
   readonly address: string;
   /** Never chosen as a source by the kernel. */
   readonly deprecated?: boolean;
-  /** The kernel takes it away by itself unless its lease is renewed (`CardFence`). */
+  /** The kernel takes it away by itself unless its lease is renewed (`CardLeases`). */
   readonly isLeased?: boolean;
 }
 

@@ -15,18 +15,21 @@ const older = ['/usr/bin/node', '/usr/local/bin/node'].find((node) => {
   return version < oldest;
 });
 
-describe.skipIf(older === undefined)('an older Node.js', () => {
-  test.each([['--version'], ['status', '--manifests', '/'], ['no-such-command']])(
-    'ends with a sentence and code 1 for heddle %s',
-    (...args) => {
-      const node = older ?? '';
-      const version = run(node, '--version').stdout.trim();
-      const { status, stdout, stderr } = run(node, program, ...args);
-      expect(stderr).toBe(`heddle needs Node.js ${oldest} or newer; this is ${version}\n`);
-      expect([status, stdout]).toEqual([1, '']);
-    },
-  );
-});
+describe.skipIf(older === undefined)(
+  `an older Node.js${older === undefined ? ` (there is none before ${oldest} in /usr/bin or /usr/local/bin)` : ''}`,
+  () => {
+    test.each([['--version'], ['status', '--manifests', '/'], ['no-such-command']])(
+      'ends with a sentence and code 1 for heddle %s',
+      (...args) => {
+        const node = older ?? '';
+        const version = run(node, '--version').stdout.trim();
+        const { status, stdout, stderr } = run(node, program, ...args);
+        expect(stderr).toBe(`heddle needs Node.js ${oldest} or newer; this is ${version}\n`);
+        expect([status, stdout]).toEqual([1, '']);
+      },
+    );
+  },
+);
 
 test('the Node.js of the tests gets past that', () => {
   const { status, stdout } = run(process.execPath, program, '--version');

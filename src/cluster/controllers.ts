@@ -6,7 +6,7 @@ import type { Informers } from '../store/informers.ts';
 import type { Store } from '../store/store.ts';
 import type { Failure, WorkQueue } from '../store/work-queue.ts';
 import type { Batch } from '../store/batch.ts';
-import { ownTurn } from '../store/turn.ts';
+import { nextTurn, ownTurn } from '../store/turn.ts';
 import { ConnectController } from './connect/connect-controller.ts';
 import { TenantConnectController } from './connect/tenant-connect-controller.ts';
 import { EgressIpController } from './egress/egress-ip-controller.ts';
@@ -245,26 +245,43 @@ export class Controllers {
   async start(signal: AbortSignal): Promise<void> {
     await this.identities.readAhead();
     if (signal.aborted) return;
-    // In one turn, so that the end of what was adopted is not missed.
-    this.connects.adopt();
-    this.identities.adopt();
-    this.egressIps.adopt();
-    // Networks that go ask which pods count on them.
-    this.pods.follow();
-    this.networks.follow();
-    this.identities.follow();
-    this.nodes.follow();
-    this.statuses.follow();
-    this.connects.follow();
-    this.tenantConnects.follow();
-    this.mirrors.follow();
-    this.egressIps.follow(signal);
-    this.egressServices.follow();
-    this.serviceAddresses.follow();
-    this.objectStates.follow();
-    this.heartbeats.follow(signal);
+    for (const part of this.#followers(signal)) {
+      part();
+      // Each goes through all that is there.
+      await nextTurn();
+      if (signal.aborted) return;
+    }
     await this.#followUses(signal);
     await this.nodes.adopt(signal);
+  }
+
+  /** In the order in which they hear of changes, a turn for each: what is only right together is one. */
+  #followers(signal: AbortSignal): readonly (() => void)[] {
+    return [
+      () => {
+        // The end of what was adopted is not missed.
+        this.connects.adopt();
+        this.identities.adopt();
+        // Networks that go ask which pods count on them.
+        this.pods.follow();
+        this.networks.follow();
+        this.identities.follow();
+        this.connects.follow();
+      },
+      () => this.nodes.follow(),
+      () => this.statuses.follow(),
+      () => this.tenantConnects.follow(),
+      () => this.mirrors.follow(),
+      () => this.serviceAddresses.follow(),
+      () => this.objectStates.follow(),
+      () => {
+        // No address is decided on before it is known which daemons are gone.
+        this.egressIps.adopt();
+        this.egressIps.follow(signal);
+        this.egressServices.follow();
+        this.heartbeats.follow(signal);
+      },
+    ];
   }
 
   /** Runs the queues until `signal` aborts, but for that of events, which whoever made it runs. */

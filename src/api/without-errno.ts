@@ -1,9 +1,11 @@
 /** Errors of the system in plain words. Pure. */
+import { errorText } from './error-text.ts';
 
 const MEANINGS: Readonly<Record<string, string>> = {
   EACCES: 'permission denied',
   ECONNREFUSED: 'nobody listens there',
   ECONNRESET: 'the connection was closed',
+  EISDIR: 'it is a directory, not a file',
   EHOSTUNREACH: 'no route to host',
   ENETUNREACH: 'no route to network',
   ENOENT: 'no such file or directory',
@@ -29,3 +31,10 @@ export const withoutErrno = (text: string): string =>
           : `${call}${where === undefined ? '' : ` ${where}`}: ${meaning}`;
       },
     );
+
+/** Why a path could not be used, for a sentence that names it already. */
+export function reasonOfPath(error: unknown): string {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  const [, why] = /^E[A-Z]{3,}: ([^,\n]+), \w+/.exec(errorText(error)) ?? [];
+  return MEANINGS[code] ?? why ?? withoutErrno(errorText(error));
+}

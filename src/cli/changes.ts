@@ -8,6 +8,7 @@ import {
   type NodeChange,
   type NodeChanges,
 } from '../views/node-changes.ts';
+import { ConfigurationError } from '../process/configuration-error.ts';
 import { askDaemon } from './ask.ts';
 import { addSettings, configurationOf } from './options.ts';
 import { EXIT, print, printJson, printLines, table, tone } from './output.ts';
@@ -46,14 +47,19 @@ export function register(program: Command): void {
       .addHelpText('after', HELP),
     ['where', 'control', 'cluster', 'behaviour'],
   ).action(async (options: ChangesOptions, command: Command) => {
-    let nobody = 'no daemon is named';
+    let nobody: string | undefined;
     const answer = await askDaemon<NodeChanges>(
       configurationOf(command),
       'changes',
       {},
       ['node', 'since', 'count', 'changes'],
-      { onNobody: (why = nobody) => (nobody = why) },
+      { onNobody: (why) => (nobody = why) },
     );
+    if (answer === undefined && nobody === undefined)
+      throw new ConfigurationError(
+        '--node',
+        'is not set: nobody but its daemon knows what it changed; name the node, or the socket of its daemon (--socket)',
+      );
     if (answer === undefined)
       throw new ControlError(
         `${nobody}; nobody else knows what it changed: name its node (--node) or socket (--socket)`,

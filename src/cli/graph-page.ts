@@ -46,6 +46,7 @@ import { statusReport, type PlanReport, type StatusReport } from '../views/zone-
 import type { RenderedZone } from '../zone/rendered-zone.ts';
 import { askDaemon } from './ask.ts';
 import { zoneOf } from './invented-zone.ts';
+import { atPath } from './named-path.ts';
 import { configurationOf } from './options.ts';
 import { EXIT, report, reportComplaints, reportProblems } from './output.ts';
 
@@ -100,8 +101,10 @@ export async function writePage(
   const html = pageHtml(page, await pageAssets());
   const unfinished = `${file}.new`;
   try {
-    await writeFile(unfinished, html);
-    await rename(unfinished, file);
+    await atPath('--html', file, async () => {
+      await writeFile(unfinished, html);
+      await rename(unfinished, file);
+    });
   } catch (error) {
     await rm(unfinished, { force: true });
     throw error;
@@ -210,7 +213,7 @@ async function picturesOf(zone: RenderedZone): Promise<ReadonlyMap<string, strin
 }
 
 async function certificateIn(file: string): Promise<Certificate> {
-  const text = await readFile(file, 'utf8');
+  const text = await atPath('--proof', file, () => readFile(file, 'utf8'));
   let value: unknown;
   try {
     value = JSON.parse(text);

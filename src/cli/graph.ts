@@ -1,7 +1,7 @@
 /** `heddle graph`: the logical topology of a node as a picture. */
 import { statSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { extname, join } from 'node:path';
 import { Option, type Command } from 'commander';
 import { nearestName } from '../api/validation/nearest-name.ts';
 import { ConfigurationError } from '../process/configuration-error.ts';
@@ -15,6 +15,7 @@ import { fileNames } from '../graph/file-names.ts';
 import { reportWrong, writePage } from './graph-page.ts';
 import { makeFolder } from '../store/make-folder.ts';
 import { INVENT_NODES, zoneOf } from './invented-zone.ts';
+import { atPath } from './named-path.ts';
 import { addSettings } from './options.ts';
 import { printLines, report } from './output.ts';
 
@@ -57,7 +58,7 @@ export function register(program: Command): void {
       )
       .option(
         '--output <FILE>',
-        'write it there instead of to standard output; into a directory (DIR/) an overview (index) and a picture of each network, to which it links',
+        'write it there instead of to standard output, as its ending says (svg, dot, mmd, json) unless --format does; into a directory (DIR/) an overview (index) and a picture of each network, to which it links',
       )
       .option(
         '--html <FILE>',
@@ -82,12 +83,19 @@ export function register(program: Command): void {
     }
     if (options.proof !== undefined)
       throw new ConfigurationError('--proof', 'is for --html, which is missing');
+    const format =
+      options.json === true
+        ? 'json'
+        : command.getOptionValueSource('format') === 'default'
+          ? formatOf(options.output)
+          : options.format;
     await using zone = await zoneOf(command);
     const whole = topologyGraph(zone.rows(), zone.egressExits());
     const graph = partOf(whole, wanted(zone, whole, network, options.namespace));
-    const format = options.json === true ? 'json' : options.format;
     if (options.output !== undefined && isFolder(options.output))
-      await writeAll(graph, zone.node, format, options.output);
+      await atPath('--output', options.output, () =>
+        writeAll(graph, zone.node, format, options.output ?? ''),
+      );
     else {
       const isOverview =
         network === undefined &&
@@ -95,10 +103,11 @@ export function register(program: Command): void {
         format !== 'json' &&
         graph.networks.length > MOST_IN_DETAIL;
       const text = await drawn(isOverview ? overviewOf(graph, zone.node) : graph, format);
-      if (options.output === undefined) printLines(text.trimEnd());
+      const { output } = options;
+      if (output === undefined) printLines(text.trimEnd());
       else {
-        await writeFile(options.output, text);
-        report(`${networksText(graph.networks.length)}: ${options.output}`);
+        await atPath('--output', output, () => writeFile(output, text));
+        report(`${networksText(graph.networks.length)}: ${output}`);
       }
       if (isOverview)
         report(
@@ -108,6 +117,20 @@ export function register(program: Command): void {
     reportWrong(await zone.report());
   });
 }
+
+/** What a file is written as, by the ending of its name. Throws ConfigurationError for one that is another program's. */
+function formatOf(output = ''): string {
+  const ending = isFolder(output) ? '' : extname(output).slice(1);
+  if (ending === '') return 'svg';
+  const format = Object.keys(FORMATS).find((one) => endingOf(one) === ending);
+  if (format !== undefined) return format;
+  throw new ConfigurationError(
+    '--output',
+    `${output} would not be what its ending says: end it in ${Object.keys(FORMATS).map(endingOf).join(', ')}, or name what it is written as (--format)`,
+  );
+}
+
+const endingOf = (format: string): string => (format === 'mermaid' ? 'mmd' : format);
 
 const drawn = async (graph: TopologyGraph, format: string): Promise<string> =>
   (await FORMATS[format]?.(graph)) ?? '';
@@ -126,7 +149,7 @@ async function writeAll(
 ): Promise<void> {
   makeFolder(folder);
   const files = fileNames(graph.networks.map(({ network }) => network));
-  const end = format === 'mermaid' ? 'mmd' : format;
+  const end = endingOf(format);
   const linkOf = (network: string): string => `${files.get(network)}.${end}`;
   const index = `index.${end}`;
   await writeFile(join(folder, index), await drawn(overviewOf(graph, node, linkOf), format));
@@ -159,13 +182,15 @@ function wanted(
     if (joined.size > 0) return (name) => joined.has(name);
   }
   if (names.size === 0) {
-    const isThere = zone.networks.some(
-      ({ name, object }) => name === network || object.split(' ')[1] === network,
-    );
+    const isThere =
+      network !== undefined &&
+      zone.networks.some(
+        ({ name, object }) => name === network || object.split(' ')[1] === network,
+      );
     if (isThere && namespace !== undefined)
       throw new ConfigurationError(
         '--namespace',
-        `network "${network ?? ''}" has no NetworkAttachmentDefinition in namespace "${namespace}": leave out one of the two`,
+        `network "${network}" has no NetworkAttachmentDefinition in namespace "${namespace}": leave out one of the two`,
       );
     const nearest = nearestName(
       network ?? '',

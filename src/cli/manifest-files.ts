@@ -1,7 +1,6 @@
 /** Files of manifests that a command line names. */
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { errorText } from '../api/error-text.ts';
 import { servedKindLike } from '../api/kinds.ts';
 import {
   parseManifest,
@@ -9,7 +8,7 @@ import {
   type ManifestError,
   type PreviousVersion,
 } from '../api/validation/manifest.ts';
-import { withoutErrno } from '../api/without-errno.ts';
+import { reasonOfPath } from '../api/without-errno.ts';
 import { UnreadableFile } from './unreadable-file.ts';
 
 export const STANDARD_INPUT = '-';
@@ -33,7 +32,7 @@ export function filesAt(path: string): string[] {
       .map((name) => join(path, name))
       .filter((name) => statSync(name).isFile());
   } catch (error) {
-    throw new UnreadableFile(`${path} can't be read: ${withoutErrno(errorText(error))}`);
+    throw new UnreadableFile(`${path} can't be read: ${reasonOfPath(error)}`);
   }
 }
 
@@ -42,7 +41,7 @@ export function readManifest(path: string, previous?: PreviousVersion): Manifest
   try {
     text = readFileSync(path === STANDARD_INPUT ? 0 : path, 'utf8');
   } catch (error) {
-    throw new UnreadableFile(`${path} can't be read: ${withoutErrno(errorText(error))}`);
+    throw new UnreadableFile(`${path} can't be read: ${reasonOfPath(error)}`);
   }
   return parseManifest(text, path === STANDARD_INPUT ? '<stdin>' : path, previous);
 }

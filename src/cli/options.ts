@@ -10,7 +10,7 @@ import {
   type OptionSpec,
   type RawOptions,
 } from '../settings/options.ts';
-import { errorText } from '../api/error-text.ts';
+import { reasonOfPath } from '../api/without-errno.ts';
 
 const GROUP_TITLES = {
   where: 'Where:',
@@ -107,7 +107,7 @@ function readConfigurationFile(path: string): string {
   try {
     return readFileSync(path, 'utf8');
   } catch (error) {
-    throw new ConfigurationError('--config', `${path} can't be read: ${errorText(error)}`);
+    throw new ConfigurationError('--config', `${path} can't be read: ${reasonOfPath(error)}`);
   }
 }
 

@@ -14,6 +14,7 @@ import { ConfigurationError } from '../process/configuration-error.ts';
 import { limitConnections } from '../process/connection-limit.ts';
 import { pageAssets, pageData } from './graph-page.ts';
 import { INVENT_NODES } from './invented-zone.ts';
+import { atPath } from './named-path.ts';
 import { addSettings } from './options.ts';
 import { print, report } from './output.ts';
 import { pageServer, type ServedPage } from './ui-server.ts';
@@ -70,7 +71,7 @@ async function serve(
   const isSocket = listen.includes('/');
   if (isSocket && tokenFile !== undefined)
     throw new ConfigurationError('--token-file', 'is for HOST:PORT: a socket is its user’s alone');
-  const token = isSocket ? undefined : tokenOf(tokenFile);
+  const token = isSocket ? undefined : await tokenOf(tokenFile);
   const stopped = new AbortController();
   const end = (): void => stopped.abort();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, end);
@@ -141,9 +142,9 @@ function secondsOf(text: string): number {
   return seconds;
 }
 
-function tokenOf(file: string | undefined): string {
+async function tokenOf(file: string | undefined): Promise<string> {
   if (file === undefined) return randomBytes(24).toString('base64url');
-  const token = readFileSync(file, 'utf8').trim();
+  const token = (await atPath('--token-file', file, () => readFileSync(file, 'utf8'))).trim();
   if (token.length < SHORTEST_TOKEN || !TOKEN.test(token))
     throw new ConfigurationError(
       '--token-file',

@@ -17,6 +17,9 @@ const OF_PATHS: ReadonlySet<unknown> = new Set([
   'EROFS',
 ]);
 
+/** True for a path that can't be used as it was meant, and not for a disk that is full, or a server that is away. */
+export const isOfPath = (error: unknown): boolean => OF_PATHS.has(errnoOf(error));
+
 const errnoOf = (error: unknown): unknown =>
   error instanceof Error && 'code' in error ? error.code : undefined;
 

@@ -36,6 +36,7 @@ import { poolProblem } from '../cluster/networks/network-pools.ts';
 import { about, aboutField, placeOf, REFUSED } from './manifest-findings.ts';
 import { egressFindings } from './validate-egress.ts';
 import { previewConnects, type ConnectPreview } from './validate-connects.ts';
+import { misspeltKeys } from './validate-keys.ts';
 import { podProblems, unknownNamespaces } from './validate-pods.ts';
 import { serviceProblems } from './validate-services.ts';
 import { transportAccepted } from '../cluster/networks/network-outcome.ts';
@@ -389,6 +390,7 @@ export function checkTogether(
       ...unusableNads(documents, settings),
       ...conflictingPrimaries(documents),
       ...refusedConnects(previews),
+      ...misspeltKeys(documents),
       ...uselessLabels(documents),
       ...uselessAnnotations(documents, settings),
       ...clashingNames(documents),

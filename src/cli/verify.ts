@@ -16,6 +16,7 @@ import { recheck } from '../verify/recheck/recheck.ts';
 import type { Snapshot } from '../verify/snapshot.ts';
 import { prove, withFindings, type Proof, type Verdict } from '../verify/verify.ts';
 import { askWitnesses, type Tracers } from '../verify/witnesses/witnesses.ts';
+import { atPath } from './named-path.ts';
 import { addSettings, configurationOf, needed } from './options.ts';
 import { EXIT, printJson, report, tone } from './output.ts';
 import { snapshotOf, type Placed } from './proof-snapshot.ts';
@@ -150,13 +151,16 @@ function askedWitnesses(options: VerifyOptions, configuration: Placed): Asked | 
       throw new ConfigurationError('--packets', 'is for --witnesses, which is missing');
     return undefined;
   }
+  const count = number('--witnesses', options.witnesses, MOST_WITNESSES);
+  const seed =
+    options.seed === undefined ? randomInt(SEEDS) : number('--seed', options.seed, SEEDS - 1);
   if (sb === undefined)
     throw new ConfigurationError('--witnesses', 'needs --sb: ovn-trace reads Southbound');
   if (options.packets === true && ovs === undefined)
     throw new ConfigurationError('--packets', 'needs --ovs: it says which interface a pod has');
   return {
-    count: number('--witnesses', options.witnesses, MOST_WITNESSES),
-    seed: options.seed === undefined ? randomInt(SEEDS) : number('--seed', options.seed, SEEDS - 1),
+    count,
+    seed,
     tracers: tracersOf({ southbound: sb, tls, hasOpenVswitch: ovs !== undefined }),
     ...(options.packets === true ? { nonce: randomInt(NONCES) } : {}),
   };
@@ -230,8 +234,10 @@ async function writeCertificate(
     throw new Error(`the certificate would not hold, which is a fault of Heddle: ${wrong}`);
   const unfinished = `${file}.new`;
   try {
-    await writeFile(unfinished, `${JSON.stringify(certificate, undefined, 1)}\n`);
-    await rename(unfinished, file);
+    await atPath('--certify', file, async () => {
+      await writeFile(unfinished, `${JSON.stringify(certificate, undefined, 1)}\n`);
+      await rename(unfinished, file);
+    });
   } catch (error) {
     await rm(unfinished, { force: true });
     throw error;
@@ -240,7 +246,7 @@ async function writeCertificate(
 
 /** Says whether a certificate holds, and what it says. */
 async function checkCertificate(file: string, isJson: boolean): Promise<void> {
-  const parsed = parsedFile(await readFile(file, 'utf8'));
+  const parsed = parsedFile(await atPath('--check', file, () => readFile(file, 'utf8')));
   const wrong = parsed.wrong ?? recheck(parsed.value);
   const certificate = wrong.length === 0 ? (parsed.value as Certificate) : undefined;
   process.exitCode = certificate === undefined ? EXIT.data : CODES[certificate.verdict];

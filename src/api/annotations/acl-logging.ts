@@ -4,7 +4,7 @@ import { formatValue } from '../validation/field-errors.ts';
 import type { Annotated, Reading } from './annotations.ts';
 import { asObject, parseJson, problem, readAnnotation } from './annotations.ts';
 
-const ACL_LOGGING = 'k8s.ovn.org/acl-logging';
+export const ACL_LOGGING = 'k8s.ovn.org/acl-logging';
 
 const SEVERITIES = ['alert', 'warning', 'notice', 'info', 'debug'] as const;
 export type LogSeverity = (typeof SEVERITIES)[number];

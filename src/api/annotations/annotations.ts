@@ -56,6 +56,16 @@ export const problem = (text: string): never => {
   throw new AnnotationProblem(text);
 };
 
+/** What `read` makes of a part of the whole, which its problem then names. */
+export function ofPart<T>(part: string, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    if (!(error instanceof AnnotationProblem)) throw error;
+    return problem(`${part}: ${error.message}`);
+  }
+}
+
 function annotationError(
   object: Annotated,
   key: string,

@@ -11,6 +11,7 @@ import {
   asName,
   asObject,
   formatEntries,
+  ofPart,
   parseJson,
   problem,
   readAnnotation,
@@ -25,7 +26,7 @@ import { errorText } from '../error-text.ts';
 
 export const POD_NETWORKS = 'k8s.ovn.org/pod-networks';
 export const OPEN_DEFAULT_PORTS = 'k8s.ovn.org/open-default-ports';
-const REQUESTED_PRIMARY_UDN = 'k8s.ovn.org/requested-primary-udn';
+export const REQUESTED_PRIMARY_UDN = 'k8s.ovn.org/requested-primary-udn';
 /** What the pod asked for when it was created, where the cluster manager had to write it down: a JSON string, or `null` for nothing. */
 export const REQUESTED_AT_CREATION = 'k8s.ovn.org/requested-primary-udn-at-creation';
 /** Deprecated place of the claim of a primary network. */
@@ -179,7 +180,7 @@ function openPortOf(value: unknown): OpenPort {
     return problem(`protocol must be tcp, udp, sctp or icmp, is ${formatValue(protocol)}`);
   }
   if (port === undefined || port === null) return problem(`${protocol} needs a "port"`);
-  return { protocol, port: asInteger(port, 0, 65535) };
+  return { protocol, port: ofPart('port', () => asInteger(port, 0, 65535)) };
 }
 
 /** Many more than a pod has; each becomes part of an ACL. */
@@ -202,7 +203,7 @@ export const openDefaultPorts = (pod: Annotated): Reading<readonly OpenPort[]> =
       problem(`is longer than ${LONGEST_OPEN_PORTS} characters`);
     const list = asList(parseYaml(text) ?? []);
     if (list.length > MOST_OPEN_PORTS) problem(`has more than ${MOST_OPEN_PORTS} entries`);
-    return list.map(openPortOf);
+    return list.map((entry, index) => ofPart(`entry ${index + 1}`, () => openPortOf(entry)));
   });
 
 /** The primary network that a pod asks for, among several of its namespace: `<name>`, or `<namespace>/<name>`. */

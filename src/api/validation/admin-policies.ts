@@ -303,7 +303,7 @@ export function checkAdminPolicy(
   const shaped = shape(schema, body, [], warnings) as PlainObject;
   const spec = (shaped['spec'] ?? {}) as AdminPolicySpec;
   const structure = checkStructure(schema, shaped);
-  if (structure.length > 0) return { spec, errors: structure, warnings };
+  if (structure.length > 0) return { spec, errors: structure, warnings, skipsRules: true };
   const { name } = (metadata ?? {}) as { name?: unknown };
   const { subject, ingress = [], egress = [], priority } = spec;
   const at: FieldPath = ['spec', 'subject'];

@@ -87,8 +87,9 @@ export function describeObject(object: unknown): string {
   const metadata = own(object, 'metadata');
   const meta = isPlainObject(metadata) ? metadata : {};
   const text = (value: unknown): string => (typeof value === 'string' ? value.slice(0, 253) : '');
-  const name = [text(own(meta, 'namespace')), text(own(meta, 'name'))].filter(Boolean).join('/');
-  return `${text(kind) || 'object'} ${name || '(without a name)'}`;
+  const name = text(own(meta, 'name')) || '(without a name)';
+  const place = [text(own(meta, 'namespace')), name].filter(Boolean).join('/');
+  return `${text(kind) || 'object'} ${place}`;
 }
 
 /** One part of a document that should be an object: the document itself, or an item of a List in it. */

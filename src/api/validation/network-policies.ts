@@ -64,6 +64,8 @@ export interface CheckedPolicy<Spec> {
   readonly spec: Spec;
   readonly errors: readonly FieldError[];
   readonly warnings: readonly FieldWarning[];
+  /** True where its errors kept rules from being checked. */
+  readonly skipsRules?: boolean;
 }
 
 const invalid = (path: FieldPath, value: unknown, detail: string): FieldError => ({
@@ -165,7 +167,7 @@ export function checkNetworkPolicy(value: PlainObject): CheckedPolicy<NetworkPol
   const shaped = shape(NETWORK_POLICY, body, [], warnings) as PlainObject;
   const spec = (shaped['spec'] ?? {}) as NetworkPolicySpec;
   const structure = checkStructure(NETWORK_POLICY, shaped);
-  if (structure.length > 0) return { spec, errors: structure, warnings };
+  if (structure.length > 0) return { spec, errors: structure, warnings, skipsRules: true };
   const { podSelector, policyTypes = [], ingress = [], egress = [] } = spec;
   const types: FieldPath = ['spec', 'policyTypes'];
   return {

@@ -131,7 +131,7 @@ function nearestValue({ detail, value }: FieldError): string | undefined {
   const names = listed ?? [...detail.matchAll(/"([^"]+)"/g)].map(([, name]) => name ?? '');
   const nearest = typeof value === 'string' ? nearestName(value, names) : undefined;
   if (nearest !== undefined) return `did you mean "${nearest}"?`;
-  return listed === undefined ? undefined : `write ${listed.join(', ')}`;
+  return listed === undefined ? undefined : `write ${listed.join(' or ')}`;
 }
 
 /** A value in the type that is wanted, where it is one but for its spelling. */

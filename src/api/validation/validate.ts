@@ -46,6 +46,8 @@ interface Checked {
 export const RULES_SKIPPED =
   'some validation rules were not checked because the object was invalid; correct the existing errors to complete validation';
 
+const SKIPPED: FieldError = { type: 'Invalid', path: [], value: null, detail: RULES_SKIPPED };
+
 const hasRules = (schema: Schema): boolean =>
   JSON.stringify(schema).includes('"x-kubernetes-validations"');
 
@@ -83,10 +85,9 @@ function checkCustomResource(
   const errors = [...metadataErrors, ...judged.errors];
   const { tolerated } = judged;
   if (blocksRules(errors)) {
-    const skipped: FieldError = { type: 'Invalid', path: [], value: null, detail: RULES_SKIPPED };
     return {
       object,
-      errors: hasRules(schema) ? [...errors, skipped] : errors,
+      errors: hasRules(schema) ? [...errors, SKIPPED] : errors,
       tolerated,
       warnings,
     };
@@ -158,7 +159,11 @@ function checkBuiltIn(value: PlainObject, kind: ResourceKind): Checked {
       : checkNetworkPolicy(value);
     return {
       object: { ...value, metadata, spec: policy.spec },
-      errors: [...metadataErrors, ...policy.errors],
+      errors: [
+        ...metadataErrors,
+        ...policy.errors,
+        ...(policy.skipsRules === true ? [SKIPPED] : []),
+      ],
       tolerated: [],
       warnings: [...warnings, ...policy.warnings],
     };

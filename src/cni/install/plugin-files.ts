@@ -11,6 +11,7 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { errorText } from '../../api/error-text.ts';
+import { reasonOfPath } from '../../api/without-errno.ts';
 import { ConfigurationError } from '../../process/configuration-error.ts';
 import { makeFolder } from '../../store/make-folder.ts';
 import { conflist, CONFLIST_NAME, PLUGIN_MARK, PLUGIN_NAMES, shimScript } from './shim.ts';
@@ -68,6 +69,6 @@ function replace(path: string, text: string | Buffer, mode: number, flag: string
   } catch (error) {
     // Not where the folder is none.
     if (existsSync(temporary)) rmSync(temporary, { force: true });
-    throw new ConfigurationError(flag, `${path} can't be written: ${errorText(error)}`);
+    throw new ConfigurationError(flag, `${path} can't be written: ${reasonOfPath(error)}`);
   }
 }

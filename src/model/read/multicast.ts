@@ -5,7 +5,7 @@ import type { ObjectReading } from './reading.ts';
 import { selectionId, type PodSelection } from '../rules/selections.ts';
 
 /** reference/api.md §7.3 */
-const MULTICAST_ENABLED = 'k8s.ovn.org/multicast-enabled';
+export const MULTICAST_ENABLED = 'k8s.ovn.org/multicast-enabled';
 
 /** What is no answer is none: multicast stays denied. */
 export function multicastEnabled(

@@ -67,7 +67,7 @@ export interface Policy {
 }
 
 /** reference/topology.md §16.1 */
-const STATELESS = 'k8s.ovn.org/acl-stateless';
+export const STATELESS = 'k8s.ovn.org/acl-stateless';
 
 const PROTOCOLS: Readonly<Record<string, Protocol>> = { TCP: 'tcp', UDP: 'udp', SCTP: 'sctp' };
 

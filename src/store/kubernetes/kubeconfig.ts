@@ -8,6 +8,7 @@ import { dirname, isAbsolute, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { parse } from 'yaml';
 import { errorText } from '../../api/error-text.ts';
+import { reasonOfPath } from '../../api/without-errno.ts';
 import type { Clock } from '../clock.ts';
 import { isJsonObject, type Json, type JsonObject } from '../json.ts';
 import {
@@ -113,7 +114,11 @@ async function readEntries(files: readonly string[]): Promise<{
     const text = await readFile(file, 'utf8').catch((error: unknown) => {
       // As in kubectl: of several files some may be missing.
       if (files.length > 1) return undefined;
-      throw new StoreError('unavailable', `kubeconfig ${file}: ${String(error)}`, { cause: error });
+      throw new StoreError(
+        'unavailable',
+        `kubeconfig ${file} can't be read: ${reasonOfPath(error)}`,
+        { cause: error },
+      );
     });
     if (text === undefined) continue;
     const content = parseYaml(file, text);
@@ -149,7 +154,7 @@ function parseYaml(file: string, text: string): unknown {
   } catch (error) {
     throw new StoreError(
       'invalid',
-      `kubeconfig ${file}: not valid YAML: ${errorText(error).split('\n')[0] ?? ''}`,
+      `kubeconfig ${file}: not valid YAML: ${(errorText(error).split('\n')[0] ?? '').replace(/:$/, '')}`,
       {
         cause: error,
       },

@@ -10,7 +10,7 @@ import type { ObjectRecord } from './object-record.ts';
 import { fileNameOf } from './record-path.ts';
 import { StoreError, type Leadership } from '../store.ts';
 import { errorText } from '../../api/error-text.ts';
-import { withoutErrno } from '../../api/without-errno.ts';
+import { reasonOfPath, withoutErrno } from '../../api/without-errno.ts';
 
 /** Records by path; undefined = the record is gone. */
 export type RecordChanges = ReadonlyMap<string, ObjectRecord | undefined>;
@@ -86,7 +86,7 @@ export class StateDirectory implements RecordStorage {
     } catch (error) {
       throw new StoreError(
         'unavailable',
-        `state directory ${root} can't be created: ${String(error)}`,
+        `state directory ${root} can't be created: ${reasonOfPath(error)}`,
         { cause: error },
       );
     }

@@ -376,7 +376,7 @@ describe('pods that get nothing', () => {
       await apply(store, pod('plain/torn', 'node1', torn), pod('plain/ports', 'node1', ports));
       await running.settled();
       expect(told(store).sort()).toEqual([
-        'Pod ports Warning annotation k8s.ovn.org/open-default-ports: must be a whole number from 0 to 65535, is 99999; correct or remove the annotation',
+        'Pod ports Warning annotation k8s.ovn.org/open-default-ports: entry 1: port: must be a whole number from 0 to 65535, is 99999; correct or remove the annotation',
         expect.stringMatching(/^Pod torn Warning annotation k8s.v1.cni.cncf.io\/networks: /),
       ]);
       expect(await addressesOf(store, 'plain/ports')).toEqual({ default: '10.244.0.3/24' });

@@ -1,3 +1,4 @@
+import { RULES_SKIPPED } from '../../../src/api/validation/validate.ts';
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { readStored } from '../../../src/api/validation/stored-object.ts';
@@ -89,7 +90,16 @@ describe('a NetworkPolicy', () => {
       'spec.egress[0].ports[0].endPort: Invalid value: 79: must be greater than or equal to `port`',
     ],
   ])('is refused: %j', (object, problem) => {
-    expect(problemsOf(object)).toEqual([problem]);
+    expect(problemsOf(object).filter((text) => !text.includes(RULES_SKIPPED))).toEqual([problem]);
+  });
+
+  test('says where an error kept others from being seen, and only there', () => {
+    const both = { podSelector: { matchExpressions: [{ key: 'a', operator: 'Within' }] } };
+    expect(problemsOf(policy(both))).toEqual([expect.stringContaining('"Within" is none of')]);
+    expect(problemsOf(policy({ ...both, policyTypes: ['ingress'] }))).toEqual([
+      expect.stringContaining('Unsupported value: "ingress"'),
+      expect.stringContaining(RULES_SKIPPED),
+    ]);
   });
 
   test('of an API server is read whatever it says: what is wrong is the policy’s own problem', () => {

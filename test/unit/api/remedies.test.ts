@@ -77,7 +77,7 @@ describe('what to do about an error', () => {
       undefined,
     ],
     [invalid('allow', PATTERN), 'did you mean "Allow"?'],
-    [invalid('no', PATTERN), 'write Allow, Deny'],
+    [invalid('no', PATTERN), 'write Allow or Deny'],
     [invalid('mine', "metadata.name in body should match '^default$'"), 'write default'],
     [ofType('24', 'integer', 'string'), 'write 24 without quotes'],
     [ofType('10M', 'integer', 'string'), 'write a whole number'],

@@ -1,5 +1,6 @@
+import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { withoutErrno } from '../../../src/api/without-errno.ts';
+import { reasonOfPath, withoutErrno } from '../../../src/api/without-errno.ts';
 
 test.each([
   ["ENOENT: no such file or directory, open '/a b'", 'open /a b: no such file or directory'],
@@ -17,4 +18,19 @@ test.each([
   ['Pod blue/EACH: nothing of that', 'Pod blue/EACH: nothing of that'],
 ])('%s in plain words', (text, plain) => {
   expect(withoutErrno(text)).toBe(plain);
+});
+
+test.each([
+  ['/nowhere', 'no such file or directory'],
+  ['/', 'it is a directory, not a file'],
+  ['/dev/null/x', 'not a directory'],
+])('why %s can not be read, without its name', (path, why) => {
+  let found: unknown;
+  try {
+    readFileSync(path);
+  } catch (error) {
+    found = error;
+  }
+  expect(reasonOfPath(found)).toBe(why);
+  expect(reasonOfPath(new Error('as it is'))).toBe('as it is');
 });

@@ -68,6 +68,23 @@ describe('objects that are each valid', () => {
     ]);
   });
 
+  test('labels and annotations that nobody reads, and that look like one that is read, are told', () => {
+    const told = (labels: string): string[] => together(namespace(labels)).warnings;
+    expect(told('{ k8s.ovn.org/primary-user-define-network: "" }')).toEqual([
+      'net.yaml:4:35: Namespace blue: label k8s.ovn.org/primary-user-define-network says nothing: did you mean "k8s.ovn.org/primary-user-defined-network"?',
+    ]);
+    expect(told('{ }, annotations: { k8s.ovn.org/primary-user-defined-network: "" }')).toEqual([
+      expect.stringMatching(/annotation .* says nothing: it is one as label: move it there$/),
+    ]);
+    // Of programs, and of others.
+    expect(told('{ k8s.ovn.org/network-name: a, example.org/network: b }')).toEqual([]);
+  });
+
+  test('an object without a name is not called as its namespace', () => {
+    const { errors } = parseManifest(network('false', '{ role: Primary }'), 'net.yaml');
+    expect(errors[0]?.object).toBe('UserDefinedNetwork blue/(without a name)');
+  });
+
   describe('pods', () => {
     const NODE = '\napiVersion: v1\nkind: Node\nmetadata: { name: n1 }\n';
     const declared = [
@@ -116,7 +133,7 @@ describe('objects that are each valid', () => {
       [
         'ports that can not be',
         podOf("{ k8s.ovn.org/open-default-ports: '- {protocol: tcp, port: 99999}' }"),
-        'open-default-ports: must be a whole number',
+        'open-default-ports: entry 1: port: must be a whole number',
       ],
     ])('that ask for %s are told', (_what, asking, message) => {
       expect(together(...declared, asking)).toEqual({

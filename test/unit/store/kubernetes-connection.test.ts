@@ -187,7 +187,9 @@ printf '{"status": {"token": "%s-%s", "expirationTimestamp": "2026-01-01T01:00:0
     });
     expect((await connection.credentials(FRESH)).authorization).toBe('Bearer first');
     const alone = kubeconfigConnection({ files: ['/none/config'], clock, environment: {} });
-    await expect(alone).rejects.toThrow('kubeconfig /none/config: Error: ENOENT');
+    await expect(alone).rejects.toThrow(
+      "kubeconfig /none/config can't be read: no such file or directory",
+    );
   });
 });
 

@@ -41,6 +41,8 @@ export interface DatabaseTargetOptions {
   readonly now: () => number;
   /** What a plan is made with, asked for each. */
   readonly wants: () => { readonly isComplete: boolean; readonly mayBeWanted: MayBeWanted };
+  /** Called before a plan is sent; true where the database is another one then, and the plan is to be made anew. */
+  readonly prepare?: ((plan: Plan, signal: AbortSignal) => Promise<boolean>) | undefined;
   /** Called after each plan that was sent, with what the server refused of it. */
   readonly onCommit: (commit: CommitRecord, plan: Plan, refused: readonly PlanProblem[]) => void;
   /** Called with what somebody else had changed, and is right again. */
@@ -133,7 +135,7 @@ export class DatabaseTarget {
 
   /** Writes what differs. */
   async flush(signal: AbortSignal): Promise<FlushResult> {
-    const { database, log, now, onCommit, onRepaired } = this.#options;
+    const { database, log, now, prepare, onCommit, onRepaired } = this.#options;
     let committed = 0;
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
       const unavailable = database.unavailable();
@@ -145,6 +147,7 @@ export class DatabaseTarget {
       }
       if (this.#failure !== undefined && this.#failure.until > now())
         return { kind: 'again', reason: this.#failure.reason };
+      if ((await prepare?.(plan, signal)) === true) continue;
       const began = now();
       const result = await commitPlan(database.transactor, plan, {
         ...(database.lock === undefined ? {} : { lock: database.lock }),

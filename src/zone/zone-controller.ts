@@ -20,6 +20,7 @@ import { zoneFeatures } from '../topology/features.ts';
 import { networksLeavingByReference } from '../topology/rows/reference-rows.ts';
 import { rowsOfUnknown } from '../topology/unknown-rows.ts';
 import { Arrivals } from './arrivals.ts';
+import { closePorts, type ClosingPortsOptions } from './closing-ports.ts';
 import { createGlobalRow, raiseConfiguration } from './confirmation.ts';
 import {
   DatabaseTarget,
@@ -47,6 +48,8 @@ export interface ZoneControllerOptions {
   readonly now?: () => number;
   /** The time of day, for what people read. */
   readonly wallClock?: () => Date;
+  /** Without it ports that are plugged in go as all others. */
+  readonly pluggedPorts?: Omit<ClosingPortsOptions, 'northbound'>;
   /** Rows that an ovn-kubernetes left and that nobody wants are removed, once every unit was built. */
   readonly takeOver?: boolean;
   /** That Open vSwitch of the node does not run, with what to do; undefined while it may be well. */
@@ -382,9 +385,14 @@ export class ZoneController {
 
   #target(name: Database, database: ZoneDatabase): DatabaseTarget {
     const { name: schema } = database.replica.schema;
+    const { pluggedPorts } = this.#options;
     return new DatabaseTarget({
       name,
       database,
+      prepare:
+        name === 'Northbound' && pluggedPorts !== undefined
+          ? (plan, signal) => closePorts(plan, { ...pluggedPorts, northbound: database }, signal)
+          : undefined,
       claims: claimsOf(zoneFeatures, schema),
       log: this.#options.log,
       now: this.#now,

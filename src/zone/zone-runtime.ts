@@ -40,6 +40,7 @@ import { ConnectionTables } from '../node/conntrack/connection-tables.ts';
 import { egressProbing } from '../process/egress-probing.ts';
 import type { Logger } from '../process/logger.ts';
 import { objectSource, openStore, type OpenObjects } from '../settings/object-store.ts';
+import { hasPodInterface } from './closing-ports.ts';
 import { configurationSequence } from './confirmation.ts';
 import { ChangeRecord, type WrittenRow } from './change-record.ts';
 import { DriftReports, type Repair } from './drift-reports.ts';
@@ -251,6 +252,9 @@ export class ZoneRuntime implements AsyncDisposable {
               this.#repaired(repairOf({ database, nameOf, changes }), changes);
             },
           });
+    const { host, northbound, southbound } = this;
+    const revalidated = host && revalidation(host.vswitchd, log, systemClock, signal);
+    const heeded = revalidated === undefined ? {} : { revalidated };
     this.controller = new ZoneController({
       facts: this.facts,
       takeOver: configuration.takeOver,
@@ -266,7 +270,15 @@ export class ZoneRuntime implements AsyncDisposable {
       },
       northbound: this.northbound,
       ...(this.southbound === undefined ? {} : { southbound: this.southbound }),
-      ...(this.host === undefined ? {} : { host: this.host.controller }),
+      ...(host === undefined ? {} : { host: host.controller }),
+      ...(host === undefined || revalidated === undefined
+        ? {}
+        : {
+            pluggedPorts: {
+              isPlugged: (logicalPort) => hasPodInterface(host.openVswitch, logicalPort),
+              revalidated,
+            },
+          }),
       log,
       onRepaired: (repaired) => this.#repaired(repairOf(repaired), repaired.changes),
       ...(options.onCommit === undefined ? {} : { onCommit: options.onCommit }),
@@ -284,11 +296,6 @@ export class ZoneRuntime implements AsyncDisposable {
     const { onEventDropped = () => undefined } = options;
     const common = { store: store.objects, informers, log, signal, onEventDropped, ...traced };
     const mayWrite = mode === 'write' || (mode === 'dry-run' && store.isEmbedded);
-    const { host, northbound, southbound } = this;
-    const heeded =
-      host === undefined
-        ? {}
-        : { revalidated: revalidation(host.vswitchd, log, systemClock, signal) };
     this.#applied = new AppliedObjects({
       ...heeded,
       informers,

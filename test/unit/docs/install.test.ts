@@ -4,6 +4,7 @@ import { join, resolve } from 'node:path';
 import { expect, test } from 'vitest';
 import { resolveConfiguration } from '../../../src/settings/configuration.ts';
 import { chassisSettings } from '../../../src/node/chassis/settings.ts';
+import { manifests, type Manifest } from '../../support/cluster/deploy-manifests.ts';
 import { nodePrerequisites } from '../../support/lab/node-prerequisites.ts';
 
 const ROOT = resolve(import.meta.dirname, '../../..');
@@ -45,4 +46,73 @@ test('the lab makes no other one, but where no heddle node is to run', () => {
 test('docs/host.md lists what Heddle sets', () => {
   const [, section = ''] = read('docs/host.md').split('## Settings of ovn-controller\n');
   expect(ofHeddle.filter((key) => !section.includes(`\`${key}\``))).toEqual([]);
+});
+
+interface Container {
+  readonly name: string;
+  readonly resources: {
+    readonly requests: { readonly memory: string };
+    readonly limits: { readonly memory: string };
+  };
+  readonly securityContext: {
+    readonly runAsUser?: number;
+    readonly capabilities: { readonly add?: readonly string[] };
+  };
+}
+interface PodSpec {
+  readonly initContainers?: readonly Container[];
+  readonly containers: readonly Container[];
+  readonly volumes?: readonly { readonly hostPath?: { readonly path: string } }[];
+}
+const INSTALL = read('docs/install.md');
+const specs = manifests
+  .filter(({ kind }) => kind === 'DaemonSet' || kind === 'Deployment')
+  .map((manifest) => (manifest as Manifest & { spec: { template: { spec: PodSpec } } }).spec)
+  .map(({ template }) => template.spec);
+
+test('docs/install.md has each container with its user, capabilities and memory', () => {
+  const [, table = ''] = INSTALL.split(/^\| Container \|.*\n\|[-|]+\n/m);
+  const told = (table.split('\n\n')[0] ?? '').split('\n').map((row) => {
+    const [, name = '', who = '', , ...memory] = row.split('|').map((cell) => cell.trim());
+    return {
+      name: /`([\w-]+)`/.exec(name)?.[1],
+      user: /^\w+/.exec(who)?.[0],
+      capabilities: [...who.matchAll(/`([A-Z_]+)`/g)].map(([, text = '']) => text).toSorted(),
+      memory: memory.slice(0, 2),
+    };
+  });
+  const run = specs.flatMap(({ initContainers = [], containers }) =>
+    [...initContainers, ...containers].map(({ name, resources, securityContext }) => ({
+      name,
+      user: String(securityContext.runAsUser ?? 'root'),
+      capabilities: (securityContext.capabilities.add ?? []).toSorted(),
+      memory: [resources.requests.memory, resources.limits.memory].map((text) =>
+        text.replace(/^(\d+)/, '$1 '),
+      ),
+    })),
+  );
+  expect(run.length).toBeGreaterThan(5);
+  expect(told).toEqual(run);
+});
+
+test('docs/install.md has each path of the host that is mounted', () => {
+  const [, table = ''] = INSTALL.split('| Path of the host | Why |\n|---|---|\n');
+  const told = [...(table.split('\n\n')[0] ?? '').matchAll(/^\| (.*?) \|/gm)].flatMap(
+    ([, cell = '']) => [...cell.matchAll(/`([^`]+)`/g)].map(([, path]) => path),
+  );
+  const mounted = specs.flatMap(({ volumes = [] }) =>
+    volumes.flatMap(({ hostPath }) => (hostPath === undefined ? [] : [hostPath.path])),
+  );
+  expect(told.toSorted()).toEqual(mounted.toSorted());
+});
+
+test('docs/install.md takes every annotation of Heddle off the Nodes', () => {
+  const written = [
+    ...read('src/api/annotations/node-annotations.ts').matchAll(/= '(k8s\.ovn\.org\/[\w-]+)';/g),
+  ].map(([, key = '']) => key);
+  const [, commands = ''] = INSTALL.split('## Taking it off');
+  const taken = [...commands.matchAll(/(k8s\.ovn\.org\/[\w-]+?)-(?=\s)/g)].map(([, key]) => key);
+  expect(written.length).toBeGreaterThan(10);
+  // Of an ovn-kubernetes that was there before.
+  expect(taken.toSorted()).toEqual([...written, 'k8s.ovn.org/network-ids'].toSorted());
 });

@@ -4,6 +4,7 @@ import { join, resolve } from 'node:path';
 import { Registry } from 'prom-client';
 import { expect, test } from 'vitest';
 import { registerDurations } from '../../../src/cluster/metrics.ts';
+import { controlMethods, type ZoneView } from '../../../src/zone/zone-view.ts';
 import { ZoneMetrics } from '../../../src/zone/zone-metrics.ts';
 import { OPTIONS } from '../../../src/settings/options.ts';
 
@@ -51,4 +52,24 @@ test('README lists the commands that there are', () => {
   // `kubectl heddle` runs it in pods, and nobody else.
   const isForPeople = (name: string | undefined): boolean => name !== 'control';
   expect(new Set(table)).toEqual(new Set(commands.filter(isForPeople)));
+});
+
+test('the methods of the control socket are listed', () => {
+  const [, listed = ''] = /\bwith the\s+methods (`about`.*?) \(/s.exec(OPERATIONS) ?? [];
+  const methods = [...listed.matchAll(/`([^`]+)`/g)].map(([, name]) => name);
+  expect(new Set(methods)).toEqual(new Set(Object.keys(controlMethods({} as ZoneView))));
+});
+
+test('metrics have the labels that are named with them', () => {
+  const { registry } = new ZoneMetrics();
+  const compared = [...OPERATIONS.matchAll(/\b(heddle_\w+)\{([\w,]+)\}/g)].flatMap(
+    ([, name = '', labels = '']) => {
+      const metric = registry.getSingleMetric(name) as { labelNames?: string[] } | undefined;
+      return metric?.labelNames === undefined
+        ? []
+        : [{ name, labels, written: metric.labelNames.join() }];
+    },
+  );
+  expect(compared.length).toBeGreaterThan(8);
+  expect(compared.filter(({ labels, written }) => labels !== written)).toEqual([]);
 });

@@ -15,7 +15,6 @@ const [DEFAULT, LAYER3, LAYER2, SECONDARY3, SECONDARY2, LOCALNET] = KINDS;
 const PRIMARY: readonly Kind[] = [LAYER3, LAYER2];
 const GATEWAY: readonly Kind[] = [DEFAULT, ...PRIMARY];
 const SECONDARY: readonly Kind[] = [SECONDARY3, SECONDARY2, LOCALNET];
-const FLAT: readonly Kind[] = [LAYER2, SECONDARY2, LOCALNET];
 
 /** Packets: they were sent. Rows: what is in the databases is right by OVN's own programs, and no packet was sent. */
 export type Proof = 'packets' | 'rows';
@@ -204,11 +203,11 @@ export const FEATURES: readonly Feature[] = [
       },
       {
         on: [LAYER2],
-        proof: 'rows',
+        proof: 'packets',
         by: [
           [
-            'integration/topology/service-pools.test',
-            'a pod of the network reaches an endpoint by it',
+            'e2e/service-pools.test',
+            'are answered for by the router on the node of whoever asks, and lead to a pod',
           ],
         ],
       },
@@ -503,7 +502,12 @@ export const FEATURES: readonly Feature[] = [
     page: 'api.md#what-pods-may-ask-for',
     works: [
       {
-        on: FLAT,
+        on: [LAYER2],
+        proof: 'packets',
+        by: [['e2e/machine-addresses.test', 'are kept by the claim while the machine is stopped']],
+      },
+      {
+        on: [SECONDARY2, LOCALNET],
         proof: 'rows',
         by: [['unit/addresses/persistent-addresses.test', 'keeps its addresses while pods come and go']],
       },
@@ -527,7 +531,12 @@ export const FEATURES: readonly Feature[] = [
     page: 'api.md#names-of-a-network',
     works: [
       {
-        on: PRIMARY,
+        on: [LAYER3],
+        proof: 'packets',
+        by: [['e2e/host.test', 'names in EgressFirewalls are in force before pods of all are told']],
+      },
+      {
+        on: [LAYER2],
         proof: 'rows',
         by: [['unit/node/dns/network-answers.test', 'what the node knows it answers without asking']],
       },

@@ -131,6 +131,34 @@ describe.skipIf(whyNoLab !== undefined)(
         ]);
       });
 
+      test('of namespaces that share several a pod is on the one that it asks for, too', () => {
+        expect(
+          ends
+            .filter(({ pod }) => /^(east|west)\//.test(pod))
+            .map(({ pod, nadKey }) => `${pod} ${nadKey}`)
+            .sort(),
+        ).toEqual([
+          'east/more-1 east/yellow-more',
+          'east/web-1 east/yellow',
+          'west/more-3 west/yellow-more',
+          'west/web-2 west/yellow',
+          'west/web-3 west/yellow',
+        ]);
+      });
+
+      test('a pod of a namespace without the label is on the default network alone, whatever it asks for', async () => {
+        expect(
+          ends
+            .filter(({ pod }) => pod.startsWith('plain/'))
+            .map(({ pod, nadKey }) => [pod, nadKey]),
+        ).toEqual([
+          ['plain/asks-1', 'default'],
+          ['plain/asks-2', 'default'],
+        ]);
+        const devices = ['pod', 'plain/asks-1', 'ls', '/sys/class/net'];
+        expect((await outputInside(lab.record, devices)).split(/\s+/)).not.toContain('ovn-udn1');
+      });
+
       test('its pods reach each other, whichever they are on, and no other namespace', async () => {
         expect(await tenants.unexpectedBy((from, to) => colorOf(from) === colorOf(to))).toEqual([]);
       });
@@ -259,6 +287,30 @@ describe.skipIf(whyNoLab !== undefined)(
           await expect.poll(() => reaches('red/web-3', 'west/web-3'), SOON).toBe(false);
         });
         expect(lost(answers)).toEqual([]);
+      });
+
+      test('of two connections of one pair each keeps it connected when the other one goes', async () => {
+        const ranges = { 'connect.yaml': '192.168.', 'other.yaml': '192.169.' } as const;
+        const first = connect('meeting', '192.168.0.0/16', ['yellow']);
+        /** Whether there are links of the connection of that file on a node. */
+        const hasLinks = async (file: keyof typeof ranges): Promise<boolean> =>
+          (await tenants.rows('n1', 'OVN_Northbound', ['Logical_Router_Port'])).some((row) =>
+            row.includes(ranges[file]),
+          );
+        const answers = await whileAsking(lab.record, [...open(), ...closed()], async () => {
+          declare('other.yaml', connect('other', '192.169.0.0/16', ['yellow']));
+          await expect.poll(() => hasLinks('other.yaml'), SOON).toBe(true);
+          withdraw('connect.yaml');
+          await expect.poll(() => hasLinks('connect.yaml'), SOON).toBe(false);
+          expect(await reaches('blue/web-1', 'west/web-3')).toBe(true);
+          declare('connect.yaml', first);
+          await expect.poll(() => hasLinks('connect.yaml'), SOON).toBe(true);
+          withdraw('other.yaml');
+          await expect.poll(() => hasLinks('other.yaml'), SOON).toBe(false);
+        });
+        const entries = Object.entries(answers);
+        expect(lost(Object.fromEntries(entries.slice(0, open().length)))).toEqual([]);
+        expect(nothing(Object.fromEntries(entries.slice(open().length)))).toEqual([]);
       });
 
       test('a policy is for peers on connected networks, too', async () => {

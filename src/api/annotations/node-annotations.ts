@@ -72,12 +72,25 @@ export const nodeSubnets = (
     return before !== undefined && isSameList(value, before) ? before : asSubnets(value);
   });
 
-/** The same on one network, and nothing else is looked at: a node has hundreds. */
-export const nodeSubnetsOn = (node: Annotated, network: string): Reading<readonly string[]> =>
+/** The same on some networks, and nothing else is looked at: a node has hundreds. */
+export const nodeSubnetsOnEach = (
+  node: Annotated,
+  networks: readonly string[],
+): Reading<ReadonlyMap<string, readonly string[]>> =>
   readAnnotation(node, NODE_SUBNETS, BY_MANAGER, (text) => {
-    const value = own(asObject(parseJson(text)), network);
-    return value === undefined ? [] : asSubnets(value);
+    const entries = asObject(parseJson(text));
+    return new Map(
+      networks.map((network) => {
+        const value = own(entries, network);
+        return [network, value === undefined ? [] : asSubnets(value)];
+      }),
+    );
   });
+
+export const nodeSubnetsOn = (node: Annotated, network: string): Reading<readonly string[]> => {
+  const { value, errors } = nodeSubnetsOnEach(node, [network]);
+  return { value: value?.get(network), errors };
+};
 
 const asSubnets = (value: unknown): readonly string[] =>
   v4First((typeof value === 'string' ? [value] : asList(value)).map(asCidr));

@@ -26,43 +26,73 @@ import { KeptPoliced } from './kept-policed.ts';
 import { NotedMap } from './noted-map.ts';
 import type { Readers } from './readers.ts';
 
-/** What is read of few objects, as one value. */
-interface Few {
+interface OfNetworks {
   readonly networks: readonly VerifiedNetwork[];
   readonly byName: ReadonlyMap<string, VerifiedNetwork>;
   readonly byId: ReadonlyMap<number, VerifiedNetwork>;
   readonly nads: ReadonlyMap<string, string>;
   readonly owners: ReadonlyMap<string, VerifiedNetwork>;
+}
+
+const ofNetworks = (networks: readonly VerifiedNetwork[]): OfNetworks => ({
+  networks,
+  byName: new Map(networks.map((network) => [network.name, network])),
+  byId: new Map(networks.map((network) => [network.id, network])),
+  nads: byNad(networks),
+  owners: ownersOf(networks),
+});
+
+interface OfConnections {
   readonly connections: readonly VerifiedConnection[];
   readonly allJoins: Intent['joins'];
   readonly joins: Joins;
+}
+
+function ofConnections(
+  networks: readonly VerifiedNetwork[],
+  connections: readonly VerifiedConnection[],
+): OfConnections {
+  const allJoins = joinsOf(networks, connections);
+  return { connections, allJoins, joins: new Joins(allJoins) };
+}
+
+/** What is read of few objects, in parts that stay the same values while nothing of theirs changes. */
+interface Few {
+  readonly ofNetworks: OfNetworks;
+  readonly ofConnections: OfConnections;
   readonly nodes: ReadonlyMap<string, VerifiedNode>;
   readonly hostAddresses: Intent['hostAddresses'];
   readonly egressMarks: ReadonlyMap<number, string>;
   readonly egressAddresses: ReadonlyMap<string, string>;
 }
 
-/** How a value that somebody read is found again. */
-const READ: Readonly<Record<string, (few: Few, key: string, node: string) => unknown>> = {
-  network: ({ byName }, key) => byName.get(key),
-  'network id': ({ byId }, key) => byId.get(Number(key)),
-  owner: ({ owners }, key) => owners.get(key),
-  joins: ({ joins }, key) => joins.of(key),
-  node: ({ nodes }, key) => nodes.get(key),
-  here: ({ nodes }, _, node) => nodes.get(node),
-  'host addresses': ({ hostAddresses }, key) => hostAddresses.get(key),
-  mark: ({ egressMarks }, key) => egressMarks.get(Number(key)),
-  'egress address': ({ egressAddresses }, key) => egressAddresses.get(key),
-  'all networks': ({ networks }) => networks.map((one) => one),
-  'all connections': ({ connections }) => connections,
-  'all joins': ({ allJoins }) => allJoins,
-  'all nodes': ({ nodes }) => nodes,
-  'all host addresses': ({ hostAddresses }) => hostAddresses,
-  'all marks': ({ egressMarks }) => egressMarks,
+/** How a value that somebody read is found again, and of which part it is. */
+const READ: Readonly<
+  Record<string, readonly [part: keyof Few, (few: Few, key: string, node: string) => unknown]>
+> = {
+  network: ['ofNetworks', ({ ofNetworks: { byName } }, key) => byName.get(key)],
+  'network id': ['ofNetworks', ({ ofNetworks: { byId } }, key) => byId.get(Number(key))],
+  owner: ['ofNetworks', ({ ofNetworks: { owners } }, key) => owners.get(key)],
+  joins: ['ofConnections', ({ ofConnections: { joins } }, key) => joins.of(key)],
+  node: ['nodes', ({ nodes }, key) => nodes.get(key)],
+  here: ['nodes', ({ nodes }, _, node) => nodes.get(node)],
+  'host addresses': ['hostAddresses', ({ hostAddresses }, key) => hostAddresses.get(key)],
+  mark: ['egressMarks', ({ egressMarks }, key) => egressMarks.get(Number(key))],
+  'egress address': ['egressAddresses', ({ egressAddresses }, key) => egressAddresses.get(key)],
+  'all networks': ['ofNetworks', ({ ofNetworks: { networks } }) => networks],
+  'all connections': ['ofConnections', ({ ofConnections: { connections } }) => connections],
+  'all joins': ['ofConnections', ({ ofConnections: { allJoins } }) => allJoins],
+  'all nodes': ['nodes', ({ nodes }) => nodes],
+  'all host addresses': ['hostAddresses', ({ hostAddresses }) => hostAddresses],
+  'all marks': ['egressMarks', ({ egressMarks }) => egressMarks],
 };
 
 /** Of two values that are alike the earlier one, so that what holds it stays the same. */
 const kept = <T>(before: T, now: T): T => (isDeepStrictEqual(before, now) ? before : now);
+
+/** Of two lists of the very same values the earlier one. */
+const keptList = <T>(before: readonly T[] | undefined, now: readonly T[]): readonly T[] =>
+  before?.length === now.length && now.every((one, i) => one === before[i]) ? before : now;
 
 interface KeptPod {
   readonly pod: Pod;
@@ -96,11 +126,11 @@ export class KeptIntent {
   }
 
   get networks(): readonly VerifiedNetwork[] {
-    return this.#now.networks;
+    return this.#now.ofNetworks.networks;
   }
 
   get connections(): readonly VerifiedConnection[] {
-    return this.#now.connections;
+    return this.#now.ofConnections.connections;
   }
 
   get #now(): Few {
@@ -108,26 +138,27 @@ export class KeptIntent {
     return this.#few;
   }
 
-  /** Reads all objects but pods anew. */
-  readFew(objects: Objects, settings: Settings): void {
+  /** Reads all objects but pods anew. False when networks and connections are what they were. */
+  readFew(objects: Objects, settings: Settings): boolean {
     const before = this.#few;
     const findings = new Findings();
     const snapshot = { node: this.#node, objects, settings };
-    const networks = networksOf(snapshot, findings, this.#memory);
-    const known = new Map(before?.connections.map((one) => [one.name, one]));
-    const connections = connectionsOf(objects, networks, findings).map((one) =>
-      kept(known.get(one.name) ?? one, one),
+    const networks = keptList(
+      before?.ofNetworks.networks,
+      networksOf(snapshot, findings, this.#memory),
     );
-    const allJoins = joinsOf(networks, connections);
+    const known = new Map(before?.ofConnections.connections.map((one) => [one.name, one]));
+    const connections = keptList(
+      before?.ofConnections.connections,
+      connectionsOf(objects, networks, findings).map((one) =>
+        kept(known.get(one.name) ?? one, one),
+      ),
+    );
+    const hasNetworks = before?.ofNetworks.networks === networks;
+    const hasBoth = hasNetworks && before.ofConnections.connections === connections;
     const now: Few = {
-      networks,
-      byName: new Map(networks.map((network) => [network.name, network])),
-      byId: new Map(networks.map((network) => [network.id, network])),
-      nads: byNad(networks),
-      owners: ownersOf(networks),
-      connections,
-      allJoins,
-      joins: new Joins(allJoins),
+      ofNetworks: hasNetworks ? before.ofNetworks : ofNetworks(networks),
+      ofConnections: hasBoth ? before.ofConnections : ofConnections(networks, connections),
       nodes: nodesOf(snapshot),
       hostAddresses: hostAddressesOf(snapshot),
       egressMarks: egressMarksOf(objects, findings),
@@ -135,13 +166,16 @@ export class KeptIntent {
     };
     this.#few = now;
     this.#findings = findings;
-    if (before === undefined) return;
-    for (const [kind, read] of Object.entries(READ))
+    if (before === undefined) return true;
+    for (const [kind, [part, read]] of Object.entries(READ)) {
+      if (before[part] === now[part]) continue;
       for (const key of this.#readers.keysOf(kind)) {
         const [old, value] = [read(before, key, this.#node), read(now, key, this.#node)];
         if (old !== value && !isDeepStrictEqual(old, value)) this.#readers.changed(kind, key);
       }
-    this.#reattach(before, now);
+    }
+    if (!hasNetworks) this.#reattach(before.ofNetworks.nads, now.ofNetworks.nads);
+    return !hasBoth;
   }
 
   /** Puts a pod in its place, or takes it away. */
@@ -157,7 +191,7 @@ export class KeptIntent {
         if (pods === undefined) this.#podsByNad.set(nad, new Set([key]));
         else pods.add(key);
       }
-      const ports = portsOfPod(pod, this.#now.nads);
+      const ports = portsOfPod(pod, this.#now.ofNetworks.nads);
       for (const port of ports)
         this.#ports.set(port.name, [...(this.#ports.get(port.name) ?? []), port]);
       this.#pods.set(key, { pod, ports, open: openDefaultPorts(pod).value ?? [] });
@@ -178,10 +212,10 @@ export class KeptIntent {
   }
 
   /** Pods of NADs that name another network than before. */
-  #reattach(before: Few, now: Few): void {
+  #reattach(before: ReadonlyMap<string, string>, now: ReadonlyMap<string, string>): void {
     const pods = new Set<string>();
-    for (const nad of new Set([...before.nads.keys(), ...now.nads.keys()]))
-      if (before.nads.get(nad) !== now.nads.get(nad))
+    for (const nad of new Set([...before.keys(), ...now.keys()]))
+      if (before.get(nad) !== now.get(nad))
         for (const key of this.#podsByNad.get(nad) ?? []) pods.add(key);
     for (const key of pods) this.setPod(key, this.#pods.get(key)?.pod);
   }
@@ -199,25 +233,25 @@ export class KeptIntent {
     ): ReadonlyMap<K, V> => new NotedMap(readers, one, all, values);
     const ports = (): ReadonlyMap<string, VerifiedPort> =>
       new Map([...this.#ports.values()].flat().map((port) => [port.name, port]));
-    const byName = map('network', 'all networks', () => few().byName);
+    const byName = map('network', 'all networks', () => few().ofNetworks.byName);
     return {
       node: this.#node,
       get networks() {
         note('all networks');
-        return few().networks;
+        return few().ofNetworks.networks;
       },
       byName,
-      byId: map('network id', 'all networks', () => few().byId),
+      byId: map('network id', 'all networks', () => few().ofNetworks.byId),
       ports: new NotedMap(readers, 'port of pod', 'all pods', ports, (name) =>
         this.#ports.get(name)?.at(-1),
       ),
       get connections() {
         note('all connections');
-        return few().connections;
+        return few().ofConnections.connections;
       },
       get joins() {
         note('all joins');
-        return few().allJoins;
+        return few().ofConnections.allJoins;
       },
       nodes: map('node', 'all nodes', () => few().nodes),
       get here() {
@@ -249,22 +283,22 @@ export class KeptIntent {
       },
       ownerOf: (address) => {
         note('owner', address);
-        return few().owners.get(address);
+        return few().ofNetworks.owners.get(address);
       },
       textOf: formatPrefix,
       objectOf: (network) =>
         network === undefined ? 'no object' : (byName.get(network)?.object ?? `network ${network}`),
       joinedBy: (a, b) => {
         note('joins', a);
-        return few().joins.between(a, b);
+        return few().ofConnections.joins.between(a, b);
       },
       joinsOf: (network) => {
         note('joins', network);
-        return few().joins.of(network);
+        return few().ofConnections.joins.of(network);
       },
       neighbours: (network) => {
         note('joins', network);
-        return few().joins.neighbours(network);
+        return few().ofConnections.joins.neighbours(network);
       },
     };
   }

@@ -1,5 +1,6 @@
 /** Namespaces, nodes and pods as policies and firewalls ask for them, while they change. */
 import { isDeepStrictEqual } from 'node:util';
+import { nodeSubnetsOnEach } from '../../api/annotations/node-annotations.ts';
 import type { Namespace, Node, Pod } from '../../api/types.ts';
 import type { VerifiedPort } from '../intent/pods.ts';
 import { isDone, type PolicedObjects, type PolicedPort } from '../policies/selected-pods.ts';
@@ -15,9 +16,23 @@ interface PlacedPod {
 const ofNamespace = (one: Namespace | undefined): unknown =>
   one && [one.metadata.labels, one.metadata.deletionTimestamp];
 
-const ANNOTATIONS = ['k8s.ovn.org/host-cidrs', 'k8s.ovn.org/node-subnets'];
 const ofNode = (one: Node | undefined): unknown =>
-  one && [one.metadata.labels, ANNOTATIONS.map((name) => one.metadata.annotations?.[name])];
+  one && [one.metadata.labels, one.metadata.annotations?.['k8s.ovn.org/host-cidrs']];
+
+/** Those of some networks of which a node has other subnets. */
+function withOtherSubnets(
+  before: Node | undefined,
+  now: Node | undefined,
+  networks: readonly string[],
+): readonly string[] {
+  const [was, is] = [before, now].map((one) => one && nodeSubnetsOnEach(one, networks).value);
+  return networks.filter(
+    (network) =>
+      was === undefined ||
+      is === undefined ||
+      !isDeepStrictEqual(was.get(network), is.get(network)),
+  );
+}
 
 const ofPod = (one: PlacedPod | undefined): unknown =>
   one && [
@@ -45,8 +60,8 @@ export class KeptPoliced {
         readers.note('policed namespace', name);
         return this.#namespaces.get(name);
       },
-      nodes: () => {
-        readers.note('policed nodes', '');
+      nodes: (network) => {
+        readers.note('policed nodes', network);
         return [...this.#nodes.values()];
       },
       portsOn: (network) => {
@@ -66,8 +81,11 @@ export class KeptPoliced {
   setNode(name: string, node: Node | undefined): void {
     const before = this.#nodes.get(name);
     replace(this.#nodes, name, node);
-    if (!isDeepStrictEqual(ofNode(before), ofNode(node)))
-      this.#readers.changed('policed nodes', '');
+    const networks = this.#readers.keysOf('policed nodes');
+    if (networks.length === 0) return;
+    const isAlike = isDeepStrictEqual(ofNode(before), ofNode(node));
+    for (const network of isAlike ? withOtherSubnets(before, node, networks) : networks)
+      this.#readers.changed('policed nodes', network);
   }
 
   setPod(key: string, pod: PlacedPod | undefined): void {

@@ -147,7 +147,7 @@ export class KeptProof {
     this.#rules.apply(changes);
     if (this.#hasPolicies) return;
     this.#hasPolicies = true;
-    this.#networks();
+    for (const name of this.#hanging.keys()) this.#judgePolicies(name);
   }
 
   #applyObjects(changes: ChangedObjects): void {
@@ -171,15 +171,15 @@ export class KeptProof {
     for (const [name, node] of changes.nodes ?? []) policed.setNode(name, node);
     this.#hasClusterNetworks ||= changes.clusterNetworks !== undefined;
     const objects = this.#lists(this.#hasClusterNetworks);
-    if (touched.has('few') || !this.#hasBegun) {
-      this.#intent.readFew(objects, this.#settings);
+    const isOther =
+      (touched.has('few') || !this.#hasBegun) && this.#intent.readFew(objects, this.#settings);
+    if (isOther) {
       const { networks, connections } = this.#intent;
       this.#datapaths.rename({ networks, connections, node: this.#intent.intent.node });
       this.#networks();
     }
     for (const [key, pod] of changes.pods ?? []) this.#intent.setPod(key, pod);
-    if (touched.has('few') || touched.has('services') || !this.#hasBegun)
-      this.#services.read(objects, this.#intent.intent);
+    if (isOther || touched.has('services')) this.#services.read(objects, this.#intent.intent);
     this.#hasBegun = true;
   }
 
@@ -352,16 +352,20 @@ export class KeptProof {
         this.#hanging.delete(name);
       }
     for (const name of names) {
-      if (!this.#hanging.has(name)) this.#hanging.set(name, new Map());
+      if (this.#hanging.has(name)) continue;
+      this.#hanging.set(name, new Map());
       this.#judge(`network ${name}`, () => {
         this.#hang(name, hangingAt(name, this.#rows, this.#datapaths.lookup));
       });
       this.#judge(`headers of ${name}`, (findings) => {
         this.#headers(name, findings);
       });
-      if (this.#hasPolicies)
-        this.#judgeByStep(`policies of ${name}`, (findings) => this.#policies(name, findings));
+      if (this.#hasPolicies) this.#judgePolicies(name);
     }
+  }
+
+  #judgePolicies(name: string): void {
+    this.#judgeByStep(`policies of ${name}`, (findings) => this.#policies(name, findings));
   }
 
   *#policies(name: string, findings: Findings): Generator<undefined, void> {

@@ -21,7 +21,8 @@ export interface PolicedPort {
 /** Objects as policies and firewalls ask for them. */
 export interface PolicedObjects {
   namespace(name: string): Namespace | undefined;
-  nodes(): readonly Node[];
+  /** With their labels, addresses of the host and subnets of that network. */
+  nodes(network: string): readonly Node[];
   /** Interfaces on a network of pods that run, or will. */
   portsOn(network: string): readonly PolicedPort[];
 }
@@ -197,7 +198,7 @@ export class SelectedPods {
 
   #nodes(selector: LabelSelector): readonly Node[] {
     return this.#objects
-      .nodes()
+      .nodes(this.#network)
       .filter(({ metadata }) => matchesSelector(selector, metadata.labels));
   }
 

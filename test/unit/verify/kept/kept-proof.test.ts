@@ -453,7 +453,11 @@ test('one pod is judged with its switch, and not the other network', () => {
 });
 
 test('subnets that nodes get on one network have none judged again on the others', () => {
-  const { objects, ...begin } = joinedSnapshot({ groups: {}, objects: { connects: [] } });
+  const { objects, ...begin } = {
+    ...joinedSnapshot({ groups: {}, objects: { connects: [] } }),
+    // It asks each node for its subnets of the network.
+    policies: { ...NO_POLICIES, firewalls: [firewall({ type: 'Deny', to: { nodeSelector: {} } })] },
+  };
   const withSubnets = (subnets: Readonly<Record<string, readonly string[]>>): Snapshot => ({
     ...begin,
     objects: {
@@ -472,7 +476,7 @@ test('subnets that nodes get on one network have none judged again on the others
   });
   const before = withSubnets({ blue_net: ['10.0.0.0/24'] });
   const proof = new KeptProof(begin.node, begin.settings);
-  proof.apply({ ...changesBetween(undefined, before), policies: {} });
+  proof.apply(changesBetween(undefined, before));
   proof.judge();
   const other = withSubnets({ blue_net: ['10.0.0.0/24'], red_net: ['10.9.0.0/24'] });
   proof.apply(changesBetween(before, other));

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import type { Clock } from '../clock.ts';
 import { FileTree, type TreeChanges } from './file-tree.ts';
@@ -19,6 +20,8 @@ export interface Wanted {
 
 const isManifest = (name: string): boolean => /\.(ya?ml|json)$/i.test(name);
 
+const digestOf = (text: string): string => createHash('sha256').update(text).digest('base64');
+
 /** The objects in a directory of manifests, file by file. Never writes there. */
 export class ManifestSource {
   readonly #root: string;
@@ -26,7 +29,7 @@ export class ManifestSource {
   readonly #tree: FileTree;
   readonly #files = new Map<
     string,
-    ReadManifest & { readonly sourced: readonly SourcedObject[] }
+    ReadManifest & { readonly digest: string; readonly sourced: readonly SourcedObject[] }
   >();
   #unreadable: ReadonlyMap<string, Error> = new Map();
   #wanted: Wanted | undefined;
@@ -57,18 +60,18 @@ export class ManifestSource {
     );
     const before = JSON.stringify([...this.#unreadable.keys()]);
     this.#unreadable = new Map([...stillUnreadable, ...unreadable]);
-    if (
-      changed.size > 0 ||
-      removed.size > 0 ||
-      before !== JSON.stringify([...this.#unreadable.keys()])
-    )
-      this.#wanted = undefined;
+    let isChanged = removed.size > 0 || before !== JSON.stringify([...this.#unreadable.keys()]);
     for (const file of removed) this.#files.delete(file);
     for (const [file, text] of changed) {
+      const digest = digestOf(text);
+      // It was read again to be sure: the objects are the same ones.
+      if (this.#files.get(file)?.digest === digest) continue;
+      isChanged = true;
       const content = this.#rules.read(text, join(this.#root, file));
       const sourced = content.objects.map((object) => ({ ...object, file }));
-      this.#files.set(file, { ...content, sourced });
+      this.#files.set(file, { ...content, digest, sourced });
     }
+    if (isChanged) this.#wanted = undefined;
   }
 
   /** @param fileOf Where the object was defined so far: on a duplicate that definition goes on to count. */

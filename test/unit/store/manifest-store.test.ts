@@ -103,6 +103,27 @@ describe('manifests store', () => {
     spec: { config: '{}' },
   });
 
+  test('a file is looked through once while it says the same, however often it is read to be sure', async () => {
+    const looked: string[] = [];
+    const rules: typeof objectRules = {
+      ...objectRules,
+      read(text, file) {
+        looked.push(file.slice(manifests.length + 1));
+        return objectRules.read(text, file);
+      },
+    };
+    await write('red.yaml', network('red'));
+    await write('green.yaml', network('green'));
+    const store = await start({ rules });
+    await write('green.yaml', network('green'));
+    await store.refresh();
+    expect(looked).toEqual(['green.yaml', 'red.yaml']);
+    await write('green.yaml', network('green', '10.30.0.0/16'));
+    await store.refresh();
+    expect(looked).toEqual(['green.yaml', 'red.yaml', 'green.yaml']);
+    expect(await keys(store, userDefinedNetworks)).toEqual(['tenant-a/green', 'tenant-a/red']);
+  });
+
   test('reads every YAML and JSON file below the directory, several objects a file, and lists', async () => {
     await write('a.yaml', `${network('blue')}---\n# nothing here\n---${network('red')}`);
     await write('deep/er/b.yml', network('green', '10.30.0.0/16'));

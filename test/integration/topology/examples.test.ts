@@ -11,6 +11,7 @@ import {
   ADDRESS,
   CHASSIS,
   examples,
+  exitExamples,
   NODE,
   optionsOf,
   type Way,
@@ -100,19 +101,62 @@ async function nextHop(
   return '0a:00:00:00:00:01';
 }
 
+/** Has OVN make of the objects of a folder what it makes on a node, for which `use` then looks. */
+async function onNode(
+  folder: string,
+  use: (ovn: OvnZone, rendered: Awaited<ReturnType<typeof renderedZone>>) => Promise<void>,
+): Promise<void> {
+  const manifests = ownFolder('heddle-example');
+  await using ovn = await OvnZone.start(CHASSIS, ADDRESS);
+  try {
+    for (const file of globSync(join(folder, '*.yaml')))
+      cpSync(file, join(manifests, basename(file)));
+    writeFileSync(join(manifests, 'node.json'), NODE);
+    const configuration = resolveConfiguration({
+      flags: { ...optionsOf(folder), manifests, node: 'n1', render: 'everywhere' },
+      environment: {},
+    });
+    await using rendered = await renderedZone({ ...configuration, node: 'n1' });
+    execFileSync('bash', ['-s'], {
+      input: [
+        shellFunction('ovn-nbctl', ovn.northbound.remote),
+        shellFunction('ovn-sbctl', ovn.southbound.remote),
+        rendered.script(),
+      ].join('\n'),
+    });
+    await ovn.nbctl('--wait=sb', 'sync');
+    await use(ovn, rendered);
+  } finally {
+    rmSync(manifests, { recursive: true });
+  }
+}
+
+/** What becomes of a new connection, as ovn-trace has it. */
+async function stepsOf(
+  ovn: OvnZone,
+  from: Port,
+  to: Pick<Port, 'address'> & Partial<Port>,
+  service: string,
+): Promise<readonly string[]> {
+  const [port, protocol = 'tcp'] = service.split('/');
+  const packet = [
+    `inport=="${from.name}"`,
+    `eth.src==${from.mac}`,
+    `eth.dst==${await nextHop(ovn, from, to)}`,
+    `ip4.src==${from.address}`,
+    `ip4.dst==${to.address}`,
+    'ip.ttl==64',
+    `${protocol}.dst==${port}`,
+  ].join(' && ');
+  return ovn.trace(from.switchName, packet, ...Array.from({ length: 8 }, () => '--ct=new'));
+}
+
+const lastOutput = (steps: readonly string[]): string | undefined =>
+  /^output\("([^"]+)"\)/.exec(steps.findLast((step) => step.startsWith('output')) ?? '')?.[1];
+
 describe.each(examples)('$name', ({ folder, ways }) => {
   test('its table says who reaches whom', async () => {
-    const manifests = ownFolder('heddle-example');
-    await using ovn = await OvnZone.start(CHASSIS, ADDRESS);
-    try {
-      for (const file of globSync(join(folder, '*.yaml')))
-        cpSync(file, join(manifests, basename(file)));
-      writeFileSync(join(manifests, 'node.json'), NODE);
-      const configuration = resolveConfiguration({
-        flags: { ...optionsOf(folder), manifests, node: 'n1', render: 'everywhere' },
-        environment: {},
-      });
-      await using rendered = await renderedZone({ ...configuration, node: 'n1' });
+    await onNode(folder, async (ovn, rendered) => {
       // By the names of their objects, as tables have them.
       const secondary = rendered.networks
         .filter(({ role }) => role === 'secondary')
@@ -120,38 +164,13 @@ describe.each(examples)('$name', ({ folder, ways }) => {
       const { problems } = await rendered.report();
       // Pods of other nodes wait for a node that this test does not have.
       expect(problems.filter(({ object }) => !object.startsWith('Pod '))).toEqual([]);
-      execFileSync('bash', ['-s'], {
-        input: [
-          shellFunction('ovn-nbctl', ovn.northbound.remote),
-          shellFunction('ovn-sbctl', ovn.southbound.remote),
-          rendered.script(),
-        ].join('\n'),
-      });
-      await ovn.nbctl('--wait=sb', 'sync');
       const found: Way[] = [];
       for (const way of ways) {
         const from = await portOf(ovn, secondary, way.from);
         const to = /^[\d.]+$/.test(way.to)
           ? { address: way.to }
           : await portOf(ovn, secondary, way.to);
-        const [port, protocol = 'tcp'] = way.port.split('/');
-        const packet = [
-          `inport=="${from.name}"`,
-          `eth.src==${from.mac}`,
-          `eth.dst==${await nextHop(ovn, from, to)}`,
-          `ip4.src==${from.address}`,
-          `ip4.dst==${to.address}`,
-          'ip.ttl==64',
-          `${protocol}.dst==${port}`,
-        ].join(' && ');
-        const steps = await ovn.trace(
-          from.switchName,
-          packet,
-          ...Array.from({ length: 8 }, () => '--ct=new'),
-        );
-        const [, last] =
-          /^output\("([^"]+)"\)/.exec(steps.findLast((step) => step.startsWith('output')) ?? '') ??
-          [];
+        const last = lastOutput(await stepsOf(ovn, from, to, way.port));
         const meant = way.expected.split(': ')[1];
         const target = meant === undefined ? to : await portOf(ovn, secondary, meant);
         const isReached = 'name' in target && last === target.name;
@@ -161,8 +180,38 @@ describe.each(examples)('$name', ({ folder, ways }) => {
         });
       }
       expect(found).toEqual(ways);
-    } finally {
-      rmSync(manifests, { recursive: true });
-    }
+    });
   }, 120_000);
+});
+
+/** What leaves by the localnet port of the external switch, and as whom: the pod is on the default network, or its network's address is the host's to translate. */
+function exitOf(steps: readonly string[], expected: string): string {
+  if (!lastOutput(steps)?.startsWith('br-ex_')) return 'dropped';
+  if (expected === 'leaves') return 'leaves';
+  const [, source = 'itself'] =
+    /^ct_snat\(ip4\.src=([\d.]+)\)/.exec(
+      steps.findLast((step) => step.startsWith('ct_snat(')) ?? '',
+    ) ?? [];
+  if (source === ADDRESS) return 'leaves as its node';
+  return expected.split(' ').includes(source) ? expected : `leaves as ${source}`;
+}
+
+describe.each(exitExamples)('$name', ({ folder, exits }) => {
+  test('its table says what leaves the cluster, and as whom', async () => {
+    await onNode(folder, async (ovn) => {
+      const found: Way[] = [];
+      for (const way of exits) {
+        const from = await portOf(ovn, [], way.from);
+        const steps = await stepsOf(ovn, from, { address: way.to }, way.port);
+        found.push({ ...way, expected: exitOf(steps, way.expected) });
+      }
+      expect(found).toEqual(exits);
+    });
+  }, 120_000);
+});
+
+test('there are examples of what leaves', () => {
+  expect(exitExamples.map(({ name }) => name)).toEqual(
+    expect.arrayContaining(['egress-firewall', 'egress-ip']),
+  );
 });

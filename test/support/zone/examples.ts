@@ -8,20 +8,28 @@ export interface Way {
   readonly from: string;
   readonly to: string;
   readonly port: string;
-  /** `reached`, `reached: shop/web`, or `not`. */
+  /** `reached`, `reached: shop/web`, or `not`; of what leaves the cluster see `exitsOf`. */
   readonly expected: string;
 }
 
 /** Lines of the table, without the marks of code. */
+const linesOf = (folder: string, line: RegExp): readonly Way[] =>
+  [...readFileSync(join(folder, 'README.md'), 'utf8').matchAll(line)].map(
+    ([, from = '', to = '', port = '', expected = '']) => {
+      const plain = (text: string): string => text.replaceAll('`', '').trim();
+      return { from: plain(from), to: plain(to), port, expected: plain(expected) };
+    },
+  );
+
 const waysOf = (folder: string): readonly Way[] =>
-  [
-    ...readFileSync(join(folder, 'README.md'), 'utf8').matchAll(
-      /^\| (`[^|]+) \| ([^|]+) \| (\d+(?:\/udp)?) \| ((?:reached|not)[^|]*) \|$/gm,
-    ),
-  ].map(([, from = '', to = '', port = '', expected = '']) => {
-    const plain = (text: string): string => text.replaceAll('`', '').trim();
-    return { from: plain(from), to: plain(to), port, expected: plain(expected) };
-  });
+  linesOf(folder, /^\| (`[^|]+) \| ([^|]+) \| (\d+(?:\/udp)?) \| ((?:reached|not)[^|]*) \|$/gm);
+
+/** Lines about what leaves the cluster: `leaves`, `leaves as its node`, `leaves as ADDRESS or ADDRESS`, `dropped`. */
+const exitsOf = (folder: string): readonly Way[] =>
+  linesOf(
+    folder,
+    /^\| (`[^|]+`) \| ([\d.]+) \| (\d+(?:\/udp)?) \| ((?:leaves|dropped)[^|]*) \|$/gm,
+  );
 
 /** Features that are off unless asked for, which the README.md says it needs. */
 export const optionsOf = (folder: string): Record<string, string> =>
@@ -32,6 +40,11 @@ export const optionsOf = (folder: string): Record<string, string> =>
       ),
     ].map(([, option = '', value = 'true']) => [option, value]),
   );
+
+/** The folders whose README.md has a table of what leaves the cluster. */
+export const exitExamples = globSync(join(checkout, 'examples/*'))
+  .map((folder) => ({ folder, name: basename(folder), exits: exitsOf(folder) }))
+  .filter(({ exits }) => exits.length > 0);
 
 export const examples = globSync(join(checkout, 'examples/*'))
   .map((folder) => ({ folder, name: basename(folder), ways: waysOf(folder) }))
@@ -47,6 +60,7 @@ export const NODE = JSON.stringify({
   kind: 'Node',
   metadata: {
     name: 'n1',
+    labels: { 'k8s.ovn.org/egress-assignable': '' },
     annotations: {
       'k8s.ovn.org/node-chassis-id': CHASSIS,
       'k8s.ovn.org/node-encap-ips': `["${ADDRESS}"]`,

@@ -98,7 +98,7 @@ test('docs/install.md has each container with its user, capabilities and memory'
 test('docs/install.md has each path of the host that is mounted', () => {
   const [, table = ''] = INSTALL.split('| Path of the host | Why |\n|---|---|\n');
   const told = [...(table.split('\n\n')[0] ?? '').matchAll(/^\| (.*?) \|/gm)].flatMap(
-    ([, cell = '']) => [...cell.matchAll(/`([^`]+)`/g)].map(([, path]) => path),
+    ([, cell = '']) => [...cell.matchAll(/`([^`]+)`/g)].map(([, path = '']) => path),
   );
   const mounted = specs.flatMap(({ volumes = [] }) =>
     volumes.flatMap(({ hostPath }) => (hostPath === undefined ? [] : [hostPath.path])),
@@ -111,7 +111,9 @@ test('docs/install.md takes every annotation of Heddle off the Nodes', () => {
     ...read('src/api/annotations/node-annotations.ts').matchAll(/= '(k8s\.ovn\.org\/[\w-]+)';/g),
   ].map(([, key = '']) => key);
   const [, commands = ''] = INSTALL.split('## Taking it off');
-  const taken = [...commands.matchAll(/(k8s\.ovn\.org\/[\w-]+?)-(?=\s)/g)].map(([, key]) => key);
+  const taken = [...commands.matchAll(/(k8s\.ovn\.org\/[\w-]+?)-(?=\s)/g)].map(
+    ([, key = '']) => key,
+  );
   expect(written.length).toBeGreaterThan(10);
   // Of an ovn-kubernetes that was there before.
   expect(taken.toSorted()).toEqual([...written, 'k8s.ovn.org/network-ids'].toSorted());

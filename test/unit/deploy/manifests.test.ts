@@ -419,46 +419,6 @@ describe('probes', () => {
   });
 });
 
-test('docs/install.md has every path of the host and every container, with what it requests', () => {
-  const text = readFileSync(join(ROOT, 'docs/install.md'), 'utf8');
-  interface Workload {
-    readonly spec: {
-      readonly template: {
-        readonly spec: {
-          readonly initContainers?: readonly Container[];
-          readonly containers: readonly Container[];
-          readonly volumes: readonly { readonly hostPath?: { readonly path: string } }[];
-        };
-      };
-    };
-  }
-  interface Container {
-    readonly name: string;
-    readonly resources: Readonly<Record<'requests' | 'limits', { readonly memory: string }>>;
-    readonly securityContext: { readonly capabilities?: { readonly add?: readonly string[] } };
-  }
-  const pods = [
-    named<Manifest & Workload>('DaemonSet', 'heddle-node'),
-    named<Manifest & Workload>('Deployment', 'heddle-cluster'),
-  ].map(({ spec }) => spec.template.spec);
-  const rows = text.split('\n').filter((line) => line.startsWith('| `'));
-  for (const { hostPath } of pods.flatMap(({ volumes }) => volumes))
-    if (hostPath !== undefined)
-      expect(
-        rows.some((row) => row.includes(`\`${hostPath.path}\``)),
-        hostPath.path,
-      ).toBe(true);
-  for (const { name, resources, securityContext } of pods.flatMap(
-    ({ initContainers = [], containers }) => [...initContainers, ...containers],
-  )) {
-    const row = rows.find((line) => line.split('|')[1]?.includes(`\`${name}\``)) ?? '';
-    for (const { memory } of [resources.requests, resources.limits])
-      expect(row, name).toContain(` ${memory.replace(/[MG]i/, ' $&')} `);
-    for (const capability of securityContext.capabilities?.add ?? [])
-      expect(row, name).toContain(`\`${capability}\``);
-  }
-});
-
 describe('permissions', () => {
   const roles = manifests.filter(({ kind }) => kind === 'ClusterRole' || kind === 'Role') as Role[];
   /** `verb group/resource` for everything that a role allows to change. */

@@ -113,3 +113,10 @@ export const elementsOf = (
       ? { key: keyOf(element[0]), value: valueOf(element[1]) }
       : { key: keyOf(element), value: '' },
   );
+
+/** Of Heddle, as of ovn-kubernetes. */
+export const OWN_TABLE = 'inet ovn-kubernetes';
+
+/** A rule as findings name it. */
+export const ruleText = (table: string, { chain, comment, handle }: NftRule): string =>
+  `nft rule ${handle} of chain ${chain}, table ${table}${comment === undefined ? '' : ` (${comment})`}`;

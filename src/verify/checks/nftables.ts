@@ -3,18 +3,19 @@ import {
   asPlain,
   contains as mentions,
   elementsOf,
+  OWN_TABLE,
+  ruleText,
   type NftRule,
   type NftTable,
 } from '../nft-table.ts';
-import { openDefaultPorts } from '../../api/annotations/pod-annotations.ts';
-import { objectKey } from '../../api/objects.ts';
 import type { Findings } from '../findings.ts';
 import { checkDefaultAccess } from './default-access.ts';
+import { checkNodePorts } from './node-port-rules.ts';
+import { checkIsolation } from './pod-isolation.ts';
 import { checkTunnelRules } from './tunnel-rules.ts';
 import type { Intent } from '../intent/intent.ts';
 import { FIRST_PACKET_MARK, type VerifiedNetwork } from '../intent/networks.ts';
 import type { VerifiedServices } from '../intent/services.ts';
-import { DEFAULT_NETWORK } from '../../api/nad/network-name.ts';
 import type { Snapshot } from '../snapshot.ts';
 
 /** Chains in which an accept lets something past what keeps networks apart. */
@@ -29,7 +30,6 @@ const HOOKED: ReadonlySet<string> = new Set([
   'mgmtport-forward',
 ]);
 const isOfHook = (chain: string): boolean => HOOKED.has(chain);
-const OWN_TABLE = 'inet ovn-kubernetes';
 
 interface Context {
   readonly intent: Intent;
@@ -61,14 +61,11 @@ export function checkNftables(
   for (const rule of own.rules) if (keepers.has(rule.chain)) checkAccept(rule, findings);
   checkForwarding(own, context);
   checkTunnelRules(own, snapshot.settings, intent, findings);
-  checkIsolation(snapshot, own, context);
+  checkIsolation(snapshot, own, intent, findings);
   checkMaps(own, context);
-  checkNodePorts(own, context);
+  checkNodePorts(own, services, findings);
   checkDefaultAccess(snapshot, own, intent, services, findings);
 }
-
-const ruleText = (table: string, { chain, comment, handle }: NftRule): string =>
-  `nft rule ${handle} of chain ${chain}, table ${table}${comment === undefined ? '' : ` (${comment})`}`;
 
 /** A rule that sets the mark of a network stands in the chain of that network. */
 function checkMarks(table: string, rule: NftRule, { intent, findings }: Context): void {
@@ -234,159 +231,6 @@ function checkForwarding(own: NftTable, { findings, intent }: Context): void {
       'does not drop what else comes by the port of a primary network',
       'cluster',
       ['default'],
-    );
-}
-
-/** Processes of the host reach pods of primary networks by opened ports alone. */
-function checkIsolation(snapshot: Snapshot, own: NftTable, { intent, findings }: Context): void {
-  const chain = own.rules.filter(({ chain: name }) => name === 'udn-isolation');
-  const opened = new Map<string, Set<string>>();
-  for (const pod of snapshot.objects.pods) {
-    const ports = openDefaultPorts(pod).value ?? [];
-    opened.set(
-      objectKey(pod.metadata),
-      new Set(ports.map(({ protocol, port }) => `${protocol} ${port ?? ''}`)),
-    );
-  }
-  for (const family of ['v4', 'v6'] as const) {
-    const set = own.sets.get(`udn-pod-default-ips-${family}`);
-    const locked = [...intent.ports.values()].filter(
-      ({ role, node }) => role === 'infrastructure-locked' && node === intent.node,
-    );
-    const addresses = locked.flatMap((port) =>
-      port.addresses
-        .filter((address) => address.includes(':') === (family === 'v6'))
-        .map((address) => ({ address, port })),
-    );
-    if (addresses.length === 0) continue;
-    const members = new Set(elementsOf(set).map(({ key }) => key.join(' ')));
-    for (const { address, port } of addresses)
-      if (!members.has(address))
-        findings.wrong(
-          'nftables',
-          `set udn-pod-default-ips-${family}`,
-          `lacks ${address} of Pod ${port.pod}: processes of the host reach it`,
-          `Pod ${port.pod}`,
-          ['default', ...networksOfPod(port.pod, intent)],
-        );
-    const isDropped = chain.some(
-      ({ drops, expressions }) =>
-        drops && mentions(expressions, (value) => value === `@udn-pod-default-ips-${family}`),
-    );
-    if (!isDropped)
-      findings.wrong(
-        'nftables',
-        'chain udn-isolation',
-        `does not drop what the host sends to pods of primary networks (${family})`,
-        'cluster',
-        ['default'],
-      );
-    checkOpened(own, family, opened, intent, findings);
-  }
-}
-
-const networksOfPod = (pod: string, intent: Intent): string[] =>
-  intent
-    .portsOfPod(pod)
-    .filter(({ role }) => role === 'primary')
-    .map(({ network }) => network);
-
-function checkOpened(
-  own: NftTable,
-  family: string,
-  opened: ReadonlyMap<string, ReadonlySet<string>>,
-  intent: Intent,
-  findings: Findings,
-): void {
-  const byAddress = new Map(
-    [...intent.ports.values()]
-      .filter(({ network }) => network === 'default')
-      .flatMap(({ addresses, pod }) => addresses.map((address) => [address, pod] as const)),
-  );
-  for (const name of [`udn-open-ports-${family}`, `udn-open-ports-icmp-${family}`])
-    for (const { key } of elementsOf(own.sets.get(name))) {
-      const [address = '', protocol = 'icmp', port = ''] = key;
-      const pod = byAddress.get(address);
-      const wanted = `${protocol} ${port}`;
-      if (pod !== undefined && opened.get(pod)?.has(wanted) === true) continue;
-      findings.wrong(
-        'nftables',
-        `set ${name}`,
-        `opens ${key.join(' ')}, which ${pod === undefined ? 'no pod has' : `Pod ${pod} does not open`}`,
-        `Pod ${pod ?? address}`,
-        ['default', ...(pod === undefined ? [] : networksOfPod(pod, intent))],
-      );
-    }
-}
-
-const NODE_PORTS = 'udn-node-ports';
-const DEFAULT_NODE_PORTS = 'default-node-ports';
-const NODE_ADDRESSES = /^@local-node-ips-v[46]$/;
-
-/** Pods of the default network reach services of others by node ports of this node: those of an object, and nothing else that is sent to the node. */
-function checkNodePorts(own: NftTable, { services, findings }: Context): void {
-  const reached = new Map<string, { readonly where: string; readonly object: string }>();
-  for (const { key } of elementsOf(own.sets.get(NODE_PORTS))) {
-    const where = `${key.join(' . ')} of ${NODE_PORTS}`;
-    const user = services
-      .usersOf(undefined, Number(key.at(-1)))
-      .find(({ networks }) => !networks.has(DEFAULT_NETWORK));
-    if (user === undefined)
-      findings.wrong(
-        'nftables',
-        where,
-        'is reached from the default network, and is of no service of a primary network',
-        'no object',
-        [DEFAULT_NETWORK],
-      );
-    else
-      for (const network of user.networks)
-        if (!reached.has(network)) reached.set(network, { where, object: user.object });
-  }
-  for (const [network, { where, object }] of reached)
-    findings.edge({ from: DEFAULT_NETWORK, to: network, kind: 'service', where, object });
-  for (const { key } of elementsOf(own.sets.get(DEFAULT_NODE_PORTS))) {
-    const users = services.usersOf(undefined, Number(key.at(-1)));
-    if (!users.some(({ networks }) => networks.has(DEFAULT_NETWORK)))
-      findings.wrong(
-        'nftables',
-        `${key.join(' . ')} of ${DEFAULT_NODE_PORTS}`,
-        'is reached from primary networks, and is of no service of the default network',
-        users[0]?.object ?? 'no object',
-        [DEFAULT_NETWORK, ...(users[0]?.networks ?? [])],
-      );
-  }
-  for (const rule of own.rules) checkNodePortRule(rule, findings);
-}
-
-/** Between the default network and others nothing passes, and nothing gets the host's address, but what the host led from such a port of this node. */
-function checkNodePortRule(rule: NftRule, findings: Findings): void {
-  const asksFor = (set: string | RegExp): boolean =>
-    mentions(rule.expressions, (value) =>
-      typeof value === 'string' && typeof set !== 'string' ? set.test(value) : value === set,
-    );
-  const isForward =
-    rule.chain === 'mgmtport-forward' &&
-    rule.accepts &&
-    (asksFor(NODE_ADDRESSES) || asksFor(`@${NODE_PORTS}`));
-  // By its port on the default network the host sends with that one's address; to the bridge with the address of a network, by a map.
-  const isSource =
-    rule.chain === 'mgmtport-snat' &&
-    rule.expressions.some((one) => typeof asPlain(asPlain(one)['snat'])['addr'] === 'string') &&
-    mentions(rule.expressions, (value) => asPlain(asPlain(value)['meta'])['key'] === 'oifname');
-  if (!isForward && !isSource) return;
-  const ports = isForward ? NODE_PORTS : DEFAULT_NODE_PORTS;
-  const isTranslated = mentions(
-    rule.expressions,
-    (value) => asPlain(asPlain(value)['ct'])['key'] === 'status',
-  );
-  if (!isTranslated || !asksFor(NODE_ADDRESSES) || !asksFor(`@${ports}`))
-    findings.wrong(
-      'nftables',
-      ruleText(OWN_TABLE, rule),
-      `${isForward ? 'lets pass' : "gives the host's address to"} what need not have been sent to a node port: it has to ask for ct status dnat, an address of the node and ${ports}`,
-      'cluster',
-      [DEFAULT_NETWORK],
     );
 }
 

@@ -491,8 +491,8 @@ export const FEATURES: readonly Feature[] = [
       },
       {
         on: [SECONDARY2],
-        proof: 'rows',
-        by: [['unit/topology/pods/virtual-machines.test', 'has two ports, of which only the one that it leaves is open']],
+        proof: 'packets',
+        by: [['e2e/machine-secondary.test', 'that moves keeps its connections with pods of the node']],
       },
     ],
     not: [{ on: [DEFAULT, LAYER3, SECONDARY3], why: NOT_FLAT }],

@@ -107,8 +107,8 @@ export class NodeEgressLease {
   mayOpenFence(isNew: boolean): boolean {
     const right = this.#right;
     if (right === 'open') this.#fence?.wake();
-    // What a release before has in force goes on until this one is heard.
-    return right === 'open' || (isNew && right === 'unknown');
+    // What a release before, or an ovn-kubernetes, has in force goes on until this one is heard, also where there is no manager yet.
+    return right === 'open' || (isNew && right !== 'closed');
   }
 
   get #right() {

@@ -59,6 +59,8 @@ const NODES = ['n1', 'n2', 'n3'] as const;
 const ARGUMENTS = ['--egressip-reachability-total-timeout=20'];
 /** More than go in one transaction. */
 const MANY = 1000;
+/** egressip-node-healthcheck-port. */
+const HEALTH_PORT = 9107;
 /** Traffic before and after. */
 const MOMENT_MS = 1000;
 
@@ -323,6 +325,26 @@ describe.skipIf(whyNoLab !== undefined)(
       return found.split(/\s+/).filter((member) => member.startsWith(`${MARK}=`)).length;
     };
 
+    /** While no manager is heard by a node: what it may have is not known there. */
+    const unheard = async (node: NodeName, what: () => Promise<unknown>): Promise<void> => {
+      const on = (...command: string[]): Promise<string> =>
+        outputInside(lab.record, ['on', node, ...command]);
+      await on(
+        'nft',
+        `table inet unheard { chain input { type filter hook input priority 0; tcp dport ${HEALTH_PORT} drop; }; }`,
+      );
+      try {
+        await what();
+      } finally {
+        await on('nft', 'delete table inet unheard');
+      }
+    };
+    /** The fence of egress addresses is one of them. */
+    const hasOurFlows = async (node: NodeName): Promise<boolean> => {
+      const command = ['ovs-ofctl', '-O', 'OpenFlow13', 'dump-flows', 'breth0', 'table=12'];
+      return (await outputInside(lab.record, ['on', node, ...command])).includes('actions=drop');
+    };
+
     beforeAll(async () => {
       writeFileSync(
         join(folder, 'tenants.yaml'),
@@ -418,15 +440,19 @@ describe.skipIf(whyNoLab !== undefined)(
     test('rows that are equal get the mark and nothing else, what differs is changed, and no packet is lost', async () => {
       const before = await rowsOf('n1');
       const streamed = await watching(async () => {
-        await startDaemon(lab.record, 'n1', [...ARGUMENTS, '--take-over']);
+        await unheard('n1', async () => {
+          await startDaemon(lab.record, 'n1', [...ARGUMENTS, '--take-over']);
+          await until('its flows', () => hasOurFlows('n1'), WAITING);
+          await sleep(3 * MOMENT_MS);
+        });
         await until('all rows to be ours', () => isTaken('n1'), WAITING);
       });
       await expectKept(streamed);
       const after = await rowsOf('n1');
       expect(changes(before, after)).toEqual({
         ...DIFFERENT,
-        // What was held by rows that stay.
-        'Logical_Router nat': 1,
+        // What was held by rows that stay, and by one what is new.
+        'Logical_Router nat policies': 1,
         'Logical_Router policies': MOVED.length + 1,
         'Logical_Switch qos_rules': 5,
         // Marks of EgressIPs, which go, and of the EgressService, which comes.

@@ -303,6 +303,15 @@ export function egressIpTables(
     return { node, address, ...(card === undefined ? {} : { card }) };
   }
 
+  /** Addresses of an EgressIP that are this node's at its gateway, whether or not it may have them at this moment. */
+  function gatewayEgressAddresses(name: string): readonly string[] {
+    const items = egressIps.part(name, 'items') ?? [];
+    return exitsOf({ items, moves: egressIps.part(name, 'moves') ?? [] }).flatMap((exit) => {
+      const place = exit.node === nodeName ? placeOf(name, exit) : undefined;
+      return typeof place !== 'object' || place.card !== undefined ? [] : [place.address];
+    });
+  }
+
   function egressIpsOf(namespace: string): NamespaceEgress['egressIps'] {
     // A pod must not leave with its node's address because its namespace came later.
     if (namespaces.part(namespace, 'name') === undefined && egressSelectors.by('all').length > 0)
@@ -377,6 +386,8 @@ export function egressIpTables(
 
     /** Addresses of an EgressIP that this node gives to what leaves, also where it does not answer for them yet, or no longer. */
     egressAddressesHere,
+
+    gatewayEgressAddresses,
 
     cardLink,
 

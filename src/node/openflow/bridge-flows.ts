@@ -193,7 +193,6 @@ export const bridgeFlowsOfEgressIp = feature({
       const mac = peer === undefined ? undefined : facts.gatewayMacs.part(peer, 'mac');
       if (card !== undefined) continue;
       if (mac !== undefined) egressMoveFlows(rows, on, { address, peer: mac });
-      if (!facts.isByClass(egressIp)) gatewayEgressFlow(rows, on, address);
     }
     const mark = facts.egressMarkOf(egressIp);
     if (mark === undefined) return;
@@ -210,6 +209,22 @@ export const bridgeFlowsOfEgressIp = feature({
         .flatMap(({ address, card }) => (card === undefined ? [address] : [])),
       links: facts.cardExitsOfNetworks(egressIp).map(({ from }) => from),
     });
+  },
+});
+
+/** Before its rows of OVN, which mark what leaves: where they come first, that is dropped for a while. */
+export const bridgeFlowsOfGatewayEgress = feature({
+  name: 'host/bridge-flows-of-gateway-egress',
+  over: ({ egressIps }: ZoneFacts) => egressIps.bucket('here'),
+  objects: (_facts, [egressIp]) => [`EgressIP ${egressIp}`],
+  rules: EGRESS_RULES,
+  claims: [],
+  build(facts, [egressIp], out) {
+    const on = externalBridge(facts);
+    if (on === undefined || facts.isByClass(egressIp)) return;
+    const rows = new FlowRows(out, on.name, `EgressIP ${egressIp}`);
+    for (const address of facts.gatewayEgressAddresses(egressIp))
+      gatewayEgressFlow(rows, on, address);
   },
 });
 

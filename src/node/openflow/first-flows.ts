@@ -19,6 +19,13 @@ export const firstFlows = (mac: string): readonly FirstFlow[] => [
   { place: PIPELINE.classify.at.asTheNode, fields: [`dl_src=${mac}`], actions: [DROP] },
 ];
 
+/** What a bridge has that no daemon gave flows since it was made: these, and the one that Open vSwitch makes. */
+export const isOfNewBridge = ({
+  table,
+  priority,
+}: Pick<FlowPlace, 'table' | 'priority'>): boolean =>
+  table === PIPELINE.classify.id && priority <= PIPELINE.classify.at.restOfHost.priority;
+
 /** Lines of a bundle. */
 export const firstFlowLines = (mac: string): readonly string[] =>
   firstFlows(mac).map(({ place: { table, priority }, fields, actions }) =>

@@ -27,6 +27,7 @@ import {
   type FlowChange,
   type FoundFlow,
 } from './flow-plan.ts';
+import { isOfNewBridge } from './first-flows.ts';
 import { piecesOf } from './flow-pieces.ts';
 import { numberedFlow, type NumberedFlow } from './numbered-flow.ts';
 import { PIPELINE } from './pipeline.ts';
@@ -44,8 +45,8 @@ export interface FlowDriverOptions extends Pick<HostEvents, 'onDrift'> {
   /** True while that it has ended is told of the node: what of its bridges can't be read says nothing more. */
   readonly isSwitchDown?: () => boolean;
   /**
-   * True while egress addresses may be used: their fence is open from the moment at which something has to pass it. `isNew`: flows that a release before left have
-   * none yet.
+   * True while egress addresses may be used: their fence is open from the moment at which something has to pass it. `isNew`: flows that a release before, or an
+   * ovn-kubernetes, left have none yet; a bridge that has just been made has nothing to go on.
    */
   readonly mayOpenFence?: (isNew: boolean) => boolean;
 }
@@ -449,7 +450,10 @@ export class FlowDriver extends HostDriver<OpenFlowRow, FlowChange> {
 
   #hasNoFence(bridge: string): boolean {
     const found = [...(this.#dumps.get(bridge)?.flows.values() ?? [])];
-    return found.length > 1 && found.every(({ table }) => table !== PIPELINE.fence.id);
+    return (
+      found.every(({ table }) => table !== PIPELINE.fence.id) &&
+      !found.every((flow) => isOfNewBridge(flow))
+    );
   }
 
   async #setPorts(

@@ -7,6 +7,7 @@ import {
   bridgeFlows,
   bridgeFlowsOfEgressAddresses,
   bridgeFlowsOfEgressIp,
+  bridgeFlowsOfGatewayEgress,
   bridgeFlowsOfNetwork,
   bridgeFlowsOfNode,
   bridgeFlowsOfConnectedService,
@@ -215,6 +216,7 @@ export const bridgeFeatures: readonly Feature<ZoneFacts>[] = [
   bridgeFlowsOfConnectedService,
   bridgeFlowsOfEgressAddresses,
   bridgeFlowsOfEgressIp,
+  bridgeFlowsOfGatewayEgress,
 ];
 
 export const bridgeRows = (zone: Zone): readonly DesiredRow[] =>

@@ -11,13 +11,14 @@ const [COOKIE, PATH_MTU] = ['0xdeff105', '0x304'];
 
 /** Flows that ovn-kubernetes has not. */
 const OURS: readonly RegExp[] = [
-  /priority=(700|600|204|104|60),/,
+  /priority=(710|700|600|570|560|204|106|104|60|2|1),/,
   /priority=205,.*nw_src=/,
   // What the default network sends with an egress address has no mark there, and leaves as all of it does.
   /pkt_mark=0x3f5/,
   /priority=110,.*(actions=learn|icmp_code=3)/,
   /priority=103,ip,in_port=2,nw_src=(100|169)\./,
-  /^table=(6|7|8|13|20),/,
+  /^table=1,priority=50,/,
+  /^table=(6|7|8|12|13|20),/,
 ];
 
 function flowsAsReference(listed: string): readonly string[] {

@@ -143,7 +143,8 @@ function alter(rows: readonly WireRow[], { pods, hasEgressIp }: LeftZone): Reado
  */
 function alterEgress(row: WireRow, id: string, hasEgressIp: boolean, absent: Set<WireRow>): void {
   const { table, columns } = row;
-  if (/:EgressIP:(98|97|94|4|3):|:EgressService:103:/.test(id)) absent.add(row);
+  if (/:EgressIP:(98|97|94|4|3):|:EgressIP:95:.*:default$|:EgressService:103:/.test(id))
+    absent.add(row);
   if (table === 'ACL' && id.includes(':EgressFirewall:')) columns['meter'] = 'acl-logging';
   if (table !== 'Logical_Router_Policy') return;
   if (id.includes(':EgressIP:100:') && !id.endsWith(':default') && hasEgressIp)

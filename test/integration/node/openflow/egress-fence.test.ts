@@ -7,6 +7,7 @@ import {
   fenceFlows,
 } from '../../../../src/node/openflow/bridge-flows-egress.ts';
 import { bridgeFence, type BridgeFence } from '../../../../src/node/openflow/egress-fence.ts';
+import { firstFlowLines } from '../../../../src/node/openflow/first-flows.ts';
 import { FlowDriver } from '../../../../src/node/openflow/flow-driver.ts';
 import { FlowRows } from '../../../../src/node/openflow/flow-rows.ts';
 import { bridgeWords, Vswitchd } from '../../../support/host/vswitchd.ts';
@@ -22,6 +23,7 @@ let vswitchd: Vswitchd;
 let driver: FlowDriver;
 let fence: BridgeFence;
 let mayOpen = true;
+let mayOpenNew = false;
 let looks = 0;
 
 const rows = (object: string, build: (rows: FlowRows) => void): DesiredRow[] => {
@@ -45,6 +47,7 @@ beforeEach(async () => {
   await vswitchd.vsctl(...bridgeWords(BRIDGE, '02:42:ac:12:00:03', []));
   fence = bridgeFence(vswitchd.ofctl);
   mayOpen = true;
+  mayOpenNew = false;
   looks = 0;
   driver = new FlowDriver({
     ofctl: vswitchd.ofctl,
@@ -54,7 +57,7 @@ beforeEach(async () => {
       follow: () => () => undefined,
     },
     onDrift: () => (looks += 1),
-    mayOpenFence: () => mayOpen,
+    mayOpenFence: (isNew) => mayOpen || (isNew && mayOpenNew),
   });
   driver.set(SETTINGS, rows('cluster', fenceFlows));
 });
@@ -97,6 +100,23 @@ test('where the node may not, what asks it is dropped', async () => {
   await fence.open(BRIDGE, 'lasting');
   await fence.close(BRIDGE);
   expect(await fence.termOf(BRIDGE)).toBeUndefined();
+});
+
+test('before that is known it opens where flows without it were left, and stays shut on a bridge that was just made', async () => {
+  mayOpen = false;
+  mayOpenNew = true;
+  driver.set(
+    ADDRESS,
+    rows('EgressIP out', (of) => fencedAddressFlows(of, '172.18.0.60')),
+  );
+  await vswitchd.ofctl.bundle(BRIDGE, [...firstFlowLines('02:42:ac:12:00:03')]);
+  await pass();
+  expect(await open()).toEqual([]);
+  const left = 'priority=100,in_port=LOCAL,ip,cookie=0xdeff105,actions=NORMAL';
+  await vswitchd.ofctl.bundle(BRIDGE, ['delete', `add ${left}`]);
+  await driver.refresh((now += 100));
+  await pass();
+  expect(await open()).toHaveLength(1);
 });
 
 test('opened again it makes nobody look at the flows of the bridge; removed, they are put back, and it is open', async () => {

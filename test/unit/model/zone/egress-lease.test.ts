@@ -41,3 +41,12 @@ test('without its lease it has none, and its pods leave by the nodes that have s
 test('while that is not known what is there stays', () => {
   expect(() => places('unknown')).toThrow(Unreadable);
 });
+
+test('what the bridge lets pass for its gateway router is known whether or not it may have them: OVN may mark it first', () => {
+  for (const state of ['unknown', 'held', 'lost'] as const) {
+    const facts = factsOf({ ...exampleZone, egressIps: [egressIp] });
+    facts.egressLease.put([], { state });
+    facts.refresh(0);
+    expect(facts.gatewayEgressAddresses('out'), state).toEqual(['172.18.0.200']);
+  }
+});

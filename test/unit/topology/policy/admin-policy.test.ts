@@ -1,5 +1,6 @@
 import { isAllKnown } from '../../../support/zone/zones.ts';
 import { describe, expect, test } from 'vitest';
+import { RULES_SKIPPED } from '../../../../src/api/validation/validate.ts';
 import type { KubeObject } from '../../../../src/api/objects.ts';
 import { podPort } from '../../../../src/model/rules/names.ts';
 import { adminPolicy as feature } from '../../../../src/topology/policy/admin-policy.ts';
@@ -461,6 +462,6 @@ describe('an API server refuses', () => {
       'spec.ingress[0].ports[0].portRange: Invalid value: {"start":9,"end":5}: must end behind its start',
     ],
   ])('%j', (object, problem) => {
-    expect(problemsOf(object)).toEqual([problem]);
+    expect(problemsOf(object).filter((one) => !one.endsWith(RULES_SKIPPED))).toEqual([problem]);
   });
 });

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { RULES_SKIPPED } from '../../../../src/api/validation/validate.ts';
 import type { KubeObject } from '../../../../src/api/objects.ts';
 import { podPort } from '../../../../src/model/rules/names.ts';
 import { AclPipeline } from '../../../support/zone/acl-packets.ts';
@@ -294,6 +295,8 @@ describe('an API server refuses', () => {
     [{ egress: [rule({ name: 'x'.repeat(101) })] }, 'may not be more than 100 letters'],
     [{ subject: {} }, 'spec.subject: Invalid value: []: exactly one'],
   ])('%j', (spec, problem) => {
-    expect(problemsOf(policy(spec))).toEqual([expect.stringContaining(problem)]);
+    expect(problemsOf(policy(spec)).filter((one) => !one.endsWith(RULES_SKIPPED))).toEqual([
+      expect.stringContaining(problem),
+    ]);
   });
 });

@@ -114,5 +114,5 @@ export const ORDERS: Readonly<Record<string, readonly (readonly (Part | 'labels'
     ['networks'],
     ['policies'],
   ],
-  'pods and policies, then the namespace': [['pods', 'policies'], ['namespaces']],
+  'pods, then policies, then the namespace': [['pods'], ['policies'], ['namespaces']],
 };
